@@ -1,0 +1,64 @@
+# Sluice: `make` alone prints the targets.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PYTEST_ARGS ?=
+CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli devstack spark_jobs pipelines tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up down status lint types test unit check histories lock clean
+
+help: ## Print this list
+	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+
+##@ Use
+demo: setup ## Run three pipelines on real flights: published, quarantined, approved
+	@$(PY) -m devstack demo
+
+up: setup ## Start the local stack: Temporal with Web UI, Nessie, a worker
+	@$(PY) -m devstack up
+
+down: ## Stop what `make up` started
+	@if [ -x $(PY) ]; then $(PY) -m devstack down; else echo "Nothing is set up here, so nothing runs."; fi
+
+status: setup ## Say what of the local stack runs, and where
+	@$(PY) -m devstack status
+
+setup: $(VENV)/.locked ## Install everything the project needs, under .venv and .sluice
+	@$(PY) -m devstack setup
+
+##@ Develop
+test: setup check ## Run lint, types and the whole test suite
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+unit: $(VENV)/.locked ## Run the tests that need no server (seconds)
+	$(PY) -m pytest tests/unit $(PYTEST_ARGS)
+
+check: lint types ## Run lint and types
+
+lint: $(VENV)/.locked ## Check style and formatting
+	$(PY) -m ruff check $(CODE)
+	$(PY) -m ruff format --check $(CODE)
+
+types: $(VENV)/.locked ## Check types, strictly
+	$(PY) -m mypy
+
+histories: setup ## Record the histories that the replay tests replay
+	$(PY) -m tests.record_histories
+
+lock: ## Resolve the dependencies anew into locks/ (needs uv)
+	uv pip compile pyproject.toml --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/runtime.txt
+	uv pip compile pyproject.toml --group local --group dev --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -c locks/runtime.txt -o locks/dev.txt
+
+clean: down ## Remove the environment, the tools and the local lake
+	rm -rf $(VENV) .sluice data
+
+$(VENV)/.locked: locks/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "Sluice needs Python 3.10 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=/path/to/python3."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) has no venv module. On Debian and Ubuntu: apt-get install python3-venv."; exit 1; }
+	@echo "Installing the locked dependencies into $(VENV) (once, a minute or two)"
+	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r locks/dev.txt
+	@touch $@

@@ -1,0 +1,44 @@
+"""End the life of an attempt's branch: delete it, or keep what it holds for a person."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.failures import told_to_temporal
+from lakehouse.nessie import Catalogue, NoSuchBranch
+from sluice.run import QuarantineOrder
+
+
+@dataclass(frozen=True)
+class EndBranchActivity:
+    """Needs the catalogue."""
+
+    catalogue: Catalogue
+
+    @activity.defn(name="discard_branch")
+    def discard_branch(self, name: str) -> None:
+        """Delete a branch for good. Whoever still writes on it fails from now on."""
+        with told_to_temporal():
+            self.catalogue.delete_branch(name)
+
+    @activity.defn(name="quarantine_branch")
+    def quarantine_branch(self, order: QuarantineOrder) -> str:
+        """Keep a branch under its quarantine name and delete the attempt's; return the name.
+
+        An attempt that changed no table leaves nothing to look at: then nothing is kept, and "" returned.
+        """
+        with told_to_temporal():
+            branch = order.branch
+            name = order.name
+            try:
+                head = order.head or self.catalogue.head(branch.name)
+                changes = self.catalogue.changes(branch.base, branch.name, head)
+                if all(key.kind == "NAMESPACE" for key in changes):
+                    name = ""
+                else:
+                    self.catalogue.keep(name, head, branch.name)
+            except NoSuchBranch:
+                if name not in self.catalogue.branches(name):  # kept by an earlier try whose answer was lost?
+                    name = ""
+            self.catalogue.delete_branch(branch.name)
+            return name

@@ -1,0 +1,39 @@
+"""Tell people on Slack."""
+
+from dataclasses import dataclass
+
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from sluice.notice import blocks, headline
+from sluice.run import Notice
+from sluice.settings import Settings
+
+_PASSING = ("ratelimited", "internal_error", "service_unavailable", "fatal_error", "request_timeout")
+
+
+@dataclass(frozen=True)
+class NotifyActivity:
+    """Needs the Slack settings; without them it says nothing."""
+
+    settings: Settings
+    namespace: str
+
+    @activity.defn(name="notify")
+    def notify(self, notice: Notice) -> None:
+        """Send one message. Whatever fails here changes nothing for the run."""
+        settings = self.settings
+        if not settings.slack_token or not settings.slack_channel:
+            return
+        client = WebClient(token=settings.slack_token, base_url=settings.slack_api_url, timeout=10)
+        result = notice.result
+        link = f"{settings.temporal_ui}/namespaces/{self.namespace}/workflows/{result.workflow_id}/{result.run_id}"
+        try:
+            client.chat_postMessage(channel=settings.slack_channel, text=headline(notice), blocks=blocks(notice, link))
+        except SlackApiError as error:
+            why = str(error.response.get("error", "unknown"))
+            raise ApplicationError(
+                f"Slack refuses: {why}", type="SlackRefused", non_retryable=why not in _PASSING
+            ) from None  # the error holds the request, and with it the token

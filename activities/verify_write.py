@@ -1,0 +1,55 @@
+"""Read back from the branch what an attempt did: the exit code of a job proves nothing."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.failures import told_to_temporal
+from lakehouse.nessie import Catalogue
+from lakehouse.tables import TableState
+from sluice.errors import NothingWritten, UnexpectedWrite
+from sluice.run import TableChange, VerifyOrder, Written
+
+
+@dataclass(frozen=True)
+class VerifyWriteActivity:
+    """Needs the catalogue and the properties by which Iceberg reads the lake."""
+
+    catalogue: Catalogue
+    io: dict[str, str]
+
+    @activity.defn(name="verify_write")
+    def verify_write(self, order: VerifyOrder) -> Written:
+        """Find the write complete, by this attempt alone, and nothing else; pin the hash that holds it."""
+        with told_to_temporal():
+            branch = order.branch
+            head = self.catalogue.head(branch.name)
+            changed = [key for key in self.catalogue.changes(branch.base, branch.name, head) if key.kind != "NAMESPACE"]
+            changes: dict[str, TableChange] = {}
+            for key in changed:
+                if key.name not in order.tables:
+                    raise UnexpectedWrite(
+                        f"the job changed {key.name}, which the pipeline does not name under `tables`"
+                    )
+                if key.after is None:
+                    raise UnexpectedWrite(f"the job dropped {key.name}")
+                state = TableState.load(key.after, key.before, self.io)
+                if state.unmarked(order.origin.run_id, order.origin.attempt):
+                    raise UnexpectedWrite(f"{key.name} holds a snapshot that this attempt did not make")
+                changes[key.name] = state.change()
+            self._check_complete(order, changes)
+            return Written(head=head, tables=changes)
+
+    def _check_complete(self, order: VerifyOrder, changes: dict[str, TableChange]) -> None:
+        missing = [table for table in order.tables if table not in changes]
+        if missing and (order.write.mode != "sql" or not changes):
+            raise NothingWritten(
+                f"the job ended well and wrote nothing to {', '.join(missing)}: "
+                "no snapshot of this attempt is on its branch"
+            )
+        stated = order.job.rows_written
+        for table, change in changes.items():
+            if stated is not None and stated != change.added_rows:
+                raise UnexpectedWrite(
+                    f"the job counted {stated} rows for {table}, its snapshots {change.added_rows}: rows were lost"
+                )

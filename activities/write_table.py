@@ -1,0 +1,92 @@
+"""Run one Spark job on the branch of an attempt."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio import activity
+
+from activities.failures import told_to_temporal
+from activities.spark_folder import job_folder
+from engine.diagnose import job_failure
+from engine.java import find_java
+from engine.submit import SparkJob, command, environment
+from engine.supervise import run_supervised
+from lakehouse.files import base_path, find_files, identity
+from sluice import errors
+from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.jobs import IngestSpec, JobAnswer
+from sluice.pipeline import Source
+from sluice.run import JobReport, WriteOrder
+from sluice.settings import Settings
+
+_INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
+
+
+@dataclass(frozen=True)
+class WriteTableActivity:
+    """Needs the settings of this worker: its Spark, its Java, its folders."""
+
+    settings: Settings
+
+    @activity.defn(name="write_table")
+    async def write_table(self, order: WriteOrder) -> JobReport:
+        """Run the job to its end. What it did is not taken from here but read back from the branch."""
+        with told_to_temporal():
+            folder = job_folder(self.settings, order.origin, "write")
+            answer_file = folder / "answer.json"
+            job = self._job(order, folder, answer_file)
+            ended = await run_supervised(
+                command(self.settings, job),
+                environment(self.settings, find_java()),
+                folder,
+                activity.heartbeat,
+            )
+            answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else None
+            if answer and answer.error:
+                raise getattr(errors, answer.error_kind)(answer.error)
+            if ended.code != 0:
+                raise job_failure(ended.code, ended.tail)
+            return JobReport(
+                rows_read=answer.rows_read if answer else None,
+                rows_written=answer.rows_written if answer else None,
+                log=str(ended.log),
+            )
+
+    def _job(self, order: WriteOrder, folder: Path, answer_file: Path) -> SparkJob:
+        program, args = _INGEST, [str(folder / "spec.json")]
+        answer_file.unlink(missing_ok=True)
+        if order.write.built_in:
+            spec = self._spec(order, answer_file)
+            (folder / "spec.json").write_text(spec.model_dump_json(by_alias=True))
+        else:
+            program, args = Path(order.write.job), order.write.args
+            if not program.is_file():
+                raise InvalidPipeline(f"the job {program} is not there on the worker's machine")
+        return SparkJob(
+            program=program,
+            folder=folder,
+            branch=order.branch,
+            run_id=order.origin.run_id,
+            attempt=order.origin.attempt,
+            args=args,
+            conf=order.write.conf,
+        )
+
+    def _spec(self, order: WriteOrder, answer_file: Path) -> IngestSpec:
+        source = order.write.source
+        return IngestSpec(
+            catalogue=self.settings.sluice_catalog,
+            write=order.write,
+            files=_identified_files(source, order.input_digest) if source else [],
+            base_path=base_path(source) if source else None,
+            tables=order.tables,
+            answer=str(answer_file),
+        )
+
+
+def _identified_files(source: Source, digest: str) -> list[str]:
+    """List the files again and make sure that they are those that the run was started for."""
+    files = find_files(source)
+    if identity(files).digest != digest:
+        raise InvalidInput(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")
+    return [file.path for file in files]

@@ -1,0 +1,1 @@
+"""The front door's rooms: commands, following a run, and showing it."""

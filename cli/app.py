@@ -1,0 +1,290 @@
+"""The commands of the front door, their options, and their exit codes."""
+
+import asyncio
+import getpass
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.connection import connect
+from cli.find import Found, find_run, recent_runs, result_of, status_of
+from cli.show import report, runs_table, standing
+from cli.start import find_input, load_pipeline, start
+from cli.watch import follow, progress_of
+from sluice.approval import Ruling
+from sluice.endings import exit_code
+from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
+from sluice.pipeline import Pipeline
+from sluice.run import RunInput, RunResult
+from sluice.settings import Settings, read_environment, read_settings
+from workflows.write_audit_publish import WriteAuditPublish
+
+WRONG_USE, FAILED, UNREACHABLE, DETACHED = 2, 6, 7, 130
+_DEFAULT = "run"
+_Ready = TypeVar("_Ready")
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    help="Write on a branch, audit exactly that, publish it by one merge, or keep it out and say why. "
+    "`run_workflow.py FILE` is short for `run_workflow.py run FILE`.",
+    epilog="Exit codes: 0 published, 2 wrong use or invalid pipeline, 3 stopped by the audit, "
+    "4 rejected or expired, 5 cancelled, 6 failed, 7 a service cannot be reached, 130 detached.",
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run as `list` names it, or a pipeline: its latest run.")]
+By = Annotated[str, typer.Option("--by", help="Who decides.", show_default="you")]
+
+
+@dataclass(frozen=True)
+class Door:
+    """What every command needs."""
+
+    client: Client
+    settings: Settings
+    console: Console
+    as_json: bool
+
+    def link(self, workflow_id: str, run_id: str) -> str:
+        """Return where the Web UI shows a run."""
+        return f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
+
+    def finish(self, result: RunResult) -> int:
+        """Show how a run ended; return the exit code that stands for it."""
+        if self.as_json:
+            print(result.model_dump_json())
+        else:
+            report(result, self.link(result.workflow_id, result.run_id), self.console)
+        return exit_code(result)
+
+
+@app.command(_DEFAULT)
+def run(
+    pipeline: Annotated[
+        Path | None, typer.Argument(help="A pipeline file; without one, that of the environment.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Publish an input that was published before.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start a run and follow it. Ctrl-C detaches; the run goes on. This is what a bare file name means."""
+
+    def before() -> tuple[Pipeline, RunInput]:
+        loaded = load_pipeline(pipeline, read_environment())
+        return loaded, find_input(loaded)
+
+    async def act(door: Door, ready: tuple[Pipeline, RunInput]) -> int:
+        loaded, found = ready
+        started = await start(door.client, door.settings, loaded, found, again)
+        run_id = started.handle.run_id or started.handle.first_execution_run_id or ""
+        door.console.print(f"{'Attached to' if started.attached else 'Started'} run [bold]{started.handle.id}[/]")
+        door.console.print(f"[dim]{door.link(started.handle.id, run_id)}[/]", highlight=False, soft_wrap=True)
+        if detach:
+            if as_json:
+                print(json.dumps({"workflow_id": started.handle.id, "run_id": run_id, "pipeline": loaded.name}))
+            return 0
+        return await _follow(door, await find_run(door.client, started.handle.id))
+
+    _enter(act, as_json, before)
+
+
+@app.command()
+def watch(run: Run, as_json: AsJson = False) -> None:
+    """Follow a run to its end, and report it."""
+
+    async def act(door: Door, _: None) -> int:
+        return await _follow(door, await find_run(door.client, run))
+
+    _enter(act, as_json)
+
+
+@app.command()
+def status(run: Run, as_json: AsJson = False) -> None:
+    """Show how a run stands or ended. The exit code says only whether that could be told."""
+
+    async def act(door: Door, _: None) -> int:
+        found = await find_run(door.client, run)
+        if found.ended:
+            result = await result_of(door.client, found.description)
+            assert result is not None
+            door.finish(result)
+            return 0
+        standing_now = await status_of(found.handle)
+        if standing_now is None:
+            raise ServiceUnavailable(f"no worker answers for {run}: start one with `python worker.py` or `make up`")
+        if as_json:
+            print(standing_now.model_dump_json())
+            return 0
+        standing(standing_now, await progress_of(found.description), door.console)
+        door.finish(standing_now.result)
+        return 0
+
+    _enter(act, as_json)
+
+
+@app.command("list")
+def list_runs(
+    limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List runs."""
+
+    async def act(door: Door, _: None) -> int:
+        rows = [_row(execution) for execution in await recent_runs(door.client, limit)]
+        if as_json:
+            print(json.dumps({"runs": rows}))
+            return 0
+        cells = [
+            (
+                row["workflow_id"],
+                row["pipeline"],
+                row["outcome"] or row["state"],
+                row["started"],
+                ", ".join(row["tables"]),
+            )
+            for row in rows
+        ]
+        door.console.print(runs_table(cells) if cells else "There are no runs yet.")
+        return 0
+
+    _enter(act, as_json)
+
+
+@app.command()
+def approve(
+    run: Run, by: By = "", reason: Annotated[str, typer.Option(help="Why.")] = "", as_json: AsJson = False
+) -> None:
+    """Say yes to a run that waits for approval."""
+    _decide(run, approve=True, by=by, reason=reason, as_json=as_json)
+
+
+@app.command()
+def reject(run: Run, reason: Annotated[str, typer.Option(help="Why.")], by: By = "", as_json: AsJson = False) -> None:
+    """Say no to a run that waits for approval."""
+    _decide(run, approve=False, by=by, reason=reason, as_json=as_json)
+
+
+@app.command()
+def cancel(run: Run, as_json: AsJson = False) -> None:
+    """Cancel a run: its Spark is ended, its branch deleted; main stays as it is."""
+
+    async def act(door: Door, _: None) -> int:
+        found = await find_run(door.client, run)
+        if found.ended:
+            raise InvalidPipeline(f"{found.handle.id} has ended: there is nothing to cancel")
+        await found.handle.cancel()
+        _say(door, {"workflow_id": found.handle.id, "cancel_requested": True}, f"Asked {found.handle.id} to stop.")
+        return 0
+
+    _enter(act, as_json)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run a command and leave with its exit code. A bare file name, or nothing, means `run`."""
+    known = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
+    words = list(arguments)
+    if not words or (words[0] not in known and words[0] not in ("--help", "-h")):
+        words.insert(0, _DEFAULT)
+    try:
+        app(words, prog_name="run_workflow.py", standalone_mode=True)
+        code = 0
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else WRONG_USE
+    # Short-lived programs on Temporal's native client can abort while Python shuts down, and the exit code
+    # with them: leave without that.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _decide(run: str, approve: bool, by: str, reason: str, as_json: bool) -> None:
+    async def act(door: Door, _: None) -> int:
+        found = await find_run(door.client, run)
+        if found.ended:
+            raise InvalidPipeline(f"{found.handle.id} has ended: there is nothing to decide")
+        seen = await status_of(found.handle)
+        ruling = Ruling(
+            approve=approve,
+            by=by or getpass.getuser(),
+            reason=reason,
+            audited_hash=(seen.result.audited_hash or "") if seen else "",
+        )
+        try:
+            ruled = await found.handle.execute_update(WriteAuditPublish.decide, ruling)
+        except WorkflowUpdateFailedError as refused:
+            raise InvalidPipeline(f"this does not count: {refused.cause}") from refused
+        said = (
+            f"{'Approved' if approve else 'Rejected'} {found.handle.id} as {ruled.by}, for {ruled.audited_hash[:12]}."
+        )
+        _say(door, ruled.model_dump(mode="json"), said)
+        return 0
+
+    _enter(act, as_json)
+
+
+async def _follow(door: Door, found: Found) -> int:
+    result = await follow(door.client, found.handle, door.console)
+    return door.finish(result)
+
+
+def _say(door: Door, fields: dict[str, Any], words: str) -> None:
+    if door.as_json:
+        print(json.dumps(fields))
+    else:
+        door.console.print(words, highlight=False)
+
+
+def _row(execution: Any) -> dict[str, Any]:
+    found = execution.search_attributes
+    first = {name: values[0] for name, values in found.items() if name.startswith("Sluice") and values}
+    return {
+        "workflow_id": execution.id,
+        "run_id": execution.run_id,
+        "pipeline": first.get("SluicePipeline", execution.id.rsplit("-", 1)[0]),
+        "state": execution.status.name.lower() if execution.status else "",
+        "outcome": first.get("SluiceOutcome"),
+        "started": execution.start_time.isoformat(timespec="seconds"),
+        "tables": list(found.get("SluiceTable", [])),
+    }
+
+
+def _enter(
+    act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, before: Callable[[], _Ready] = lambda: None
+) -> None:
+    """Do what needs no server, open the door, act, and leave with the exit code; a foreseen error is one message."""
+    try:
+        code = asyncio.run(_opened(act, as_json, before()))
+    except KeyboardInterrupt:
+        print("Detached; the run goes on. `watch` follows it again, `cancel` ends it.", file=sys.stderr)
+        code = DETACHED
+    except SluiceError as error:
+        code = _complain(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
+    except RPCError as error:
+        lost = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
+        code = _complain(error, as_json, UNREACHABLE if lost else FAILED)
+    raise typer.Exit(code)
+
+
+async def _opened(act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, ready: _Ready) -> int:
+    environment = read_environment()
+    settings = read_settings(environment)
+    console = Console(stderr=as_json)
+    return await act(Door(await connect(environment), settings, console, as_json), ready)
+
+
+def _complain(error: Exception, as_json: bool, code: int) -> int:
+    print(f"sluice: {error}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"outcome": None, "error": str(error), "exit_code": code}))
+    return code

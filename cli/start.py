@@ -1,0 +1,131 @@
+"""From a pipeline to a started run: its input found, its identity made, its like looked for."""
+
+import getpass
+import hashlib
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.connection import search_attributes_known
+from cli.find import result_of
+from lakehouse.files import absolute, find_files, identity
+from sluice.environment import pipeline_of_environment
+from sluice.errors import AlreadyPublished, InvalidPipeline
+from sluice.pipeline import Pipeline
+from sluice.pipeline_file import read_pipeline
+from sluice.run import Policy, RunInput, RunRequest, RunResult
+from sluice.settings import Settings
+from workflows.attributes import PIPELINE, TABLE
+from workflows.write_audit_publish import WriteAuditPublish
+
+
+@dataclass(frozen=True)
+class Started:
+    """A run that goes on, begun just now or by somebody before."""
+
+    handle: WorkflowHandle[WriteAuditPublish, RunResult]
+    attached: bool
+
+
+def load_pipeline(file: Path | None, environment: Mapping[str, str]) -> Pipeline:
+    """Read the pipeline of a file, or that of the environment, its paths made absolute.
+
+    Raises:
+        InvalidPipeline: it is not valid, or its job is not there.
+    """
+    pipeline = read_pipeline(file) if file else pipeline_of_environment(environment)
+    write = pipeline.write
+    if write.source:
+        write = write.model_copy(update={"source": absolute(write.source)})
+    if not write.built_in:
+        job = Path(write.job).expanduser().absolute()
+        if not job.is_file():
+            raise InvalidPipeline(
+                f"the job {write.job!r} is not there (looked for {job}); the built-in one is `ingest`"
+            )
+        write = write.model_copy(update={"job": str(job)})
+    return pipeline.model_copy(update={"write": write})
+
+
+def find_input(pipeline: Pipeline) -> RunInput:
+    """Find what a pipeline loads, and give it an identity.
+
+    A job without a source says nothing of what it reads: then its own text and arguments stand for it.
+
+    Raises:
+        InvalidInput: there are no files, or one is empty or broken.
+    """
+    write = pipeline.write
+    if write.source:
+        return identity(find_files(write.source))
+    text = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
+    return identity([], "\0".join([write.job, text, *write.args, *write.statements]))
+
+
+async def start(client: Client, settings: Settings, pipeline: Pipeline, found: RunInput, again: bool) -> Started:
+    """Start a run, or attach to the one that is under way with the same input.
+
+    Raises:
+        AlreadyPublished: the same was published before, and `again` is not asked for.
+    """
+    workflow_id = f"{pipeline.name}-{found.digest[:12]}"
+    if not again:
+        await _refuse_twice(client, workflow_id)
+    indexed = await search_attributes_known(client)
+    request = RunRequest(
+        pipeline=pipeline,
+        input=found,
+        starter=f"{getpass.getuser()}@{socket.gethostname()}",
+        again=again,
+        policy=Policy(
+            heartbeat_timeout=settings.sluice_heartbeat_timeout,
+            open_timeout=settings.sluice_open_timeout,
+            step_timeout=settings.sluice_step_timeout,
+        ),
+        search_attributes=indexed,
+    )
+    attributes = TypedSearchAttributes(
+        [SearchAttributePair(PIPELINE, pipeline.name), SearchAttributePair(TABLE, list(pipeline.tables))]
+    )
+    summary = f"{pipeline.name}: {', '.join(pipeline.tables)} from {_input_words(found)}"
+    try:
+        handle = await client.start_workflow(
+            WriteAuditPublish.run,
+            request,
+            id=workflow_id,
+            task_queue=settings.sluice_task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+            search_attributes=attributes if indexed else TypedSearchAttributes.empty,
+            static_summary=summary[:200],
+            static_details=pipeline.description or None,
+        )
+        return Started(handle, attached=False)
+    except WorkflowAlreadyStartedError as running:
+        return Started(client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=running.run_id), True)
+
+
+async def _refuse_twice(client: Client, workflow_id: str) -> None:
+    try:
+        latest = await client.get_workflow_handle(workflow_id).describe()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return
+        raise
+    if latest.status != WorkflowExecutionStatus.COMPLETED:
+        return
+    result = await result_of(client, latest)
+    if result and result.outcome == "published":
+        raise AlreadyPublished(
+            f"this input was published by {result.pipeline} already: run {workflow_id}, commit "
+            f"{(result.main_after or '')[:12]} on main. To publish it again, say --again"
+        )
+
+
+def _input_words(found: RunInput) -> str:
+    return f"{found.files} files, {found.bytes:,} bytes" if found.files else "the lake"

@@ -1,0 +1,1 @@
+"""Temporal, Nessie and what else a laptop needs, started and stopped by one command."""

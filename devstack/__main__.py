@@ -1,0 +1,73 @@
+"""The commands behind `make setup`, `make up`, `make down`, `make status` and `make demo`."""
+
+import os
+import sys
+from pathlib import Path
+
+import typer
+
+from devstack.demo import run_demo
+from devstack.errors import StackError
+from devstack.landing import lay_out
+from devstack.stack import ROOT, Stack
+from sluice.errors import SluiceError
+from sluice.settings import HOME, read_environment
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+
+
+def _stack() -> Stack:
+    environment = read_environment()
+    return Stack(Path(environment.get(HOME, ROOT / ".sluice")), {**environment, **os.environ})
+
+
+@app.command()
+def setup() -> None:
+    """Get everything that the local stack needs."""
+    _stack().set_up()
+    lay_out(ROOT / "data")
+
+
+@app.command()
+def up() -> None:
+    """Start the local stack."""
+    stack = _stack()
+    found = stack.up()
+    print(f"Temporal  {found['TEMPORAL_ADDRESS']}   Web UI {found['TEMPORAL_UI']}")
+    print(f"Nessie    {found['NESSIE_URI']}")
+    print(f"worker    log in {stack.home / 'logs' / 'worker.log'}")
+    print("Now: .venv/bin/python run_workflow.py pipelines/nyc_flights.yml")
+
+
+@app.command()
+def down() -> None:
+    """Stop the local stack."""
+    stopped = _stack().down()
+    print(f"Stopped {', '.join(stopped)}." if stopped else "Nothing was running.")
+
+
+@app.command()
+def status() -> None:
+    """Say what runs."""
+    stack = _stack()
+    for daemon in stack.daemons():
+        print(f"{daemon.name:9} {'runs' if daemon.alive() else 'is gone'}, process {daemon.pid}, log {daemon.log}")
+    for name, value in stack.variables().items():
+        print(f"{name}={value}")
+    if not stack.daemons():
+        print("Nothing is running. `make up` starts it.")
+
+
+@app.command()
+def demo() -> None:
+    """Run three pipelines on real flights."""
+    lay_out(ROOT / "data")
+    sys.exit(run_demo(_stack()))
+
+
+if __name__ == "__main__":
+    try:
+        app()
+    except (StackError, SluiceError) as error:
+        print(f"sluice: {error}", file=sys.stderr)
+        sys.exit(7)

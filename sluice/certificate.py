@@ -1,0 +1,38 @@
+"""The certificate: what the merge commit on main says of the run that it publishes."""
+
+from sluice.run import Origin, RunRequest
+from sluice.verdicts import AuditReport
+
+RUN_MARK = "wap.run-id"
+ATTEMPT_MARK = "wap.attempt"
+"""What every snapshot carries in its summary: which run made it, in which attempt."""
+
+RUN_ID = "sluice.run-id"
+WORKFLOW_ID = "sluice.workflow-id"
+PIPELINE = "sluice.pipeline"
+INPUT = "sluice.input-digest"
+AUDITED = "sluice.audited-hash"
+
+
+def merge_message(origin: Origin, tables: list[str]) -> str:
+    """Say in one line what the merge publishes."""
+    return f"Publish {', '.join(tables)} from {origin.pipeline} ({origin.workflow_id})"
+
+
+def certificate(request: RunRequest, origin: Origin, report: AuditReport, approved_by: list[str]) -> dict[str, str]:
+    """Return the properties of the merge commit: who, which run and pipeline, what was audited and found."""
+    properties = {
+        RUN_ID: origin.run_id,
+        WORKFLOW_ID: origin.workflow_id,
+        PIPELINE: request.pipeline.name,
+        "sluice.pipeline-digest": request.pipeline.digest,
+        INPUT: request.input.digest,
+        "sluice.attempt": str(origin.attempt),
+        "sluice.starter": request.starter,
+        AUDITED: report.audited_hash,
+        "sluice.audit-digest": report.digest,
+        "sluice.verdicts": report.summary,
+    }
+    if approved_by:
+        properties["sluice.approved-by"] = ", ".join(approved_by)
+    return properties

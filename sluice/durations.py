@@ -1,0 +1,33 @@
+"""Durations as people write them: 90, 90s, 15m, 24h, 14d."""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*")
+
+
+def seconds(value: object) -> float:
+    """Return a duration in seconds.
+
+    Raises:
+        ValueError: it is no duration, or not more than nothing.
+    """
+    match = _DURATION.fullmatch(str(value))
+    if not match or float(match[1]) <= 0:
+        raise ValueError(f"{value!r} is not a duration: write 90s, 15m, 24h or 14d")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def spoken(value: float) -> str:
+    """Write a number of seconds for a person, in the largest unit that fits evenly."""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if value >= size and value % size == 0:
+            return f"{value / size:.0f}{unit}"
+    return f"{value:g}s"
+
+
+Duration = Annotated[float, BeforeValidator(seconds)]
+"""A duration in seconds, read from any of the forms above."""

@@ -1,0 +1,63 @@
+"""What can go wrong, as one tree.
+
+SluiceError
+├── Terminal                 the same again gives the same: never retried
+│   ├── InvalidPipeline      the pipeline, or a name in it, is wrong
+│   ├── InvalidInput         the files to load are missing, empty, broken or do not fit the table
+│   ├── AlreadyPublished     this input went into main by this pipeline before
+│   ├── NothingWritten       the job ended well and left no marked snapshot
+│   ├── UnexpectedWrite      the branch holds what this attempt should not have written
+│   ├── BadEnvironment       the machine lacks what the work needs (Java, settings)
+│   └── CatalogueChanged     Nessie is not the one that the run began with
+└── Transient                the same again may work: retried
+    ├── ServiceUnavailable   Nessie (or what is behind it) does not answer
+    └── JobFailed            Spark ended badly, for a reason that may pass
+"""
+
+
+class SluiceError(Exception):
+    """Base of every error that Sluice raises on purpose."""
+
+
+class Terminal(SluiceError):
+    """Raised when trying again cannot help."""
+
+
+class Transient(SluiceError):
+    """Raised when trying again may help."""
+
+
+class InvalidPipeline(Terminal, ValueError):
+    """Raised when a pipeline, or a name in it, is wrong. A ValueError, so that pydantic says where."""
+
+
+class InvalidInput(Terminal):
+    """Raised when the input is missing, empty, broken, or does not fit the table."""
+
+
+class AlreadyPublished(Terminal):
+    """Raised when the input of a run is in main already, by the same pipeline."""
+
+
+class NothingWritten(Terminal):
+    """Raised when a job exits with 0 and the branch holds no snapshot of it."""
+
+
+class UnexpectedWrite(Terminal):
+    """Raised when the branch holds a change that this attempt should not have made."""
+
+
+class BadEnvironment(Terminal):
+    """Raised when the machine lacks what the work needs."""
+
+
+class CatalogueChanged(Terminal):
+    """Raised when the catalogue is not the one that the run began with."""
+
+
+class ServiceUnavailable(Transient):
+    """Raised when a service cannot be reached or answers that it cannot serve."""
+
+
+class JobFailed(Transient):
+    """Raised when a Spark job ends badly for a reason that may pass."""

@@ -1,0 +1,64 @@
+"""What the built-in Spark jobs are told and what they answer, as files beside their log."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sluice.checks.base import Scan
+from sluice.model import Model
+from sluice.pipeline import Table, Write
+
+
+class IngestSpec(Model):
+    """What `spark_jobs/ingest.py` writes."""
+
+    catalogue: str
+    write: Write
+    files: list[str] = Field(default_factory=list)
+    base_path: str | None = None
+    tables: dict[str, Table]
+    answer: str
+    """Where the job leaves its `JobAnswer`."""
+
+
+class ScanTarget(Model):
+    """The rows of one table that one group of checks is about."""
+
+    table: str
+    types: dict[str, str]
+    added_paths: list[str] | None = None
+    """Only rows of these data files, where they cannot be read as a range of snapshots."""
+    after_snapshot: int | None = None
+    until_snapshot: int | None = None
+    """Only rows appended after the one snapshot and until the other."""
+    whole_table: bool = False
+    scans: dict[str, Scan]
+    """What to ask, by a key that the answer repeats."""
+
+
+class ScanSpec(Model):
+    """What `spark_jobs/scan.py` answers."""
+
+    catalogue: str
+    targets: list[ScanTarget]
+    sample_rows: int
+    answer: str
+
+
+class ScanAnswer(Model):
+    """What the rows say to one check."""
+
+    numbers: dict[str, Any] = Field(default_factory=dict)
+    sample: list[dict[str, Any]] = Field(default_factory=list)
+    error: str = ""
+    """Why the question could not be answered; empty if it was."""
+
+
+class JobAnswer(Model):
+    """What a built-in job says at its end."""
+
+    rows_read: int | None = None
+    rows_written: int | None = None
+    scans: dict[str, ScanAnswer] = Field(default_factory=dict)
+    error: str = ""
+    error_kind: Literal["", "InvalidInput", "InvalidPipeline", "JobFailed"] = ""

@@ -1,0 +1,97 @@
+"""The one place where names from outside are validated, and where they are quoted.
+
+Table, namespace, branch and pipeline names become keys, paths and references, so they are refused
+unless they are plain. Column names come with the data, so they are taken as they are and quoted.
+"""
+
+import difflib
+import math
+import re
+from collections.abc import Iterable
+
+from sluice.errors import InvalidPipeline
+
+_PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_PIPELINE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?")
+_BRANCH = re.compile(r"[A-Za-z](?:[A-Za-z0-9_/-]|\.(?!\.)){0,98}[A-Za-z0-9]|[A-Za-z]")
+
+
+def table_name(name: str) -> str:
+    """Return `name` if it is a usable table name: a namespace and a table, as in `nyc.flights`.
+
+    Raises:
+        InvalidPipeline: it is not.
+    """
+    parts = name.split(".")
+    if len(parts) < 2 or not all(_PART.fullmatch(part) for part in parts):
+        raise InvalidPipeline(
+            f"{name!r} is not a table name: write namespace.table, "
+            "each of letters, digits and underscores, not beginning with a digit"
+        )
+    return name
+
+
+def pipeline_name(name: str) -> str:
+    """Return `name` if it can name a pipeline.
+
+    Raises:
+        InvalidPipeline: it cannot.
+    """
+    if not _PIPELINE.fullmatch(name):
+        raise InvalidPipeline(
+            f"{name!r} is not a pipeline name: use letters, digits, '-' and '_', "
+            "beginning with a letter, at most 100 characters"
+        )
+    return name
+
+
+def branch_name(name: str) -> str:
+    """Return `name` if runs can name their branches after it.
+
+    Raises:
+        InvalidPipeline: it cannot.
+    """
+    if not _BRANCH.fullmatch(name) or "//" in name:
+        raise InvalidPipeline(
+            f"{name!r} is not a branch name: use letters, digits, '-', '_', '/' and single dots, "
+            "beginning with a letter, at most 100 characters"
+        )
+    return name
+
+
+def attempt_branch(label: str, run_id: str, attempt: int) -> str:
+    """Name the branch of one attempt. No other attempt of any run ever gets the same name."""
+    return f"wap/{label}/{run_id}/a{attempt}"
+
+
+def quarantine_branch(pipeline: str, day: str, run_id: str) -> str:
+    """Name a quarantined branch so that a person sees pipeline, date (`2026-01-31`) and run."""
+    return f"quarantine/{pipeline}/{day}/{run_id}"
+
+
+def quoted(identifier: str) -> str:
+    """Quote one identifier for Spark SQL."""
+    return "`" + identifier.replace("`", "``") + "`"
+
+
+def quoted_table(name: str, catalogue: str) -> str:
+    """Quote a table's full name for Spark SQL."""
+    return ".".join(quoted(part) for part in [catalogue, *name.split(".")])
+
+
+def literal(value: object) -> str:
+    """Write a value as a Spark SQL literal. Dates are written as strings: ANSI mode casts them."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return repr(value)
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{text}'"
+
+
+def suggestion(wrong: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'?)`, or nothing where no known word is close."""
+    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,268 @@
+"""A pipeline: what to write, what must be true of it, and who decides."""
+
+import hashlib
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from sluice.checks import AnyCheck
+from sluice.durations import Duration
+from sluice.errors import InvalidPipeline
+from sluice.model import Model
+from sluice.names import branch_name, pipeline_name, table_name
+
+Format = Literal["parquet", "csv", "json", "orc"]
+Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql"]
+OnFailure = Literal["quarantine", "discard"]
+
+INGEST = "ingest"
+_SUFFIXES: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".orc": "orc",
+}
+_PARTITION = re.compile(r"(?:(year|month|day|hour)s?\((.+)\))|(?:(bucket|truncate)\((\d+),\s*(.+)\))|([^()]+)")
+_STATEMENT = re.compile(
+    r"\s*(DELETE\s+FROM|UPDATE|MERGE\s+INTO|INSERT\s+(INTO|OVERWRITE)|(CREATE|ALTER)\s+TABLE|WITH)\b", re.I
+)
+_SILENT = ("ignorecorruptfiles", "ignoremissingfiles")
+_OURS = ("spark.sql.iceberg.snapshot-property.", "spark.sql.extensions", "spark.sql.storeAssignmentPolicy")
+
+
+def _valid_partition(term: str) -> str:
+    if not _PARTITION.fullmatch(term.strip()):
+        raise ValueError(
+            f"{term!r} is no partition: write column, year(column), month(column), day(column), "
+            "hour(column), bucket(16, column) or truncate(4, column)"
+        )
+    return term.strip()
+
+
+def partition_parts(term: str) -> tuple[str, int | None, str]:
+    """Split a partition term into its transform (`identity` for a bare column), argument and column."""
+    match = _PARTITION.fullmatch(term)
+    assert match, term
+    if match[1]:
+        return match[1], None, match[2].strip()
+    if match[3]:
+        return match[3], int(match[4]), match[5].strip()
+    return "identity", None, match[6].strip()
+
+
+class Source(Model):
+    """The files to load."""
+
+    path: str | list[str]
+    """A file, a directory or a glob pattern, or several."""
+    format: Format | None = None
+    """How to read them; by default what their suffix says."""
+    options: dict[str, str] = Field(default_factory=dict)
+    """Options of Spark's reader, passed through."""
+    schema_: str | None = Field(default=None, alias="schema")
+    """Columns and types as in `CREATE TABLE`, for files that carry none."""
+
+    model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths, always as a list."""
+        return [self.path] if isinstance(self.path, str) else self.path
+
+    @field_validator("path")
+    @classmethod
+    def _no_empty_path(cls, path: str | list[str]) -> str | list[str]:
+        if not path or not all(part.strip() for part in ([path] if isinstance(path, str) else path)):
+            raise ValueError("the path is empty")
+        return path
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _as_text(cls, options: object) -> object:
+        if not isinstance(options, dict):
+            return options
+        return {
+            str(key): str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()
+        }
+
+    @field_validator("options")
+    @classmethod
+    def _nothing_dropped(cls, options: dict[str, str]) -> dict[str, str]:
+        for key, value in options.items():
+            if key.lower() in _SILENT or (key.lower() == "mode" and value.upper() != "FAILFAST"):
+                raise ValueError(f"{key}: {value} would drop or blank bad rows without a word; leave it out")
+        return options
+
+    def reader_format(self) -> Format:
+        """Return the format, from the suffix where it is not stated.
+
+        Raises:
+            InvalidPipeline: neither says it.
+        """
+        if self.format:
+            return self.format
+        for path in self.paths:
+            plain = path.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".zst")
+            for suffix, known in _SUFFIXES.items():
+                if plain.endswith(suffix):
+                    return known
+        raise InvalidPipeline(
+            f"the format of {self.paths[0]!r} cannot be told from its name: set source.format "
+            f"to one of {', '.join(sorted(set(_SUFFIXES.values())))}"
+        )
+
+
+class Write(Model):
+    """How the branch gets its rows: by the built-in job, or by any PySpark program."""
+
+    job: str = INGEST
+    source: Source | None = None
+    mode: Mode = "append"
+    keys: list[str] = Field(default_factory=list)
+    """The columns that `mode: merge` matches rows by."""
+    transform: str | None = None
+    """A query over the view `source`, run between reading and writing."""
+    statements: list[str] = Field(default_factory=list)
+    """What `mode: sql` runs on the branch, in this order."""
+    args: list[str] = Field(default_factory=list)
+    """Arguments of the program."""
+    conf: dict[str, str] = Field(default_factory=dict)
+    """More Spark configuration."""
+    attempts: int = Field(default=3, ge=1, le=20)
+    """How often the write is tried before the run fails."""
+    timeout: Duration = 24 * 3600.0
+    """How long one attempt may take, in seconds."""
+
+    @property
+    def built_in(self) -> bool:
+        """Whether the built-in job does it."""
+        return self.job == INGEST
+
+    @field_validator("statements")
+    @classmethod
+    def _only_changes_of_rows(cls, statements: list[str]) -> list[str]:
+        for statement in statements:
+            if not _STATEMENT.match(statement):
+                raise ValueError(
+                    f"{' '.join(statement.split())[:60]!r} is no DELETE FROM, UPDATE, MERGE INTO, INSERT, "
+                    "CREATE TABLE or ALTER TABLE"
+                )
+        return [statement.strip().rstrip(";") for statement in statements]
+
+    @field_validator("args", mode="before")
+    @classmethod
+    def _args_as_text(cls, args: object) -> object:
+        return [str(arg) for arg in args] if isinstance(args, list) else args
+
+    @field_validator("conf", mode="before")
+    @classmethod
+    def _conf_as_text(cls, conf: object) -> object:
+        return Source._as_text(conf)
+
+    @field_validator("conf")
+    @classmethod
+    def _conf_is_free(cls, conf: dict[str, str]) -> dict[str, str]:
+        for key, value in conf.items():
+            if key.startswith(_OURS) or key.lower().endswith(_SILENT):
+                raise ValueError(f"{key} is not for a pipeline to set: a safe publish rests on it")
+            if not key.startswith("spark."):
+                raise ValueError(f"{key} is no Spark setting: they begin with 'spark.'")
+            if any(character in key + value for character in "\r\n"):
+                raise ValueError(f"{key!r} holds a line break")
+        return conf
+
+    @model_validator(mode="after")
+    def _parts_belong_together(self) -> "Write":
+        if not self.built_in:
+            if self.statements or self.transform or self.keys or self.mode != "append":
+                raise ValueError(f"mode, keys, transform and statements are of the job {INGEST!r}")
+            return self
+        if self.args:
+            raise ValueError(f"args are for a program of yours; the job {INGEST!r} takes none")
+        if (self.mode == "sql") != bool(self.statements):
+            raise ValueError("`mode: sql` and `statements` go together")
+        if self.mode == "sql" and self.source:
+            raise ValueError("`mode: sql` reads tables, not a source")
+        if self.mode != "sql" and not self.source:
+            raise ValueError("give a source: the files to load")
+        if (self.mode == "merge") != bool(self.keys):
+            raise ValueError("`mode: merge` and `keys` go together")
+        return self
+
+
+class Table(Model):
+    """A table that the run may change, and what must be true of it then."""
+
+    partition_by: list[Annotated[str, AfterValidator(_valid_partition)]] = Field(default_factory=list)
+    properties: dict[str, str] = Field(default_factory=dict)
+    comment: str = ""
+    comments: dict[str, str] = Field(default_factory=dict)
+    """Comments on columns, by name."""
+    checks: list[AnyCheck] = Field(default_factory=list)
+
+    @field_validator("properties", mode="before")
+    @classmethod
+    def _as_text(cls, properties: object) -> object:
+        return Source._as_text(properties)
+
+    def columns_named(self) -> list[str]:
+        """Every column that the pipeline takes for granted, once, in order."""
+        named = [column for check in self.checks for column in check.column_names]
+        named += [partition_parts(term)[2] for term in self.partition_by]
+        return list(dict.fromkeys([*named, *self.comments]))
+
+
+class Approval(Model):
+    """Who must say yes before the merge, and until when."""
+
+    required: int = Field(default=1, ge=1, le=100)
+    """How many different people."""
+    timeout: Duration = 24 * 3600.0
+    """How long they have, in seconds. No answer in time means no."""
+
+
+class Pipeline(Model):
+    """A whole pipeline, valid."""
+
+    name: Annotated[str, AfterValidator(pipeline_name)]
+    description: str = ""
+    branch: Annotated[str, AfterValidator(branch_name)] | None = None
+    """What the branches of its runs are called after; by default the name."""
+    write: Write
+    tables: dict[Annotated[str, AfterValidator(table_name)], Table] = Field(min_length=1)
+    approval: Approval | None = None
+    on_failure: OnFailure = "quarantine"
+
+    @field_validator("tables", mode="before")
+    @classmethod
+    def _bare_tables(cls, tables: object) -> object:
+        if isinstance(tables, list):
+            return {str(name): {} for name in tables}
+        if isinstance(tables, dict):
+            return {name: {} if table is None else table for name, table in tables.items()}
+        return tables
+
+    @field_validator("approval", mode="before")
+    @classmethod
+    def _auto(cls, approval: object) -> object:
+        return None if approval == "auto" else approval
+
+    @model_validator(mode="after")
+    def _one_target(self) -> "Pipeline":
+        if self.write.built_in and self.write.mode != "sql" and len(self.tables) != 1:
+            raise ValueError(f"the job {INGEST!r} writes one table; {len(self.tables)} are named")
+        return self
+
+    @property
+    def label(self) -> str:
+        """What the branches of its runs are called after."""
+        return self.branch or self.name
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what the pipeline says, in hexadecimal."""
+        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()

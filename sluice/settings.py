@@ -1,0 +1,95 @@
+"""Settings: everything that differs between a laptop and a cluster, by environment variable.
+
+`.env.example` documents each variable. Sources, the first that says something wins: the process's
+environment, `.env` in the working directory, what the running local stack wrote, the default.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+from pydantic import Field, ValidationError, field_validator
+
+from sluice.errors import BadEnvironment
+from sluice.model import Model
+
+HOME = "SLUICE_HOME"
+STACK_FILE = "stack.json"
+
+
+class Settings(Model):
+    """The settings of one process. Each field is the environment variable of its name in capitals."""
+
+    sluice_home: Path = Path(".sluice")
+    """Where tools, logs and the local lake are kept."""
+    nessie_uri: str = "http://127.0.0.1:19120/api/v2"
+    warehouse: str = ""
+    """Where new tables lie; by default the folder `lake` of the home."""
+    sluice_catalog: str = Field(default="nessie", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """The name of the catalogue in Spark."""
+    sluice_main: str = "main"
+    """The branch that readers read."""
+    sluice_task_queue: str = "sluice"
+    spark_master: str = "local[*]"
+    spark_driver_memory: str = "2g"
+    spark_packages: str = ""
+    """More jars for Spark, as Maven coordinates or paths, separated by commas."""
+    spark_properties_file: str = ""
+    """More Spark configuration for every job, as a properties file."""
+    temporal_ui: str = "http://127.0.0.1:8233"
+    sluice_heartbeat_timeout: float = Field(default=15.0, ge=1)
+    sluice_open_timeout: float = Field(default=60.0, ge=1)
+    sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
+    slack_token: str = Field(default="", repr=False)
+    slack_channel: str = ""
+    slack_api_url: str = "https://slack.com/api/"
+    s3_endpoint: str = ""
+    """An S3-compatible store other than Amazon's."""
+    aws_region: str = ""
+
+    @field_validator("nessie_uri")
+    @classmethod
+    def _v2(cls, uri: str) -> str:
+        if not uri.startswith(("http://", "https://")) or not uri.rstrip("/").endswith("/api/v2"):
+            raise ValueError(f"{uri!r} is no address of Nessie's API: it ends in /api/v2")
+        return uri.rstrip("/")
+
+    @property
+    def lake(self) -> str:
+        """The warehouse as an absolute location."""
+        if not self.warehouse:
+            return (self.sluice_home / "lake").absolute().as_uri()
+        return self.warehouse if "://" in self.warehouse else Path(self.warehouse).absolute().as_uri()
+
+    @property
+    def runs(self) -> Path:
+        """Where each run keeps its logs."""
+        return self.sluice_home.absolute() / "runs"
+
+
+def read_environment() -> dict[str, str]:
+    """Gather the variables of the environment, of `.env` and of the local stack, in that order of weight."""
+    dotenv = {key: value for key, value in dotenv_values(".env").items() if value}
+    given = {**dotenv, **{key: value for key, value in os.environ.items() if value}}
+    stack = Path(given.get(HOME, ".sluice")) / STACK_FILE
+    try:
+        local = json.loads(stack.read_text())["environment"]
+    except (OSError, ValueError, KeyError):
+        local = {}
+    return {**local, **given}
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """Build the settings from environment variables.
+
+    Raises:
+        BadEnvironment: a variable holds what it cannot mean.
+    """
+    fields = {name: environment[name.upper()] for name in Settings.model_fields if name.upper() in environment}
+    try:
+        return Settings.model_validate(fields)
+    except ValidationError as error:
+        problems = (f"{str(e['loc'][0]).upper()}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors())
+        raise BadEnvironment("; ".join(problems)) from error

@@ -1,0 +1,1 @@
+"""The programs that `spark-submit` runs: the only place that imports pyspark."""

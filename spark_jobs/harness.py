@@ -1,0 +1,65 @@
+"""What the built-in jobs share: a session, a word on what they do, and an answer whatever happens."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import SparkSession
+
+from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.jobs import JobAnswer
+
+_DATA_CONDITIONS = (
+    "CAST_", "MALFORMED_", "INCOMPATIBLE_", "FAILED_READ_FILE", "UNABLE_TO_INFER", "CANNOT_", "PATH_NOT_FOUND",
+    "DATATYPE_MISMATCH", "ARITHMETIC_OVERFLOW", "NUMERIC_", "INVALID_", "MERGE_CARDINALITY", "PARSE_", "DIVIDE_",
+    "UNSUPPORTED_", "DUPLICATE_", "COLUMN_",
+)  # fmt: skip
+"""Beginnings of Spark's error conditions that lie in the data or the pipeline: the same again fails again."""
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)[\].]")
+_DATA_WORDS = (
+    "CSV header does not conform",
+    "is not a Parquet file",
+    "Malformed",
+    "corrupt",
+    "NumberFormatException",
+)
+_LONGEST = 700
+
+
+def say(doing: str) -> None:
+    """Tell the worker what the job does now; it shows as the run's progress."""
+    print(f"sluice: {doing}", flush=True)
+
+
+def run_job(answer_file: str, work: Callable[[SparkSession], JobAnswer]) -> int:
+    """Run `work` in a session and leave its answer, or what went wrong, in the answer file."""
+    try:
+        say("starting the session")
+        answer = work(SparkSession.builder.getOrCreate())
+    except (InvalidInput, InvalidPipeline) as error:
+        answer = JobAnswer(error=str(error), error_kind=type(error).__name__)
+    except (PySparkException, Py4JJavaError) as error:
+        answer = explained(error)
+    Path(answer_file).write_text(answer.model_dump_json())
+    return 1 if answer.error else 0
+
+
+def explained(error: Exception) -> JobAnswer:
+    """Return the answer for an error of Spark: what it says in short, and whether the data is to blame."""
+    text = reason(error)
+    final = isinstance(error, AnalysisException | ParseException)
+    conditions = _CONDITION.findall(str(error))
+    final = final or any(each.startswith(_DATA_CONDITIONS) for each in conditions)
+    final = final or any(word in str(error) for word in _DATA_WORDS)
+    return JobAnswer(error=text, error_kind="InvalidInput" if final else "JobFailed")
+
+
+def reason(error: Exception) -> str:
+    """Return the innermost message of an error of Spark, on one line, without stack traces."""
+    text = str(error)
+    causes = re.findall(r"Caused by: (?:[\w.$]+: )?(.+)", text)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    lines = [first, *causes[-1:]] if causes and causes[-1] not in first else [first]
+    return " — ".join(re.sub(r" SQLSTATE: \w+", "", line) for line in lines)[:_LONGEST]

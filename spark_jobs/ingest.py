@@ -1,0 +1,154 @@
+"""The built-in write job: load files into a table, or run statements, on the branch that the session is on.
+
+    spark-submit ingest.py SPEC
+
+SPEC is a file with an `IngestSpec`; the answer goes into the file that it names.
+"""
+
+import sys
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.functions import partitioning as P
+from pyspark.sql.readwriter import DataFrameWriterV2
+from pyspark.sql.types import StructType
+
+from sluice.errors import InvalidInput
+from sluice.jobs import IngestSpec, JobAnswer
+from sluice.names import quoted, quoted_table, suggestion
+from sluice.pipeline import Table, partition_parts
+from spark_jobs.harness import run_job, say
+from spark_jobs.reading import SOURCE_VIEW, check_names, read_source
+
+_TRANSFORMS = {"year": P.years, "month": P.months, "day": P.days, "hour": P.hours}
+
+
+def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
+    """Do what the spec says; return how many rows were read and written."""
+    if spec.write.mode == "sql":
+        for number, statement in enumerate(spec.write.statements, 1):
+            say(f"running statement {number} of {len(spec.write.statements)}")
+            spark.sql(statement)
+        return JobAnswer()
+    ((name, table),) = spec.tables.items()
+    existing = _schema_of(spark, quoted_table(name, spec.catalogue))
+    say(f"reading {len(spec.files)} files")
+    by_table = existing if spec.write.transform is None else None
+    source = read_source(spark, spec, by_table)
+    read, written = Observation(), Observation()
+    rows = _transformed(spark, source.observe(read, F.count(F.lit(1)).alias("rows")), spec.write.transform)
+    _check_columns(rows, name, table, existing)
+    say(f"writing {name}")
+    _write(spark, rows.observe(written, F.count(F.lit(1)).alias("rows")), spec, name, existing is None)
+    return _counted(spec, read, written)
+
+
+def _counted(spec: IngestSpec, read: Observation, written: Observation) -> JobAnswer:
+    """Return the counts of a write. A merge reads its source more than once, so its counts mean nothing."""
+    if spec.write.mode == "merge":
+        return JobAnswer()
+    answer = JobAnswer(rows_read=read.get["rows"], rows_written=written.get["rows"])
+    if not answer.rows_written:
+        raise InvalidInput(
+            "the input holds no rows"
+            if not answer.rows_read
+            else f"the transform leaves none of {answer.rows_read} rows"
+        )
+    return answer
+
+
+def _schema_of(spark: SparkSession, table: str) -> StructType | None:
+    try:
+        return spark.table(table).schema
+    except AnalysisException as error:
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+            return None
+        raise
+
+
+def _transformed(spark: SparkSession, source: DataFrame, transform: str | None) -> DataFrame:
+    if transform is None:
+        return source
+    source.createOrReplaceTempView(SOURCE_VIEW)
+    return spark.sql(transform)
+
+
+def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructType | None) -> None:
+    if existing is not None:
+        check_names(rows.columns, name, existing.names)
+        return
+    for column in table.columns_named():
+        if column not in rows.columns:
+            raise InvalidInput(
+                f"the pipeline names the column {column!r}, which the rows for the new table {name} "
+                f"do not have{suggestion(column, rows.columns)}"
+            )
+
+
+def _write(spark: SparkSession, rows: DataFrame, spec: IngestSpec, name: str, new: bool) -> None:
+    table = quoted_table(name, spec.catalogue)
+    mode = spec.write.mode
+    if mode == "merge":
+        _check_keys(rows, spec.write.keys)
+    if new:
+        _creation(rows, table, spec.tables[name]).create()
+    elif mode == "append":
+        rows.writeTo(table).append()
+    elif mode == "overwrite":
+        rows.writeTo(table).overwrite(F.lit(True))
+    elif mode == "overwrite_partitions":
+        rows.writeTo(table).overwritePartitions()
+    else:
+        rows.createOrReplaceTempView("incoming")
+        matched = " AND ".join(f"old.{quoted(key)} = new.{quoted(key)}" for key in spec.write.keys)
+        spark.sql(
+            f"MERGE INTO {table} AS old USING incoming AS new ON {matched} "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+
+
+def _check_keys(rows: DataFrame, keys: list[str]) -> None:
+    """Make sure that each row has a key of its own; a merge would else add some twice or fail half explained."""
+    for key in keys:
+        if key not in rows.columns:
+            raise InvalidInput(f"the merge key {key!r} is no column of the input{suggestion(key, rows.columns)}")
+    columns = [F.col(quoted(key)) for key in keys]
+    without = rows.filter(" OR ".join(f"{quoted(key)} IS NULL" for key in keys)).count()
+    if without:
+        raise InvalidInput(f"{without} rows have no value in a merge key ({', '.join(keys)})")
+    repeated = rows.groupBy(*columns).count().filter("count > 1").take(3)
+    if repeated:
+        examples = "; ".join(", ".join(str(row[key]) for key in keys) for row in repeated)
+        raise InvalidInput(f"merge keys ({', '.join(keys)}) occur more than once in the input, such as {examples}")
+
+
+def _creation(rows: DataFrame, table: str, spec: Table) -> DataFrameWriterV2:
+    for column, comment in spec.comments.items():
+        rows = rows.withMetadata(column, {"comment": comment})
+    writer = rows.writeTo(table).using("iceberg")
+    if spec.partition_by:
+        first, *others = (_partition(term) for term in spec.partition_by)
+        writer = writer.partitionedBy(first, *others)
+    properties = {**spec.properties, **({"comment": spec.comment} if spec.comment else {})}
+    for key, value in properties.items():
+        writer = writer.tableProperty(key, value)
+    return writer
+
+
+def _partition(term: str) -> Column:
+    transform, argument, name = partition_parts(term)
+    column = F.col(quoted(name))
+    if transform == "identity":
+        return column
+    if transform == "bucket":
+        return P.bucket(argument or 1, column)
+    if transform == "truncate":
+        return F.expr(f"truncate({argument}, {quoted(name)})")
+    return _TRANSFORMS[transform](column)
+
+
+if __name__ == "__main__":
+    job = IngestSpec.model_validate_json(Path(sys.argv[1]).read_text())
+    sys.exit(run_job(job.answer, lambda spark: ingest(spark, job)))

@@ -1,0 +1,104 @@
+"""Host the workflow and its activities: the one place where settings become clients, and clients activities.
+
+    python worker.py
+
+Settings come from the environment and `.env`; see `.env.example`. SIGINT and SIGTERM stop it.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.audit_branch import AuditBranchActivity
+from activities.end_branch import EndBranchActivity
+from activities.notify import NotifyActivity
+from activities.open_branch import OpenBranchActivity
+from activities.publish_branch import PublishBranchActivity
+from activities.scan_branch import ScanBranchActivity
+from activities.verify_write import VerifyWriteActivity
+from activities.write_table import WriteTableActivity
+from cli.connection import connect, register_search_attributes
+from engine.java import find_java
+from lakehouse.nessie import Catalogue
+from lakehouse.storage import storage_properties
+from sluice.errors import BadEnvironment, ServiceUnavailable
+from sluice.settings import Settings, read_environment, read_settings
+from workflows.write_audit_publish import WriteAuditPublish
+
+_THREADS = 16
+READY = "worker ready"
+"""What the worker logs when it takes work; the local stack waits for it."""
+
+log = logging.getLogger("sluice.worker")
+
+
+def make_worker(client: Client, settings: Settings) -> Worker:
+    """Wire a worker from a client and settings."""
+    catalogue = Catalogue(settings.nessie_uri, settings.sluice_main)
+    io = storage_properties(settings)
+    ending = EndBranchActivity(catalogue)
+    publishing = PublishBranchActivity(catalogue)
+    return Worker(
+        client,
+        task_queue=settings.sluice_task_queue,
+        workflows=[WriteAuditPublish],
+        activities=[
+            OpenBranchActivity(catalogue, io).open_branch,
+            WriteTableActivity(settings).write_table,
+            VerifyWriteActivity(catalogue, io).verify_write,
+            AuditBranchActivity(catalogue, io).audit_branch,
+            ScanBranchActivity(catalogue, io, settings).scan_branch,
+            publishing.publish_branch,
+            publishing.confirm_publication,
+            ending.discard_branch,
+            ending.quarantine_branch,
+            NotifyActivity(settings, client.namespace).notify,
+        ],
+        activity_executor=ThreadPoolExecutor(_THREADS, thread_name_prefix="activity"),
+        max_concurrent_activities=_THREADS,
+        # A progress that is a second old is live; a throttle of a minute would also hide a cancel as long.
+        max_heartbeat_throttle_interval=timedelta(seconds=1),
+        # After a crash the next worker gets a run's tasks this much later, at most.
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
+        graceful_shutdown_timeout=timedelta(seconds=5),
+    )
+
+
+async def serve() -> None:
+    """Work until a signal says to stop."""
+    environment = read_environment()
+    settings = read_settings(environment)
+    log.info("Java for Spark: %s", find_java())
+    client = await connect(environment)
+    await register_search_attributes(client)
+    stop = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, stop.set)
+    async with make_worker(client, settings):
+        log.info("%s: queue %s, lake %s", READY, settings.sluice_task_queue, settings.lake)
+        await stop.wait()
+        log.info("stopping")
+
+
+def main() -> int:
+    """Return the exit code: 0 stopped on request, 2 wrong settings or Java, 7 Temporal cannot be reached."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        asyncio.run(serve())
+    except BadEnvironment as error:
+        print(f"worker: {error}", file=sys.stderr)
+        return 2
+    except ServiceUnavailable as error:
+        print(f"worker: {error}", file=sys.stderr)
+        return 7
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The order of things, deterministic: no clock, no I/O, no environment."""

@@ -1,0 +1,163 @@
+"""The state of one run, in one object: what the query answers and what the result is made of."""
+
+from datetime import datetime
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeUpdate
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.approval import ApprovalRecord, Decision, Refused, Ruled, refusal, settled
+    from sluice.markdown import details
+    from sluice.run import (
+        OpenBranch,
+        Origin,
+        Publication,
+        RunRequest,
+        RunResult,
+        RunStatus,
+        Stage,
+        StageEvent,
+    )
+    from sluice.run import Written as WrittenBranch
+    from sluice.verdicts import AuditReport, CheckResult, fitted
+    from workflows.attributes import BRANCH
+
+
+class RunState:
+    """What a run knows of itself. Only the workflow changes it."""
+
+    def __init__(self, request: RunRequest) -> None:
+        info = workflow.info()
+        self.request = request
+        self.attempt = 0
+        self.catalogue: str | None = None
+        self.branch: OpenBranch | None = None
+        self.written: WrittenBranch | None = None
+        self.report: AuditReport | None = None
+        self.publishing = False
+        self.deadline: datetime | None = None
+        required = request.pipeline.approval.required if request.pipeline.approval else 0
+        self.approval = ApprovalRecord(required=required) if required else None
+        self.stage: Stage = "starting"
+        self._events: list[StageEvent] = []
+        self._entered = workflow.now()
+        self._began = self._entered
+        self.result = RunResult(run_id=info.run_id, workflow_id=info.workflow_id, pipeline=request.pipeline.name)
+
+    @property
+    def origin(self) -> Origin:
+        """Who the present attempt's acts are for."""
+        pipeline = self.request.pipeline
+        return Origin(
+            run_id=self.result.run_id,
+            workflow_id=self.result.workflow_id,
+            pipeline=pipeline.name,
+            label=pipeline.label,
+            attempt=self.attempt,
+        )
+
+    def enter(self, stage: Stage, note: str = "") -> None:
+        """Come to a stage, and show it to whoever looks."""
+        now = workflow.now()
+        timings = dict(self.result.timings)
+        if self.stage != "starting":
+            spent = timings.get(self.stage, 0.0) + (now - self._entered).total_seconds()
+            timings[self.stage] = round(spent, 3)
+        timings["total"] = round((now - self._began).total_seconds(), 3)
+        self.stage, self._entered = stage, now
+        self._events.append(StageEvent(stage=stage, at=now.isoformat(), note=note))
+        self.update(timings=timings)
+
+    def update(self, **changed: object) -> None:
+        """Change parts of the result, and show them."""
+        self.result = self.result.model_copy(update=changed)
+        workflow.set_current_details(details(self.status()))
+
+    def begin_attempt(self) -> None:
+        """Count an attempt and forget what the one before it found."""
+        self.attempt += 1
+        self.branch = self.written = self.report = None
+        self.publishing = False
+        self.update(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[])
+
+    def opened(self, branch: OpenBranch) -> None:
+        """Note the branch that the attempt writes on."""
+        self.branch, self.catalogue = branch, branch.catalogue
+        self.update(branch=branch.name, main_before=branch.base)
+        self.index(BRANCH.value_set(branch.name))
+
+    def found(self, written: WrittenBranch) -> None:
+        """Note what the write left on the branch."""
+        self.written = written
+        self.update(tables=written.tables, audited_hash=written.head)
+
+    def audited(self, checks: list[CheckResult]) -> AuditReport:
+        """Note verdicts, thinned until they fit into a history."""
+        assert self.branch and self.written
+        report = AuditReport(branch=self.branch.name, audited_hash=self.written.head, checks=checks)
+        self.report = fitted(report)
+        self.update(checks=self.report.checks)
+        return self.report
+
+    def published(self, publication: Publication) -> None:
+        """Note that main holds the run."""
+        self.update(
+            outcome="published",
+            cause=None,
+            reason="",
+            branch=None,
+            main_before=publication.main_before,
+            main_after=publication.main_after,
+        )
+
+    def refuse(self, decision: Decision) -> str | None:
+        """Return why a decision does not count now, or None if it does."""
+        waiting = self.written.head if self.written and self.stage == "waiting for approval" else None
+        decisions = self.approval.decisions if self.approval else []
+        required = self.approval.required if self.approval else 1
+        return refusal(decision, waiting, required, decisions, self.stage)
+
+    def decide(self, decision: Decision, approve: bool) -> str | None:
+        """Count a decision, or note why it does not count and return that."""
+        why = self.refuse(decision)
+        approval = self.approval or ApprovalRecord(required=0)
+        if why is None and self.written:
+            ruled = Ruled(
+                approve=approve,
+                by=decision.by.strip(),
+                reason=decision.reason,
+                audited_hash=self.written.head,
+                at=workflow.now().isoformat(),
+            )
+            self.approval = approval.model_copy(update={"decisions": [*approval.decisions, ruled]})
+        else:
+            refused = [*approval.refused, Refused(by=decision.by, why=why or "")][-20:]
+            self.approval = approval.model_copy(update={"refused": refused})
+        self.update(approval=self.approval)
+        return why
+
+    def settled(self) -> bool | None:
+        """Return how people decided, or None while they have not."""
+        return settled(self.approval.required, self.approval.decisions) if self.approval else None
+
+    def await_decisions(self, deadline: datetime) -> None:
+        """Ask for decisions anew: those about an earlier hash do not hold for this one."""
+        self.deadline = deadline
+        if self.approval:
+            self.approval = self.approval.model_copy(update={"decisions": []})
+        self.update(approval=self.approval)
+
+    def index(self, update: SearchAttributeUpdate[str]) -> None:
+        """Set a search attribute, where the server knows Sluice's."""
+        if self.request.search_attributes:
+            workflow.upsert_search_attributes([update])
+
+    def status(self) -> RunStatus:
+        """Return what the query answers."""
+        return RunStatus(
+            stage=self.stage,
+            events=self._events[-50:],
+            result=self.result,
+            audit_digest=self.report.digest if self.report else "",
+            deadline=self.deadline.isoformat() if self.deadline else "",
+        )

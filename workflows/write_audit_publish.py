@@ -1,0 +1,352 @@
+"""The workflow: write on a branch, audit exactly that, publish it by one merge, or keep it out and say why."""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.approval import Decision, Ruled, Ruling
+    from sluice.certificate import certificate, merge_message
+    from sluice.durations import spoken
+    from sluice.endings import Ending, cause_of, ending, stopped_by
+    from sluice.pipeline import Approval
+    from sluice.run import (
+        AuditOrder,
+        Cause,
+        Notice,
+        OpenOrder,
+        PublishOrder,
+        RunRequest,
+        RunResult,
+        RunStatus,
+        ScanOrder,
+        VerifyOrder,
+        WriteOrder,
+    )
+    from sluice.verdicts import AuditReport
+    from workflows.acts import Acts
+    from workflows.attributes import OUTCOME
+    from workflows.state import RunState
+
+RESULT_MEMO = "sluice.result"
+"""Where the result of a cancelled run is found: such a run has none in Temporal's sense."""
+_COMMIT_TIMEOUT = timedelta(seconds=5)
+"""How long Nessie works on a commit at most: a merge in flight is decided after it."""
+_T = TypeVar("_T")
+
+
+class Stopped(Exception):
+    """Raised when the run must not publish, as an outcome and not as an error."""
+
+    def __init__(self, cause: Cause, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
+
+
+@workflow.defn(name="WriteAuditPublish")
+class WriteAuditPublish:
+    """One run of a pipeline."""
+
+    @workflow.init
+    def __init__(self, request: RunRequest) -> None:
+        self._request = request
+        self._acts = Acts(request.policy)
+        self._state = RunState(request)
+
+    @workflow.run
+    async def run(self, request: RunRequest) -> RunResult:
+        """Tell the story; compensate if it breaks off; say how it ended, whatever happens meanwhile."""
+        error: BaseException | None = None
+        try:
+            await self._story()
+        except (Exception, asyncio.CancelledError) as caught:
+            error = caught
+            await _to_the_end(self._compensate(caught))
+        await _to_the_end(self._close())
+        result = self._state.result
+        if result.outcome == "cancelled":
+            workflow.upsert_memo({RESULT_MEMO: result.model_dump(mode="json", by_alias=True)})
+            raise CancelledError(result.reason) from error
+        if result.outcome == "failed":
+            raise ApplicationError(result.reason, result, type="RunFailed", non_retryable=True) from error
+        return result
+
+    async def _story(self) -> None:
+        failures = conflicts = 0
+        while True:
+            await self._open()
+            try:
+                await self._write()
+            except ActivityError as error:
+                failures += 1
+                if failures >= self._request.pipeline.write.attempts or not _may_pass(error):
+                    raise
+                await self._fence(f"attempt {self._state.attempt} failed: {_words(error)[1]}")
+                continue
+            report = await self._audit()
+            if not report.passed:
+                raise Stopped("audit", stopped_by(report.checks))
+            if self._request.pipeline.approval:
+                await self._decision(self._request.pipeline.approval)
+            collided = await self._publish(report)
+            if not collided:
+                return
+            conflicts += 1
+            if conflicts > self._request.policy.conflicts:
+                raise Stopped("error", f"main changed {', '.join(collided)} each time before the merge")
+            await self._fence(f"main changed {', '.join(collided)} meanwhile: writing again from its new head")
+
+    async def _open(self) -> None:
+        state, pipeline = self._state, self._request.pipeline
+        state.begin_attempt()
+        state.enter("opening", f"attempt {state.attempt}")
+        keeps_columns = pipeline.write.built_in and pipeline.write.mode != "sql"
+        order = OpenOrder(
+            origin=state.origin,
+            tables=list(pipeline.tables),
+            needed_columns={n: t.columns_named() for n, t in pipeline.tables.items()} if keeps_columns else {},
+            input_digest=self._request.input.digest,
+            again=self._request.again,
+            catalogue=state.catalogue,
+        )
+        state.opened(await self._acts.open_branch(order))
+        _heed_cancellation()
+
+    async def _write(self) -> None:
+        state, pipeline = self._state, self._request.pipeline
+        assert state.branch
+        state.enter("writing", state.branch.name)
+        order = WriteOrder(
+            origin=state.origin,
+            branch=state.branch.name,
+            write=pipeline.write,
+            tables=pipeline.tables,
+            input_digest=self._request.input.digest,
+        )
+        job = await self._acts.write_table(order)
+        _heed_cancellation()
+        state.enter("verifying")
+        verify = VerifyOrder(
+            origin=state.origin,
+            branch=state.branch,
+            write=pipeline.write,
+            tables=list(pipeline.tables),
+            job=job,
+        )
+        state.found(await self._acts.verify_write(verify))
+        _heed_cancellation()
+
+    async def _audit(self) -> AuditReport:
+        state = self._state
+        assert state.branch and state.written
+        order = AuditOrder(
+            origin=state.origin,
+            branch=state.branch.name,
+            base=state.branch.base,
+            head=state.written.head,
+            tables=self._request.pipeline.tables,
+        )
+        state.enter("auditing", f"at {order.head[:12]}")
+        plan = await self._acts.audit_branch(order)
+        report = state.audited(plan.decided)
+        _heed_cancellation()
+        if plan.undecided:
+            state.enter("scanning", f"{sum(map(len, plan.undecided.values()))} checks")
+            scanned = await self._acts.scan_branch(ScanOrder(audit=order, undecided=plan.undecided))
+            report = state.audited([*plan.decided, *scanned.decided])
+            _heed_cancellation()
+        return report
+
+    async def _decision(self, approval: Approval) -> None:
+        """Wait for people, durably. No answer in time means no."""
+        state = self._state
+        state.await_decisions(workflow.now() + timedelta(seconds=approval.timeout))
+        state.enter("waiting for approval", f"until {state.deadline:%Y-%m-%d %H:%M} UTC")
+        assert state.deadline
+        await self._notify(state.deadline.isoformat())
+        left = state.deadline - workflow.now()
+        try:
+            await workflow.wait_condition(
+                lambda: state.settled() is not None,
+                timeout=max(left, timedelta()),
+                timeout_summary=f"approval by {approval.required}, for {spoken(approval.timeout)}",
+            )
+        except asyncio.TimeoutError:
+            if state.approval:
+                state.approval = state.approval.model_copy(update={"expired": True})
+            state.update(approval=state.approval)
+            raise Stopped("expired", f"nobody decided within {spoken(approval.timeout)}") from None
+        if state.settled() is False:
+            last = self._rulings()[-1]
+            raise Stopped("rejected", f"rejected by {last.by}" + (f": {last.reason}" if last.reason else ""))
+
+    async def _publish(self, report: AuditReport) -> list[str]:
+        """Merge the audited hash; return the keys that main had changed meanwhile, if that kept it out."""
+        state = self._state
+        assert state.branch and state.written
+        state.enter("publishing", f"{state.written.head[:12]} into main")
+        state.publishing = True
+        approved_by = [ruling.by for ruling in self._rulings()]
+        order = PublishOrder(
+            origin=state.origin,
+            branch=state.branch,
+            head=state.written.head,
+            message=merge_message(state.origin, list(state.written.tables)),
+            properties=certificate(self._request, state.origin, report, approved_by),
+            author=self._request.starter,
+        )
+        publication = await self._acts.publish_branch(order)
+        if publication.merged:
+            state.published(publication)
+            return []
+        state.publishing = False
+        _heed_cancellation()
+        return publication.conflicts
+
+    async def _fence(self, why: str) -> None:
+        """Delete the attempt's branch, so that whoever still writes on it fails, before the next one begins."""
+        assert self._state.branch
+        self._state.enter("compensating", why)
+        await self._acts.discard_branch(self._state.branch.name)
+        _heed_cancellation()
+
+    async def _compensate(self, error: BaseException) -> None:
+        """Bring a run that broke off to an end that leaves nothing half done."""
+        state = self._state
+        if state.result.outcome == "published":
+            return  # after the merge there is nothing to compensate
+        cause, reason = _explained(error)
+        end = ending(cause, self._request.pipeline.on_failure)
+        state.enter("compensating", reason)
+        try:
+            kept = await self._settle(end)
+        except ActivityError as failure:
+            branch = state.branch.name if state.branch else ""
+            reason += f" (and its branch could not be dealt with: {_words(failure)[1]})"
+            kept = branch
+        if state.result.outcome != "published":
+            outcome = "discarded" if end.outcome == "quarantined" and not kept else end.outcome
+            state.update(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
+
+    async def _settle(self, end: Ending) -> str:
+        """Quarantine or discard the branch; then, if a merge was under way, believe main alone."""
+        state, kept = self._state, ""
+        head = state.written.head if state.written else ""
+        if state.branch and end.keep_branch:
+            kept = await self._acts.quarantine_branch(state.origin, state.branch, head)
+        elif state.branch:
+            await self._acts.discard_branch(state.branch.name)
+        elif state.attempt and end.cause != "already_published":
+            # The branch was made, perhaps, and the answer lost.
+            await self._acts.discard_branch(state.origin.branch, perhaps=True)
+        if state.branch and state.publishing:
+            await workflow.sleep(_COMMIT_TIMEOUT, summary="a merge in flight is decided after this")
+            publication = await self._acts.confirm_publication(state.branch, head)
+            if publication.merged:
+                state.published(publication)
+                if kept:
+                    await self._acts.discard_branch(kept)
+                return ""
+        return kept
+
+    async def _close(self) -> None:
+        """Tidy up, tell people, and let whoever is deciding still get an answer."""
+        state = self._state
+        if state.result.outcome == "published" and state.branch:
+            state.enter("cleaning up")
+            try:
+                await self._acts.discard_branch(state.branch.name)
+            except ActivityError as error:
+                state.update(reason=f"published; its branch {state.branch.name} is left: {_words(error)[1]}")
+        state.enter("ended", state.result.outcome or "")
+        state.index(OUTCOME.value_set(state.result.outcome or ""))
+        await self._notify()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+
+    async def _notify(self, waiting_until: str = "") -> None:
+        try:
+            await self._acts.notify(Notice(result=self._state.result, waiting_until=waiting_until))
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            workflow.logger.warning("nobody could be told: %s", _words(error)[1])
+
+    def _rulings(self) -> list[Ruled]:
+        return self._state.approval.decisions if self._state.approval else []
+
+    @workflow.signal
+    def approve(self, decision: Decision) -> None:
+        """Say yes. A yes that does not count is noted in the status, with the reason."""
+        self._state.decide(decision, approve=True)
+
+    @workflow.signal
+    def reject(self, decision: Decision) -> None:
+        """Say no. A no that does not count is noted in the status, with the reason."""
+        self._state.decide(decision, approve=False)
+
+    @workflow.update
+    def decide(self, ruling: Ruling) -> Ruled:
+        """Say yes or no, and get an answer."""
+        self._state.decide(ruling, approve=ruling.approve)
+        return self._rulings()[-1]
+
+    @decide.validator
+    def _check_ruling(self, ruling: Ruling) -> None:
+        why = self._state.refuse(ruling)
+        if why is not None:
+            raise ApplicationError(why, type="Refused", non_retryable=True)
+
+    @workflow.query
+    def status(self) -> RunStatus:
+        """Say how the run stands."""
+        return self._state.status()
+
+
+async def _to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a piece of work to its end although the run may be cancelled meanwhile."""
+    task = asyncio.create_task(work)
+    while True:
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.done():
+                raise
+
+
+def _heed_cancellation() -> None:
+    """Stop here if the run was cancelled while a step finished all the same."""
+    if workflow.cancellation_reason() is not None:
+        raise CancelledError("cancelled")
+
+
+def _explained(error: BaseException) -> tuple[Cause, str]:
+    """Return why a run broke off, and how to say it."""
+    if isinstance(error, Stopped):
+        return error.cause, str(error)
+    if isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error):
+        return "cancelled", workflow.cancellation_reason() or "cancelled on request"
+    kind, words = _words(error)
+    return cause_of(kind), words
+
+
+def _words(error: BaseException) -> tuple[str, str]:
+    """Return the type and message of the innermost cause that says something."""
+    kind, words = type(error).__name__, str(error)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ApplicationError) and cause.type:
+            kind, words = cause.type, cause.message
+        elif str(cause) and not isinstance(cause, ActivityError):
+            kind, words = type(cause).__name__, str(cause)
+        cause = cause.__cause__
+    return kind, words
+
+
+def _may_pass(error: ActivityError) -> bool:
+    """Return whether the same again may work."""
+    cause = error.cause
+    return not is_cancelled_exception(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
