@@ -30,6 +30,7 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 WRONG_USE, FAILED, UNREACHABLE, DETACHED = 2, 6, 7, 130
 _DEFAULT = "run"
+_LOG_WIDTH = 140
 _Ready = TypeVar("_Ready")
 
 app = typer.Typer(
@@ -44,7 +45,7 @@ app = typer.Typer(
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run as `list` names it, or a pipeline: its latest run.")]
-By = Annotated[str, typer.Option("--by", help="Who decides.", show_default="you")]
+By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
 
 
 @dataclass(frozen=True)
@@ -163,14 +164,14 @@ def list_runs(
 
 @app.command()
 def approve(
-    run: Run, by: By = "", reason: Annotated[str, typer.Option(help="Why.")] = "", as_json: AsJson = False
+    run: Run, by: By = None, reason: Annotated[str, typer.Option(help="Why.")] = "", as_json: AsJson = False
 ) -> None:
     """Say yes to a run that waits for approval."""
     _decide(run, approve=True, by=by, reason=reason, as_json=as_json)
 
 
 @app.command()
-def reject(run: Run, reason: Annotated[str, typer.Option(help="Why.")], by: By = "", as_json: AsJson = False) -> None:
+def reject(run: Run, reason: Annotated[str, typer.Option(help="Why.")], by: By = None, as_json: AsJson = False) -> None:
     """Say no to a run that waits for approval."""
     _decide(run, approve=False, by=by, reason=reason, as_json=as_json)
 
@@ -208,7 +209,7 @@ def main(arguments: Sequence[str]) -> None:
     os._exit(code)
 
 
-def _decide(run: str, approve: bool, by: str, reason: str, as_json: bool) -> None:
+def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool) -> None:
     async def act(door: Door, _: None) -> int:
         found = await find_run(door.client, run)
         if found.ended:
@@ -216,7 +217,7 @@ def _decide(run: str, approve: bool, by: str, reason: str, as_json: bool) -> Non
         seen = await status_of(found.handle)
         ruling = Ruling(
             approve=approve,
-            by=by or getpass.getuser(),
+            by=getpass.getuser() if by is None else by,
             reason=reason,
             audited_hash=(seen.result.audited_hash or "") if seen else "",
         )
@@ -280,6 +281,8 @@ async def _opened(act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, 
     environment = read_environment()
     settings = read_settings(environment)
     console = Console(stderr=as_json)
+    if not console.is_terminal:
+        console.width = _LOG_WIDTH
     return await act(Door(await connect(environment), settings, console, as_json), ready)
 
 

@@ -84,7 +84,7 @@ class _Shown:
         if len(checks) < self._checks:
             self._checks = 0  # another attempt began
         for check in checks[self._checks :]:
-            self._console.print(verdict_line(check))
+            self._console.print(verdict_line(check), soft_wrap=True)
         self._checks = len(checks)
         if status.stage == "waiting for approval" and self._once("approve"):
             run = status.result.workflow_id
