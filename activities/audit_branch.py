@@ -8,8 +8,8 @@ from temporalio import activity
 from activities.failures import told_to_temporal
 from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
-from sluice.checks import NotNull, NotNullProportion
 from sluice.checks.base import Check, Finding
+from sluice.checks.nulls import NotNull, NotNullProportion
 from sluice.names import suggestion
 from sluice.run import AuditOrder, AuditPlan
 from sluice.verdicts import CheckResult, concluded, unanswered

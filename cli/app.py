@@ -107,7 +107,7 @@ def watch(run: Run, as_json: AsJson = False) -> None:
     async def act(door: Door, _: None) -> int:
         return await _follow(door, await find_run(door.client, run))
 
-    _enter(act, as_json)
+    _enter(act, as_json, _nothing)
 
 
 @app.command()
@@ -131,7 +131,7 @@ def status(run: Run, as_json: AsJson = False) -> None:
         door.finish(standing_now.result)
         return 0
 
-    _enter(act, as_json)
+    _enter(act, as_json, _nothing)
 
 
 @app.command("list")
@@ -159,7 +159,7 @@ def list_runs(
         door.console.print(runs_table(cells) if cells else "There are no runs yet.")
         return 0
 
-    _enter(act, as_json)
+    _enter(act, as_json, _nothing)
 
 
 @app.command()
@@ -188,7 +188,7 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
         _say(door, {"workflow_id": found.handle.id, "cancel_requested": True}, f"Asked {found.handle.id} to stop.")
         return 0
 
-    _enter(act, as_json)
+    _enter(act, as_json, _nothing)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -231,7 +231,7 @@ def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool)
         _say(door, ruled.model_dump(mode="json"), said)
         return 0
 
-    _enter(act, as_json)
+    _enter(act, as_json, _nothing)
 
 
 async def _follow(door: Door, found: Found) -> int:
@@ -260,9 +260,7 @@ def _row(execution: Any) -> dict[str, Any]:
     }
 
 
-def _enter(
-    act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, before: Callable[[], _Ready] = lambda: None
-) -> None:
+def _enter(act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, before: Callable[[], _Ready]) -> None:
     """Do what needs no server, open the door, act, and leave with the exit code; a foreseen error is one message."""
     try:
         code = asyncio.run(_opened(act, as_json, before()))
@@ -275,6 +273,10 @@ def _enter(
         lost = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
         code = _complain(error, as_json, UNREACHABLE if lost else FAILED)
     raise typer.Exit(code)
+
+
+def _nothing() -> None:
+    """Stand for a command that needs nothing done beforehand."""
 
 
 async def _opened(act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, ready: _Ready) -> int:

@@ -1,5 +1,7 @@
 """Showing runs to a person: the report of one, the list of many."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -50,7 +52,7 @@ def verdict_line(check: CheckResult) -> Text:
     return line
 
 
-def runs_table(rows: list[tuple[str, ...]]) -> Table:
+def runs_table(rows: Sequence[tuple[str, ...]]) -> Table:
     """Return the list of runs."""
     table = Table(box=None, header_style="bold")
     for name in ("run", "pipeline", "state", "started", "tables"):

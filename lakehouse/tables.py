@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import IsNull
+from pyiceberg.expressions import IsNull, Reference
 from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry
 from pyiceberg.table import StaticTable
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.types import DateType, NestedField
+from pyiceberg.types import DateType, NestedField, PrimitiveType
 from pyiceberg.utils.datetime import days_to_date
 
 from sluice.certificate import ATTEMPT_MARK, RUN_MARK
@@ -113,10 +113,11 @@ class TableState:
         """Read a few rows that have a null in the column."""
         others = [name for name in self.types if name != column]
         fields = (column, *others[: _SAMPLE_COLUMNS - 1])
-        scan = self.table.scan(row_filter=IsNull(column), selected_fields=fields)
+        is_null = IsNull(Reference(column))  # type: ignore[call-arg]  # its metaclass hides its __init__
+        scan = self.table.scan(row_filter=is_null, selected_fields=fields)
         paths = set(self.added_paths()) if added_only else None
         tasks = [task for task in scan.plan_files() if paths is None or task.file.file_path in paths]
-        reader = ArrowScan(self.table.metadata, self.table.io, scan.projection(), IsNull(column), limit=SAMPLE_ROWS)
+        reader = ArrowScan(self.table.metadata, self.table.io, scan.projection(), is_null, limit=SAMPLE_ROWS)
         rows = reader.to_table(tasks).to_pylist()
         return [{name: _plain(row.get(name)) for name in fields} for row in rows]
 
@@ -166,11 +167,12 @@ def _column_facts(file: DataFile, field: NestedField) -> ColumnFacts:
 
 def _bound(raw: bytes | None, field: NestedField) -> Any:
     """Read a bound, or None: a column promoted since has bounds of its old width, which prove nothing here."""
-    if raw is None or str(field.field_type) not in _BOUNDED_TYPES:
+    kind = field.field_type
+    if raw is None or not isinstance(kind, PrimitiveType) or str(kind) not in _BOUNDED_TYPES:
         return None
     try:
-        value = from_bytes(field.field_type, raw)
-        return days_to_date(value).isoformat() if isinstance(field.field_type, DateType) else value
+        value: Any = from_bytes(kind, raw)
+        return days_to_date(value).isoformat() if isinstance(kind, DateType) else value
     except Exception:  # whatever a strange bound raises, it means: nothing is proven
         return None
 

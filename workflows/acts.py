@@ -1,6 +1,7 @@
 """The activities as the workflow sees them: typed, each with its time-outs, retries and summary."""
 
 from datetime import timedelta
+from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -28,12 +29,13 @@ with workflow.unsafe.imports_passed_through():
     )
 
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+"""A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
 _ONE_TRY = timedelta(minutes=3)
 _PERHAPS = timedelta(seconds=10)
 _PATIENT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 _ONCE = RetryPolicy(maximum_attempts=1)
-_SCANS = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
-_NOTICES = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
+_FEW = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
+_T = TypeVar("_T")
 
 
 class Acts:
@@ -46,117 +48,47 @@ class Acts:
 
     async def open_branch(self, order: OpenOrder) -> OpenBranch:
         """Make the branch of an attempt. Only the first is impatient: nothing is there to lose yet."""
-        return await workflow.execute_activity(
-            "open_branch",
-            order,
-            result_type=OpenBranch,
-            start_to_close_timeout=_ONE_TRY,
-            schedule_to_close_timeout=self._opening if order.catalogue is None else self._step,
-            retry_policy=_PATIENT,
-            cancellation_type=_WAIT,
-            summary=f"attempt {order.origin.attempt} for {', '.join(order.tables)}",
-        )
+        summary = f"attempt {order.origin.attempt} for {', '.join(order.tables)}"
+        patience = self._opening if order.catalogue is None else self._step
+        return await self._ask("open_branch", order, OpenBranch, summary, patience)
 
     async def write_table(self, order: WriteOrder) -> JobReport:
         """Run the Spark job once: the workflow counts the attempts, each on a branch of its own."""
-        return await workflow.execute_activity(
-            "write_table",
-            order,
-            result_type=JobReport,
-            start_to_close_timeout=timedelta(seconds=order.write.timeout),
-            heartbeat_timeout=self._heartbeat,
-            retry_policy=_ONCE,
-            cancellation_type=_WAIT,
-            summary=f"{order.write.job} on {order.branch}",
-        )
+        summary = f"{order.write.job.rsplit('/', 1)[-1]} on {order.branch}"
+        return await self._run_spark("write_table", order, JobReport, summary, _ONCE, order.write.timeout)
 
     async def verify_write(self, order: VerifyOrder) -> Written:
         """Read the write back from the branch."""
-        return await workflow.execute_activity(
-            "verify_write",
-            order,
-            result_type=Written,
-            start_to_close_timeout=_ONE_TRY,
-            schedule_to_close_timeout=self._step,
-            retry_policy=_PATIENT,
-            cancellation_type=_WAIT,
-            summary=f"snapshots on {order.branch.name}",
-        )
+        return await self._ask("verify_write", order, Written, f"snapshots on {order.branch.name}")
 
     async def audit_branch(self, order: AuditOrder) -> AuditPlan:
         """Answer from metadata what it can answer."""
-        return await workflow.execute_activity(
-            "audit_branch",
-            order,
-            result_type=AuditPlan,
-            start_to_close_timeout=_ONE_TRY,
-            schedule_to_close_timeout=self._step,
-            retry_policy=_PATIENT,
-            cancellation_type=_WAIT,
-            summary=f"{sum(len(table.checks) for table in order.tables.values())} checks at {order.head[:12]}",
-        )
+        checks = sum(len(table.checks) for table in order.tables.values())
+        return await self._ask("audit_branch", order, AuditPlan, f"{checks} checks at {order.head[:12]}")
 
     async def scan_branch(self, order: ScanOrder) -> AuditPlan:
         """Ask the rows the rest. It only reads, so it may be repeated."""
-        return await workflow.execute_activity(
-            "scan_branch",
-            order,
-            result_type=AuditPlan,
-            start_to_close_timeout=self._step,
-            heartbeat_timeout=self._heartbeat,
-            retry_policy=_SCANS,
-            cancellation_type=_WAIT,
-            summary=f"{sum(map(len, order.undecided.values()))} checks by one Spark pass",
-        )
+        summary = f"{sum(map(len, order.undecided.values()))} checks by one Spark pass"
+        return await self._run_spark("scan_branch", order, AuditPlan, summary, _FEW, self._step.total_seconds())
 
     async def publish_branch(self, order: PublishOrder) -> Publication:
         """Merge the audited hash."""
-        return await workflow.execute_activity(
-            "publish_branch",
-            order,
-            result_type=Publication,
-            start_to_close_timeout=_ONE_TRY,
-            schedule_to_close_timeout=self._step,
-            retry_policy=_PATIENT,
-            cancellation_type=_WAIT,
-            summary=f"merge {order.head[:12]} into main",
-        )
+        return await self._ask("publish_branch", order, Publication, f"merge {order.head[:12]} into main")
 
     async def confirm_publication(self, branch: OpenBranch, head: str) -> Publication:
         """Look whether main holds a hash."""
-        return await workflow.execute_activity(
-            "confirm_publication",
-            ConfirmOrder(base=branch.base, head=head),
-            result_type=Publication,
-            start_to_close_timeout=_ONE_TRY,
-            schedule_to_close_timeout=self._step,
-            retry_policy=_PATIENT,
-            summary=f"is {head[:12]} in main?",
-        )
+        order = ConfirmOrder(base=branch.base, head=head)
+        return await self._ask("confirm_publication", order, Publication, f"is {head[:12]} in main?")
 
     async def discard_branch(self, name: str, *, perhaps: bool = False) -> None:
         """Delete a branch for good. One that is there only `perhaps` is not waited for long."""
-        await workflow.execute_activity(
-            "discard_branch",
-            name,
-            start_to_close_timeout=_ONE_TRY,
-            schedule_to_close_timeout=_PERHAPS if perhaps else self._step,
-            retry_policy=_PATIENT,
-            summary=name,
-        )
+        await self._ask("discard_branch", name, type(None), name, _PERHAPS if perhaps else self._step)
 
     async def quarantine_branch(self, origin: Origin, branch: OpenBranch, head: str) -> str:
         """Keep what a branch holds, under a name that says pipeline, date and run; return the name."""
         name = quarantine_branch(origin.pipeline, workflow.now().date().isoformat(), origin.run_id)
-        return await workflow.execute_activity(
-            "quarantine_branch",
-            QuarantineOrder(branch=branch, head=head, name=name),
-            result_type=str,
-            start_to_close_timeout=_ONE_TRY,
-            schedule_to_close_timeout=self._step,
-            retry_policy=_PATIENT,
-            summary=name,
-        )
+        order = QuarantineOrder(branch=branch, head=head, name=name)
+        return await self._ask("quarantine_branch", order, str, name)
 
     async def notify(self, notice: Notice) -> None:
         """Tell people. Whoever calls this ignores its failure."""
@@ -165,6 +97,38 @@ class Acts:
             notice,
             start_to_close_timeout=timedelta(seconds=20),
             schedule_to_close_timeout=timedelta(seconds=60),
-            retry_policy=_NOTICES,
+            retry_policy=_FEW,
             summary=notice.result.outcome or "waiting for approval",
         )
+
+    async def _ask(
+        self, name: str, order: object, answer: type[_T], summary: str, patience: timedelta | None = None
+    ) -> _T:
+        """Ask something of the catalogue, as often as it takes within `patience`."""
+        found: _T = await workflow.execute_activity(
+            name,
+            order,
+            result_type=answer,
+            start_to_close_timeout=_ONE_TRY,
+            schedule_to_close_timeout=patience or self._step,
+            retry_policy=_PATIENT,
+            cancellation_type=_WAIT,
+            summary=summary,
+        )
+        return found
+
+    async def _run_spark(
+        self, name: str, order: object, answer: type[_T], summary: str, retry: RetryPolicy, seconds: float
+    ) -> _T:
+        """Run a Spark job, which must give signs of life."""
+        found: _T = await workflow.execute_activity(
+            name,
+            order,
+            result_type=answer,
+            start_to_close_timeout=timedelta(seconds=seconds),
+            heartbeat_timeout=self._heartbeat,
+            retry_policy=retry,
+            cancellation_type=_WAIT,
+            summary=summary,
+        )
+        return found

@@ -56,6 +56,11 @@ class RunState:
             attempt=self.attempt,
         )
 
+    @property
+    def is_published(self) -> bool:
+        """Whether main holds the run."""
+        return self.result.outcome == "published"
+
     def enter(self, stage: Stage, note: str = "") -> None:
         """Come to a stage, and show it to whoever looks."""
         now = workflow.now()

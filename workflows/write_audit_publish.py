@@ -217,7 +217,7 @@ class WriteAuditPublish:
     async def _compensate(self, error: BaseException) -> None:
         """Bring a run that broke off to an end that leaves nothing half done."""
         state = self._state
-        if state.result.outcome == "published":
+        if state.is_published:
             return  # after the merge there is nothing to compensate
         cause, reason = _explained(error)
         end = ending(cause, self._request.pipeline.on_failure)
@@ -228,7 +228,7 @@ class WriteAuditPublish:
             branch = state.branch.name if state.branch else ""
             reason += f" (and its branch could not be dealt with: {_words(failure)[1]})"
             kept = branch
-        if state.result.outcome != "published":
+        if not state.is_published:
             outcome = "discarded" if end.outcome == "quarantined" and not kept else end.outcome
             state.update(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
 
@@ -256,7 +256,7 @@ class WriteAuditPublish:
     async def _close(self) -> None:
         """Tidy up, tell people, and let whoever is deciding still get an answer."""
         state = self._state
-        if state.result.outcome == "published" and state.branch:
+        if state.is_published and state.branch:
             state.enter("cleaning up")
             try:
                 await self._acts.discard_branch(state.branch.name)

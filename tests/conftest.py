@@ -1,0 +1,62 @@
+"""What tests share: one real stack for the whole session, started when the first test needs it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from cli.connection import connect
+from devstack.stack import ROOT, Stack
+from tests.support import FrontDoor, Lake
+
+_OURS = ("TEMPORAL", "NESSIE", "SLUICE", "SLACK", "TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_environment() -> None:
+    """Forget what this shell says of Temporal, Nessie and Slack: tests bring their own."""
+    for name in list(os.environ):
+        if name.startswith(_OURS) and name != "TEMPORAL_CLI_PATH":
+            del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of its own for the session's stack, with the tools that set-up installed."""
+    Stack(ROOT / ".sluice", os.environ).set_up()
+    home = tmp_path_factory.mktemp("home")
+    for tools in ("jars", "bin"):
+        if (ROOT / ".sluice" / tools).exists():
+            (home / tools).symlink_to(ROOT / ".sluice" / tools)
+    return home
+
+
+@pytest.fixture(scope="session")
+def stack(home: Path) -> Iterator[dict[str, str]]:
+    """The running stack, as the variables by which programs find it."""
+    variables = {"SLUICE_HOME": str(home), "SLUICE_HEARTBEAT_TIMEOUT": "5"}
+    stack = Stack(home, {**os.environ, **variables})
+    try:
+        yield {**stack.up(), **variables}
+    finally:
+        stack.down()
+
+
+@pytest.fixture(scope="session")
+async def client(stack: dict[str, str]) -> Client:
+    """A client of the session's Temporal server."""
+    return await connect(stack)
+
+
+@pytest.fixture
+def door(stack: dict[str, str], tmp_path: Path) -> FrontDoor:
+    """The front door, opened in a folder of the test's own."""
+    return FrontDoor(tmp_path, {**os.environ, **stack})
+
+
+@pytest.fixture
+def lake(stack: dict[str, str]) -> Lake:
+    """A reader of the lake that knows nothing of how Sluice writes."""
+    return Lake(stack["NESSIE_URI"])

@@ -1,0 +1,100 @@
+"""A run that is published: what it leaves on main, in its report and in the commit."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support import DOOR, FrontDoor, Lake, csv_file, pipeline
+
+CITIES = [{"id": 1, "city": "Oslo", "people": 700000}, {"id": 2, "city": "Bergen", "people": 290000}]
+
+
+def test_one_whole_run(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    source = csv_file(tmp_path / "cities.csv", CITIES)
+    checks = "[not_null: [id, city], row_count: {min: 2, max: 2}, accepted_range: {column: people, min: 1}, unique: [id]]"
+    said = door.run(pipeline("cities", source, checks))
+    result = said.json
+    assert (said.code, result["outcome"]) == (0, "published"), said.err
+    assert result["tables"] == {
+        "t.cities": {
+            "operation": "append",
+            "added_rows": 2,
+            "deleted_rows": 0,
+            "added_files": 1,
+            "total_rows": 2,
+            "created": True,
+        }
+    }
+    assert sorted(lake.rows("t.cities"), key=lambda row: row["id"]) == CITIES
+    verdicts = {(c["check"], *c["columns"]): (c["verdict"], c["answered_by"]) for c in result["checks"]}
+    assert verdicts == {
+        ("not_null", "id"): ("pass", "metadata"),
+        ("not_null", "city"): ("pass", "metadata"),
+        ("row_count",): ("pass", "metadata"),
+        ("accepted_range", "people"): ("pass", "metadata"),
+        ("unique", "id"): ("pass", "scan"),
+    }
+    assert result["main_after"] == lake.head()
+    assert not lake.branches("cities")
+
+    commit = lake.commit(result["main_after"])
+    assert commit["parentCommitHashes"] == [result["main_before"], result["audited_hash"]]
+    said_there = {key: values[0] for key, values in commit["allProperties"].items()}
+    assert said_there["sluice.run-id"] == result["run_id"]
+    assert said_there["sluice.workflow-id"] == result["workflow_id"]
+    assert said_there["sluice.audited-hash"] == result["audited_hash"]
+    assert said_there["sluice.pipeline"] == "cities"
+    assert said_there["sluice.verdicts"] == "5 pass"
+    assert commit["authors"] == [said_there["sluice.starter"]]
+
+    again = door.run(pipeline("cities", source, checks))
+    assert again.code == 2
+    assert result["workflow_id"] in again.err and "--again" in again.err
+    assert lake.head() == result["main_after"]
+
+    meant = door.run(pipeline("cities", source), "--again")
+    assert meant.code == 0, meant.err
+    assert len(lake.rows("t.cities")) == 4
+    assert meant.json["tables"]["t.cities"]["total_rows"] == 4
+
+
+def test_two_starts_at_once_are_one_run(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    file = door.file(pipeline("twins", csv_file(tmp_path / "twins.csv", CITIES)))
+    command = [sys.executable, str(DOOR), str(file), "--json"]
+    both = [
+        subprocess.Popen(command, cwd=tmp_path, env=dict(door.environment), stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=240)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert said[0] == said[1]
+    assert len(lake.rows("t.twins")) == 2
+
+
+def test_the_pipeline_of_the_environment(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        f"TABLE_NAME=cities\nNAMESPACE=legacy\nBRANCH_NAME=nightly\nNOT_NULL_COLUMNS=id, city\n"
+        f"S3_PATH={csv_file(tmp_path / 'in' / 'cities.csv', CITIES)}\n"
+    )
+    said = door("--json")
+    assert (said.code, said.json["outcome"]) == (0, "published"), said.err
+    assert [check["columns"] for check in said.json["checks"]] == [["id"], ["city"]]
+    assert len(lake.rows("legacy.cities")) == 2
+
+
+def test_two_tables_of_one_job_are_published_in_one_merge(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    job.write_text(
+        "from pyspark.sql import SparkSession\n"
+        "spark = SparkSession.builder.getOrCreate()\n"
+        "spark.range(3).writeTo('t.evens').createOrReplace()\n"
+        "spark.range(5).writeTo('t.odds').createOrReplace()\n"
+    )
+    said = door.run(
+        f"name: two-tables\nwrite: {{job: {job}}}\n"
+        "tables:\n  t.evens: {checks: [row_count: {min: 3, max: 3}]}\n  t.odds: {checks: [not_null: id]}\n"
+    )
+    assert said.code == 0, said.err
+    assert {name: change["added_rows"] for name, change in said.json["tables"].items()} == {"t.evens": 3, "t.odds": 5}
+    assert (len(lake.rows("t.evens")), len(lake.rows("t.odds"))) == (3, 5)
+    assert lake.commit(lake.head())["parentCommitHashes"][0] == said.json["main_before"]
