@@ -17,6 +17,7 @@ from devstack.jars import install_jars
 from devstack.ports import choose_port
 from devstack.processes import Daemon, start, wait_until
 from devstack.temporal_cli import find_temporal_cli
+from lakehouse.nessie import Catalogue
 from sluice.settings import STACK_FILE
 from worker import READY
 from workflows.attributes import ALL
@@ -107,6 +108,7 @@ class Stack:
         }
         wait_until(lambda: _answers(f"http://{_HOST}:{ui}/"), running["temporal"], 60)
         wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config"), running["nessie"], 90)
+        Catalogue(variables["NESSIE_URI"]).main_head()  # so that a run finds a main that has begun
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         log = self.home / "logs" / "worker.log"

@@ -8,21 +8,18 @@ SPEC is a file with an `IngestSpec`; the answer goes into the file that it names
 import sys
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.functions import partitioning as P
-from pyspark.sql.readwriter import DataFrameWriterV2
 from pyspark.sql.types import StructType
 
 from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec, JobAnswer
-from sluice.names import quoted, quoted_table, suggestion
+from sluice.names import literal, quoted, quoted_table, suggestion
 from sluice.pipeline import Table, partition_parts
 from spark_jobs.harness import run_job, say
 from spark_jobs.reading import SOURCE_VIEW, check_names, read_source
 
-_TRANSFORMS = {"year": P.years, "month": P.months, "day": P.days, "hour": P.hours}
+_INCOMING = "incoming"
 
 
 def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
@@ -60,12 +57,7 @@ def _counted(spec: IngestSpec, read: Observation, written: Observation) -> JobAn
 
 
 def _schema_of(spark: SparkSession, table: str) -> StructType | None:
-    try:
-        return spark.table(table).schema
-    except AnalysisException as error:
-        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
-            return None
-        raise
+    return spark.table(table).schema if spark.catalog.tableExists(table) else None
 
 
 def _transformed(spark: SparkSession, source: DataFrame, transform: str | None) -> DataFrame:
@@ -93,7 +85,7 @@ def _write(spark: SparkSession, rows: DataFrame, spec: IngestSpec, name: str, ne
     if mode == "merge":
         _check_keys(rows, spec.write.keys)
     if new:
-        _creation(rows, table, spec.tables[name]).create()
+        _create(spark, rows, table, spec.tables[name])
     elif mode == "append":
         rows.writeTo(table).append()
     elif mode == "overwrite":
@@ -101,10 +93,10 @@ def _write(spark: SparkSession, rows: DataFrame, spec: IngestSpec, name: str, ne
     elif mode == "overwrite_partitions":
         rows.writeTo(table).overwritePartitions()
     else:
-        rows.createOrReplaceTempView("incoming")
+        rows.createOrReplaceTempView(_INCOMING)
         matched = " AND ".join(f"old.{quoted(key)} = new.{quoted(key)}" for key in spec.write.keys)
         spark.sql(
-            f"MERGE INTO {table} AS old USING incoming AS new ON {matched} "
+            f"MERGE INTO {table} AS old USING {_INCOMING} AS new ON {matched} "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
 
@@ -124,29 +116,28 @@ def _check_keys(rows: DataFrame, keys: list[str]) -> None:
         raise InvalidInput(f"merge keys ({', '.join(keys)}) occur more than once in the input, such as {examples}")
 
 
-def _creation(rows: DataFrame, table: str, spec: Table) -> DataFrameWriterV2:
+def _create(spark: SparkSession, rows: DataFrame, table: str, spec: Table) -> None:
+    """Make the table from the rows. By SQL, since the DataFrame's writer knows no `truncate`."""
     for column, comment in spec.comments.items():
         rows = rows.withMetadata(column, {"comment": comment})
-    writer = rows.writeTo(table).using("iceberg")
-    if spec.partition_by:
-        first, *others = (_partition(term) for term in spec.partition_by)
-        writer = writer.partitionedBy(first, *others)
-    properties = {**spec.properties, **({"comment": spec.comment} if spec.comment else {})}
-    for key, value in properties.items():
-        writer = writer.tableProperty(key, value)
-    return writer
+    rows.createOrReplaceTempView(_INCOMING)
+    partitions = ", ".join(_partition(term) for term in spec.partition_by)
+    properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in spec.properties.items())
+    clauses = [
+        f"CREATE TABLE {table} USING iceberg",
+        f"PARTITIONED BY ({partitions})" if partitions else "",
+        f"COMMENT {literal(spec.comment)}" if spec.comment else "",
+        f"TBLPROPERTIES ({properties})" if properties else "",
+        f"AS SELECT * FROM {_INCOMING}",
+    ]
+    spark.sql(" ".join(clauses))
 
 
-def _partition(term: str) -> Column:
+def _partition(term: str) -> str:
     transform, argument, name = partition_parts(term)
-    column = F.col(quoted(name))
     if transform == "identity":
-        return column
-    if transform == "bucket":
-        return P.bucket(argument or 1, column)
-    if transform == "truncate":
-        return F.expr(f"truncate({argument}, {quoted(name)})")
-    return _TRANSFORMS[transform](column)
+        return quoted(name)
+    return f"{transform}({quoted(name)})" if argument is None else f"{transform}({argument}, {quoted(name)})"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ CITIES = [{"id": 1, "city": "Oslo", "people": 700000}, {"id": 2, "city": "Bergen
 
 def test_one_whole_run(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "cities.csv", CITIES)
-    checks = "[not_null: [id, city], row_count: {min: 2, max: 2}, accepted_range: {column: people, min: 1}, unique: [id]]"
+    checks = (
+        "[not_null: [id, city], row_count: {min: 2, max: 2}, accepted_range: {column: people, min: 1}, unique: [id]]"
+    )
     said = door.run(pipeline("cities", source, checks))
     result = said.json
     assert (said.code, result["outcome"]) == (0, "published"), said.err

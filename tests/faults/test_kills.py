@@ -1,0 +1,92 @@
+"""Processes are killed, for real: afterwards main holds exactly what it should, and nothing is left running."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
+
+ROWS = [{"id": number, "half": number // 2} for number in range(1000)]
+
+
+class Bench:
+    """A front door on a task queue of its own, with workers to kill."""
+
+    def __init__(self, door: FrontDoor, folder: Path, name: str) -> None:
+        self.environment = {**door.environment, "SLUICE_TASK_QUEUE": name}
+        self.door = FrontDoor(folder, self.environment)
+        self.folder = folder
+        self.workers: list[WorkerProcess] = []
+
+    def worker(self) -> WorkerProcess:
+        """Start a worker."""
+        self.workers.append(WorkerProcess(self.environment, self.folder))
+        return self.workers[-1]
+
+
+@pytest.fixture
+def bench(door: FrontDoor, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    bench = Bench(door, tmp_path, request.node.name)
+    yield bench
+    for worker in bench.workers:
+        worker.stop()
+
+
+def _drivers(run_id: str) -> list[int]:
+    """Return the JVMs that work for a run."""
+    return [p.pid for p in spark_processes(run_id) if "SparkSubmit" in " ".join(p.cmdline())]
+
+
+def _published_once(bench: Bench, lake: Lake, run: str, table: str, attempts: int) -> None:
+    said = bench.door("watch", run, "--json")
+    assert (said.code, said.json["outcome"]) == (0, "published"), said.json
+    assert said.json["attempts"] == attempts
+    assert sorted(row["id"] for row in lake.rows(table)) == list(range(1000))
+    assert not lake.branches(said.json["run_id"])
+    wait_for(lambda: not spark_processes(said.json["run_id"]), 20, lambda: "Spark is left")
+
+
+def test_worker_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    worker = bench.worker()
+    run = bench.door.begin(pipeline("kill-writer", csv_file(tmp_path / "in.csv", ROWS)))
+    run_id = bench.door.wait_for_stage(run, "writing")["result"]["run_id"]
+    wait_for(lambda: _drivers(run_id), 30)
+    worker.kill()
+    wait_for(lambda: not spark_processes(run_id), 10, lambda: "Spark outlived its worker")
+    bench.worker()
+    _published_once(bench, lake, run, "t.kill_writer", attempts=2)
+
+
+def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    bench.worker()
+    run = bench.door.begin(pipeline("kill-spark", csv_file(tmp_path / "in.csv", ROWS)))
+    run_id = bench.door.wait_for_stage(run, "writing")["result"]["run_id"]
+    wait_for(lambda: _drivers(run_id), 30)
+    for process in spark_processes(run_id):
+        if process.pid in _drivers(run_id):
+            process.send_signal(signal.SIGKILL)
+    _published_once(bench, lake, run, "t.kill_spark", attempts=2)
+
+
+def test_worker_killed_during_the_audit(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    worker = bench.worker()
+    run = bench.door.begin(pipeline("kill-audit", csv_file(tmp_path / "in.csv", ROWS), "[unique: id]"))
+    run_id = bench.door.wait_for_stage(run, "scanning")["result"]["run_id"]
+    wait_for(lambda: _drivers(run_id), 30)
+    worker.kill()
+    wait_for(lambda: not spark_processes(run_id), 10, lambda: "Spark outlived its worker")
+    bench.worker()
+    _published_once(bench, lake, run, "t.kill_audit", attempts=1)
+
+
+def test_worker_killed_between_audit_and_merge(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    worker = bench.worker()
+    more = "approval: {timeout: 1h}"
+    run = bench.door.begin(pipeline("kill-merge", csv_file(tmp_path / "in.csv", ROWS), "[row_count: 1]", more))
+    bench.door.wait_for_stage(run, "waiting for approval")
+    worker.kill()
+    bench.worker()
+    assert bench.door("approve", run, "--by", "ana").code == 0
+    _published_once(bench, lake, run, "t.kill_merge", attempts=1)

@@ -1,0 +1,243 @@
+"""The built-in write job: formats, modes, and everything it must refuse. One warm session for all."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc, parquet
+from pyspark.sql import SparkSession
+
+from engine.java import find_java
+from engine.submit import SparkJob, properties
+from lakehouse.files import base_path, find_files
+from lakehouse.nessie import Catalogue
+from lakehouse.tables import TableState
+from sluice.errors import InvalidInput
+from sluice.jobs import IngestSpec, JobAnswer
+from sluice.pipeline import Table, Write
+from sluice.settings import read_settings
+from spark_jobs.harness import explained
+from spark_jobs.ingest import ingest
+from tests.support import Lake, csv_file
+
+BRANCH = "wap/ingest-tests"
+ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a", "ratio": 0.5}, {"id": 2, "name": None, "ratio": 1.5}]
+
+
+@pytest.fixture(scope="module")
+def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    settings = read_settings(stack)
+    catalogue = Catalogue(settings.nessie_uri)
+    catalogue.create_branch(BRANCH, catalogue.main_head())
+    catalogue.add_namespaces(BRANCH, ["i.x"])
+    job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, run_id="tests", attempt=1)
+    os.environ["JAVA_HOME"] = str(find_java())
+    conf = {**properties(settings, job), "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    session = SparkSession.builder.config(map=conf).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+    catalogue.delete_branch(BRANCH)
+
+
+class Ingester:
+    """Runs the job on one table of the test's own."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, table: str, folder: Path) -> None:
+        self._spark, self._lake, self.table, self.folder = spark, lake, table, folder
+
+    def __call__(
+        self, source: dict[str, Any] | None = None, table: dict[str, Any] | None = None, **write: Any
+    ) -> JobAnswer:
+        stated = Write.model_validate({"source": source, **write} if source else write)
+        files = [file.path for file in find_files(stated.source)] if stated.source else []
+        spec = IngestSpec(
+            catalogue="nessie",
+            write=stated,
+            files=files,
+            base_path=base_path(stated.source) if stated.source else None,
+            tables={self.table: Table.model_validate(table or {})},
+            answer="",
+        )
+        return ingest(self._spark, spec)
+
+    def refused(self, source: dict[str, Any] | None = None, **write: Any) -> str:
+        """Return why the job refuses, which must be for good and in one line."""
+        with pytest.raises(Exception) as raised:
+            self(source, **write)
+        answer = explained(raised.value)
+        kind = "InvalidInput" if isinstance(raised.value, InvalidInput) else answer.error_kind
+        assert kind == "InvalidInput", answer
+        assert "\n" not in answer.error
+        return answer.error
+
+    def rows(self) -> list[dict[str, Any]]:
+        return sorted(self._lake.rows(self.table, BRANCH), key=lambda row: row["id"])
+
+
+@pytest.fixture
+def job(spark: SparkSession, lake: Lake, tmp_path: Path, request: pytest.FixtureRequest) -> Ingester:
+    plain = "".join(character if character.isalnum() else "_" for character in request.node.name)
+    return Ingester(spark, lake, f"i.{plain}", tmp_path)
+
+
+def write_source(form: str, folder: Path) -> str:
+    """Write ROWS in a format; return the path."""
+    path = folder / f"in.{form}"
+    if form == "csv":
+        return str(csv_file(path, ROWS))
+    if form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    elif form == "json":
+        path.write_text(json.dumps(ROWS, indent=2))
+    elif form == "parquet":
+        parquet.write_table(pa.Table.from_pylist(ROWS), path)
+    else:
+        orc.write_table(pa.Table.from_pylist(ROWS), str(path))
+    return str(path)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "json", "parquet", "orc"])
+def test_every_format_creates_the_table_and_appends(form: str, job: Ingester) -> None:
+    path = write_source(form, job.folder)
+    for times in (1, 2):
+        answer = job({"path": path})
+        assert (answer.rows_read, answer.rows_written) == (2, 2)
+        assert job.rows() == sorted(ROWS * times, key=lambda row: row["id"])
+
+
+def test_the_table_is_made_as_the_pipeline_says(job: Ingester, stack: dict[str, str]) -> None:
+    rows = [{"id": n, "on": f"2024-0{1 + n % 3}-05", "odd name": n, "city": f"c{n}"} for n in range(9)]
+    table = {
+        "partition_by": ["month(on)", "bucket(4, id)", "truncate(1, city)"],
+        "comment": "a table",
+        "comments": {"odd name": "it's odd"},
+        "properties": {"write.format.default": "orc"},
+    }
+    job({"path": str(csv_file(job.folder / "in.csv", rows))}, table)
+    place = Catalogue(stack["NESSIE_URI"]).table(BRANCH, job.table)
+    assert place
+    made = TableState.load(place, None, {}).table
+    transforms = [(field.name, str(field.transform)) for field in made.spec().fields]
+    assert transforms == [("on_month", "month"), ("id_bucket", "bucket[4]"), ("city_trunc", "truncate[1]")]
+    assert made.schema().find_field("odd name").doc == "it's odd"
+    assert made.properties["comment"] == "a table"
+    assert made.properties["write.format.default"] == "orc"
+    assert len(job.rows()) == 9
+
+
+def test_overwrite_replaces_everything(job: Ingester) -> None:
+    job({"path": str(csv_file(job.folder / "1.csv", ROWS))})
+    job({"path": str(csv_file(job.folder / "2.csv", [{"id": 9, "name": "z", "ratio": 2.5}]))}, mode="overwrite")
+    assert job.rows() == [{"id": 9, "name": "z", "ratio": 2.5}]
+
+
+def test_overwrite_partitions_replaces_only_those_of_the_input(job: Ingester) -> None:
+    table = {"partition_by": ["name"]}
+    job({"path": str(csv_file(job.folder / "1.csv", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]))}, table)
+    job({"path": str(csv_file(job.folder / "2.csv", [{"id": 3, "name": "b"}]))}, table, mode="overwrite_partitions")
+    assert job.rows() == [{"id": 1, "name": "a"}, {"id": 3, "name": "b"}]
+
+
+def test_merge_by_keys_updates_and_inserts(job: Ingester) -> None:
+    job({"path": str(csv_file(job.folder / "1.csv", ROWS))}, mode="merge", keys=["id"])
+    newer = [{"id": 2, "name": "b", "ratio": 2.5}, {"id": 3, "name": "c", "ratio": 3.5}]
+    job({"path": str(csv_file(job.folder / "2.csv", newer))}, mode="merge", keys=["id"])
+    assert job.rows() == [ROWS[0], *newer]
+    twice = str(csv_file(job.folder / "3.csv", [newer[0], newer[0]]))
+    assert "occur more than once in the input, such as 2" in job.refused({"path": twice}, mode="merge", keys=["id"])
+    keyless = str(csv_file(job.folder / "4.csv", [{"id": None, "name": "b", "ratio": 1.5}]))
+    assert "no value in a merge key" in job.refused({"path": keyless}, mode="merge", keys=["id"])
+
+
+def test_statements_run_in_order(job: Ingester) -> None:
+    job({"path": str(csv_file(job.folder / "in.csv", ROWS))})
+    job(
+        mode="sql",
+        statements=[
+            f"INSERT INTO {job.table} SELECT id + 10, name, ratio FROM {job.table}",
+            f"UPDATE {job.table} SET name = 'late' WHERE id > 10",
+            f"DELETE FROM {job.table} WHERE id = 12",
+        ],
+    )
+    assert job.rows() == [*ROWS, {"id": 11, "name": "late", "ratio": 0.5}]
+
+
+def test_transform_between_reading_and_writing(job: Ingester) -> None:
+    source = {"path": str(csv_file(job.folder / "in.csv", ROWS))}
+    answer = job(source, transform="SELECT id, upper(name) AS name FROM source WHERE name IS NOT NULL")
+    assert (answer.rows_read, answer.rows_written) == (2, 1)
+    assert job.rows() == [{"id": 1, "name": "A"}]
+
+
+def test_columns_are_matched_by_name(job: Ingester) -> None:
+    job({"path": str(csv_file(job.folder / "1.csv", ROWS))})
+    job({"path": str(csv_file(job.folder / "2.csv", [{"ratio": 9.5, "id": 9, "name": "z"}]))})
+    assert job.rows()[-1] == {"id": 9, "name": "z", "ratio": 9.5}
+
+
+def test_a_column_that_only_some_parquet_files_have_is_kept(job: Ingester) -> None:
+    parquet.write_table(pa.table({"id": [1]}), job.folder / "1.parquet")
+    parquet.write_table(pa.table({"id": [2], "extra": ["x"]}), job.folder / "2.parquet")
+    job({"path": f"{job.folder}/*.parquet"})
+    assert job.rows() == [{"id": 1, "extra": None}, {"id": 2, "extra": "x"}]
+
+
+def test_folders_named_after_values_are_columns(job: Ingester) -> None:
+    for day in ("2024-01-01", "2024-01-02"):
+        csv_file(job.folder / "lake" / f"day={day}" / "part.csv", [{"id": int(day[-1])}])
+    job({"path": str(job.folder / "lake"), "format": "csv"})
+    assert [str(row["day"]) for row in job.rows()] == ["2024-01-01", "2024-01-02"]
+
+
+def test_a_header_that_does_not_match(job: Ingester) -> None:
+    job({"path": str(csv_file(job.folder / "1.csv", ROWS))})
+    wrong = str(csv_file(job.folder / "2.csv", [{"id": 1, "nane": "a", "ratio": 1.0}]))
+    why = job.refused({"path": wrong})
+    assert "has no column 'nane' (did you mean 'name'?)" in why
+    assert "the input has no column 'name'" in why
+    assert len(job.rows()) == 2
+
+
+def test_files_whose_headers_differ(job: Ingester) -> None:
+    csv_file(job.folder / "1.csv", [{"id": 1, "name": "a"}])
+    csv_file(job.folder / "2.csv", [{"name": "a", "id": 1}])
+    assert "header" in job.refused({"path": f"{job.folder}/*.csv"})
+
+
+def test_a_value_that_cannot_be_cast(job: Ingester) -> None:
+    job({"path": str(csv_file(job.folder / "1.csv", ROWS))})
+    wrong = str(csv_file(job.folder / "2.csv", [{"id": "seven", "name": "a", "ratio": 1.0}]))
+    assert "seven" in job.refused({"path": wrong})
+    typed = job.folder / "3.parquet"
+    parquet.write_table(pa.table({"id": ["seven"], "name": ["a"], "ratio": [1.0]}), typed)
+    assert "id" in job.refused({"path": str(typed)})
+    assert len(job.rows()) == 2
+
+
+def test_a_row_with_too_many_fields(job: Ingester) -> None:
+    path = csv_file(job.folder / "in.csv", ROWS)
+    path.write_text(path.read_text() + "3,c,1.5,surplus\n")
+    assert "Malformed" in job.refused({"path": str(path)}) or "MALFORMED" in job.refused({"path": str(path)})
+
+
+def test_a_header_without_rows(job: Ingester) -> None:
+    path = job.folder / "in.csv"
+    path.write_text("id,name\n")
+    assert job.refused({"path": str(path)}) == "the input holds no rows"
+
+
+def test_a_column_that_is_not_there(job: Ingester) -> None:
+    source = {"path": str(csv_file(job.folder / "in.csv", ROWS))}
+    with pytest.raises(InvalidInput, match=r"'nme', which the rows .* do not have \(did you mean 'name'\?\)"):
+        job(source, {"checks": [{"check": "not_null", "column": "nme"}]})
+    assert job.rows() == []
+
+
+def test_a_transform_that_is_not_sql(job: Ingester) -> None:
+    source = {"path": str(csv_file(job.folder / "in.csv", ROWS))}
+    assert "Syntax error" in job.refused(source, transform="SELEKT 1")

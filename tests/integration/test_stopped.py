@@ -1,0 +1,105 @@
+"""Runs that must not publish: stopped by the audit, by a person, by time, by a cancel."""
+
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from sluice.approval import Decision
+from tests.support import FrontDoor, Lake, csv_file, pipeline, spark_processes, wait_for
+from workflows.write_audit_publish import WriteAuditPublish
+
+ROWS = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
+SLOW_JOB = (
+    "import time\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+    "spark.range(7).writeTo('t.slow').append() if spark.catalog.tableExists('t.slow') "
+    "else spark.range(7).writeTo('t.slow').create()\n"
+    "time.sleep(120)\n"
+)
+
+
+def test_a_failed_audit_quarantines_and_main_stays(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    source = csv_file(tmp_path / "bad.csv", ROWS)
+    checks = (
+        "[not_null: [id, kind], unique: [id], accepted_values: {column: kind, values: [a, b], severity: warn}, "
+        "row_count: {max: 1, severity: warn}]"
+    )
+    before = lake.head()
+    said = door.run(pipeline("bad", source, checks))
+    result = said.json
+    assert (said.code, result["outcome"], result["cause"]) == (3, "quarantined", "audit")
+    found = {(c["check"], *c["columns"]): (c["verdict"], c["failed_rows"]) for c in result["checks"]}
+    assert found == {
+        ("not_null", "id"): ("pass", 0),
+        ("not_null", "kind"): ("fail", 1),
+        ("row_count",): ("warn", None),
+        ("unique", "id"): ("fail", 2),
+        ("accepted_values", "kind"): ("warn", 1),
+    }
+    samples = {(c["check"], *c["columns"]): c["sample"] for c in result["checks"]}
+    assert samples["not_null", "kind"] == [{"kind": None, "id": 2}]
+    assert samples["accepted_values", "kind"] == [{"kind": "x", "id": 2}]
+    assert samples["unique", "id"] == [{"id": 2, "occurs": 2, "rows": 2}]
+    assert lake.head() == before
+    assert lake.branches("bad") == [result["branch"]]
+    assert result["branch"].startswith("quarantine/bad/20") and result["branch"].endswith(result["run_id"])
+    assert lake.head(result["branch"]) == result["audited_hash"]
+    assert len(lake.rows("t.bad", result["branch"])) == 3
+
+    discarding = door.run(pipeline("bad2", source, "[not_null: kind]", "on_failure: discard"))
+    assert (discarding.code, discarding.json["outcome"], discarding.json["branch"]) == (3, "discarded", None)
+    assert not lake.branches("bad2")
+
+
+async def test_a_rejection_by_signal(door: FrontDoor, lake: Lake, tmp_path: Path, client: Client) -> None:
+    source = csv_file(tmp_path / "rejected.csv", ROWS)
+    run = door.begin(pipeline("rejected", source, "[row_count: 1]", "approval: {required: 2, timeout: 1h}"))
+    door.wait_for_stage(run, "waiting for approval")
+    assert door("approve", run, "--by", " ").code == 2
+    assert door("approve", run, "--by", "ana").code == 0
+    twice = door("approve", run, "--by", "ana")
+    assert (twice.code, "ana decided already" in twice.err) == (2, True)
+    handle = client.get_workflow_handle_for(WriteAuditPublish.run, run)
+    await handle.signal(WriteAuditPublish.approve, Decision(by="ben", audited_hash="0" * 64))
+    await handle.signal(WriteAuditPublish.reject, Decision(by="ben", reason="two kinds for one id"))
+    result = door("watch", run, "--json")
+    assert (result.code, result.json["outcome"], result.json["cause"]) == (4, "quarantined", "rejected")
+    assert result.json["reason"] == "rejected by ben: two kinds for one id"
+    approval = result.json["approval"]
+    assert [(each["by"], each["approve"]) for each in approval["decisions"]] == [("ana", True), ("ben", False)]
+    assert "look again" in approval["refused"][-1]["why"]
+    late = door("approve", run, "--by", "cleo")
+    assert (late.code, "has ended" in late.err) == (2, True)
+
+
+def test_an_approval_that_comes_too_late(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    source = csv_file(tmp_path / "late.csv", ROWS)
+    before = lake.head()
+    said = door.run(pipeline("late", source, "[row_count: 1]", "approval: {timeout: 2s}\non_failure: discard"))
+    assert (said.code, said.json["outcome"], said.json["cause"]) == (4, "discarded", "expired")
+    assert said.json["approval"]["expired"] is True
+    assert lake.head() == before
+    assert not lake.branches("late")
+
+
+@pytest.mark.parametrize("stage", ["writing", "waiting for approval"])
+def test_a_cancel_leaves_nothing(stage: str, door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    if stage == "writing":
+        (tmp_path / "slow.py").write_text(SLOW_JOB)
+        run = door.begin(f"name: slow\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.slow]\n")
+    else:
+        source = csv_file(tmp_path / "waits.csv", ROWS)
+        run = door.begin(pipeline("waits", source, "[row_count: 1]", "approval: {timeout: 1h}"))
+    status = door.wait_for_stage(run, stage)
+    branch, run_id = status["result"]["branch"], status["result"]["run_id"]
+    if stage == "writing":
+        wait_for(lambda: lake.rows("t.slow", branch), 60, lambda: "the job never wrote")
+        assert spark_processes(run_id)
+    before = lake.head()
+    assert door("cancel", run).code == 0
+    said = door("watch", run, "--json")
+    assert (said.code, said.json["outcome"], said.json["branch"]) == (5, "cancelled", None)
+    assert not spark_processes(run_id)
+    assert not lake.branches(run_id)
+    assert lake.head() == before
+    assert door("cancel", run).code == 2
