@@ -128,4 +128,6 @@ async def _refuse_twice(client: Client, workflow_id: str) -> None:
 
 
 def _input_words(found: RunInput) -> str:
-    return f"{found.files} files, {found.bytes:,} bytes" if found.files else "the lake"
+    if not found.files:
+        return "the lake"
+    return f"{found.files} file{'s' if found.files > 1 else ''}, {found.bytes:,} bytes"

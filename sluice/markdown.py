@@ -3,9 +3,10 @@
 from sluice.run import RunStatus, TableChange
 from sluice.verdicts import CheckResult, count_verdicts
 
-_LONGEST = 15_000
-"""Temporal keeps these details in memory and shows them whole; beyond this nobody reads them."""
-_ICONS = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "🛑"}
+_CHECKS = 30
+"""The Web UI passes these details on in an address, so they are kept short: what blocks comes first."""
+
+_SEVERITY = ("error", "fail", "warn", "pass")
 
 
 def details(status: RunStatus) -> str:
@@ -24,8 +25,11 @@ def details(status: RunStatus) -> str:
     if result.checks:
         lines += ["", f"Audit: {count_verdicts(result.checks)}", ""]
         lines += ["| verdict | table | check | observed | expected | by |", "|---|---|---|---|---|---|"]
-        lines += [_check_row(check) for check in result.checks]
-    return "\n".join(lines)[:_LONGEST]
+        worst_first = sorted(result.checks, key=lambda check: _SEVERITY.index(check.verdict))
+        lines += [_check_row(check) for check in worst_first[:_CHECKS]]
+        if len(result.checks) > _CHECKS:
+            lines.append(f"\nand {len(result.checks) - _CHECKS} more")
+    return "\n".join(lines)
 
 
 def _table_row(name: str, change: TableChange) -> str:
@@ -35,7 +39,7 @@ def _table_row(name: str, change: TableChange) -> str:
 
 def _check_row(check: CheckResult) -> str:
     cells = (
-        f"{_ICONS[check.verdict]} {check.verdict}",
+        check.verdict if check.verdict == "pass" else f"**{check.verdict}**",
         check.table,
         check.title,
         check.message or str(check.observed),

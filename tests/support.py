@@ -113,6 +113,11 @@ class Lake:
         found = requests.get(f"{self._uri}/trees", timeout=30).json()["references"]
         return [ref["name"] for ref in found if ref["name"] != "main" and containing in ref["name"]]
 
+    def discard(self, branch: str) -> None:
+        """Delete a branch."""
+        deleted = requests.delete(f"{self._uri}/trees/{quote(branch, safe='')}@{self.head(branch)}", timeout=30)
+        assert deleted.ok, deleted.text
+
     def commit(self, at: str) -> dict[str, Any]:
         """Return the properties, authors and parents of a commit."""
         page = requests.get(f"{self._uri}/trees/main@{at}/history?max-records=1", timeout=30).json()

@@ -1,8 +1,6 @@
 """The built-in write job: formats, modes, and everything it must refuse. One warm session for all."""
 
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,37 +9,18 @@ import pytest
 from pyarrow import orc, parquet
 from pyspark.sql import SparkSession
 
-from engine.java import find_java
-from engine.submit import SparkJob, properties
 from lakehouse.files import base_path, find_files
 from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
 from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.pipeline import Table, Write
-from sluice.settings import read_settings
 from spark_jobs.harness import explained
 from spark_jobs.ingest import ingest
+from tests.integration.conftest import BRANCH
 from tests.support import Lake, csv_file
 
-BRANCH = "wap/ingest-tests"
 ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a", "ratio": 0.5}, {"id": 2, "name": None, "ratio": 1.5}]
-
-
-@pytest.fixture(scope="module")
-def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    settings = read_settings(stack)
-    catalogue = Catalogue(settings.nessie_uri)
-    catalogue.create_branch(BRANCH, catalogue.main_head())
-    catalogue.add_namespaces(BRANCH, ["i.x"])
-    job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, run_id="tests", attempt=1)
-    os.environ["JAVA_HOME"] = str(find_java())
-    conf = {**properties(settings, job), "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    session = SparkSession.builder.config(map=conf).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
-    catalogue.delete_branch(BRANCH)
 
 
 class Ingester:

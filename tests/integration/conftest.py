@@ -1,0 +1,31 @@
+"""One warm Spark session on a branch of its own, for the tests of the programs that Spark runs."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.java import find_java
+from engine.submit import SparkJob, properties
+from lakehouse.nessie import Catalogue
+from sluice.settings import read_settings
+
+BRANCH = "wap/warm-tests"
+
+
+@pytest.fixture(scope="package")
+def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    settings = read_settings(stack)
+    catalogue = Catalogue(settings.nessie_uri)
+    catalogue.create_branch(BRANCH, catalogue.main_head())
+    catalogue.add_namespaces(BRANCH, ["i.x"])
+    job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, run_id="tests", attempt=1)
+    os.environ["JAVA_HOME"] = str(find_java())
+    conf = {**properties(settings, job), "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    session = SparkSession.builder.config(map=conf).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+    catalogue.delete_branch(BRANCH)

@@ -1,0 +1,361 @@
+"""The order of things: every ending, with fakes in place of the outside world and time that skips.
+
+The server is Temporal's time-skipping test server; a day of waiting passes in moments.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio import activity
+from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from cli.find import Handle, result_of
+from engine.java import find_java
+from sluice.approval import Decision, Ruling
+from sluice.pipeline import Pipeline
+from sluice.run import (
+    AuditPlan,
+    ConfirmOrder,
+    JobReport,
+    Notice,
+    OpenBranch,
+    OpenOrder,
+    Policy,
+    Publication,
+    PublishOrder,
+    QuarantineOrder,
+    RunInput,
+    RunRequest,
+    RunResult,
+    TableChange,
+    VerifyOrder,
+    WriteOrder,
+    Written,
+)
+from sluice.verdicts import CheckResult
+from workflows.write_audit_publish import WriteAuditPublish
+
+HEAD = "ab" * 32
+MERGED = Publication(merged=True, main_before="1", main_after="2")
+
+
+def _opened(name: str) -> OpenBranch:
+    return OpenBranch(name=name, base="b", catalogue="c")
+
+
+@pytest.fixture(scope="module")
+async def skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
+    """The time-skipping server, from the jars of the set-up."""
+    wrapper = tmp_path_factory.mktemp("server") / "test-server"
+    java, jars = find_java() / "bin" / "java", home / "jars" / "timeskip" / "*"
+    wrapper.write_text(f'#!/bin/sh\nexec "{java}" -cp "{jars}" io.temporal.testserver.TestServer "$@"\n')
+    wrapper.chmod(0o755)
+    async with await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter, test_server_existing_path=str(wrapper)
+    ) as environment:
+        yield environment
+
+
+class World:
+    """Fakes of every act. Each notes that it was called; a test says what each does instead of its best."""
+
+    def __init__(self) -> None:
+        self.called: list[str] = []
+        self.instead: dict[str, Callable[[Any, int], Any]] = {}
+        self.entered = asyncio.Event()
+
+    def activities(self) -> list[Callable[..., Any]]:
+        return [
+            self._act(
+                "open_branch", OpenOrder, lambda order: OpenBranch(name=order.origin.branch, base="b", catalogue="c")
+            ),
+            self._act("write_table", WriteOrder, lambda _: JobReport()),
+            self._act(
+                "verify_write",
+                VerifyOrder,
+                lambda _: Written(head=HEAD, tables=changes),
+            ),
+            self._act("audit_branch", dict, lambda _: AuditPlan(decided=[])),
+            self._act("scan_branch", dict, lambda _: AuditPlan(decided=[])),
+            self._act(
+                "publish_branch", PublishOrder, lambda _: Publication(merged=True, main_before="1", main_after="2")
+            ),
+            self._act("confirm_publication", ConfirmOrder, lambda _: Publication(merged=False)),
+            self._act("discard_branch", str, lambda _: None),
+            self._act("quarantine_branch", QuarantineOrder, lambda order: order.name),
+            self._act("notify", Notice, lambda _: None),
+        ]
+
+    def _act(self, name: str, kind: type, best: Callable[[Any], Any]) -> Callable[..., Any]:
+        async def act(order: Any) -> Any:
+            self.called.append(name)
+            instead = self.instead.get(name)
+            return await instead(order, self.called.count(name)) if instead else best(order)
+
+        act.__annotations__["order"] = kind
+        return activity.defn(name=name)(act)
+
+
+async def _fails(_: Any, __: int) -> Any:
+    raise ApplicationError("it broke", type="JobFailed")
+
+
+async def _fails_for_good(_: Any, __: int) -> Any:
+    raise ApplicationError("it is wrong", type="InvalidInput", non_retryable=True)
+
+
+async def _breaks(_: Any, __: int) -> Any:
+    raise ApplicationError("a bug", type="KeyError", non_retryable=True)
+
+
+class Scene:
+    """One run in a world of fakes."""
+
+    def __init__(self, environment: WorkflowEnvironment, world: World) -> None:
+        self._environment, self.world = environment, world
+        self.queue = str(uuid.uuid4())
+
+    async def start(self, **pipeline: Any) -> Handle:
+        stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, **pipeline}
+        request = RunRequest(
+            pipeline=Pipeline.model_validate(stated),
+            input=RunInput(digest="d"),
+            starter="tester",
+            policy=Policy(conflicts=2, step_timeout=600),
+        )
+        return await self._environment.client.start_workflow(
+            WriteAuditPublish.run, request, id=f"p-{uuid.uuid4().hex[:12]}", task_queue=self.queue
+        )
+
+    async def end(self, handle: Handle) -> RunResult:
+        """Wait for the end, skipping time; return the result whatever the ending."""
+        try:
+            await handle.result()
+        except WorkflowFailureError as failure:
+            assert isinstance(failure.cause, ApplicationError | CancelledError), failure.cause
+        found = await result_of(self._environment.client, await handle.describe())
+        assert found
+        return found
+
+
+@pytest.fixture
+async def scene(skipping: WorkflowEnvironment) -> AsyncIterator[Scene]:
+    scene = Scene(skipping, World())
+    async with Worker(
+        skipping.client,
+        task_queue=scene.queue,
+        workflows=[WriteAuditPublish],
+        activities=scene.world.activities(),
+        max_heartbeat_throttle_interval=timedelta(milliseconds=100),
+    ):
+        yield scene
+
+
+async def test_published(scene: Scene) -> None:
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.main_after, result.branch) == ("published", "2", None)
+    assert scene.world.called == [
+        *("open_branch", "write_table", "verify_write", "audit_branch"),
+        *("publish_branch", "discard_branch", "notify"),
+    ]
+
+
+@pytest.mark.parametrize(("on_failure", "outcome"), [("quarantine", "quarantined"), ("discard", "discarded")])
+async def test_no_answer_within_three_days_means_no(scene: Scene, on_failure: str, outcome: str) -> None:
+    handle = await scene.start(approval={"timeout": "3d"}, on_failure=on_failure)
+    result = await scene.end(handle)
+    assert (result.outcome, result.cause) == (outcome, "expired")
+    assert result.timings["waiting for approval"] >= 3 * 86400
+    assert "publish_branch" not in scene.world.called
+    assert scene.world.called.count("notify") == 2
+
+
+async def test_the_first_decision_counts_and_the_others_are_refused_with_a_reason(scene: Scene) -> None:
+    handle = await scene.start(approval={"timeout": "3d"})
+    while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":
+        await asyncio.sleep(0.05)
+    for ruling, why in (
+        (Ruling(approve=True, by=" "), "needs the name"),
+        (Ruling(approve=True, by="ana", audited_hash="cd" * 32), "look again"),
+    ):
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await handle.execute_update(WriteAuditPublish.decide, ruling)
+        assert why in str(refused.value.cause)
+    await handle.signal(WriteAuditPublish.reject, Decision(by=""))
+    ruled = await handle.execute_update(
+        WriteAuditPublish.decide, Ruling(approve=True, by="ana", audited_hash=HEAD, reason="fine")
+    )
+    assert (ruled.by, ruled.reason, ruled.audited_hash) == ("ana", "fine", HEAD)
+    result = await scene.end(handle)
+    assert result.outcome == "published" and result.approval
+    assert [refused.why for refused in result.approval.refused] == ["a decision needs the name of who takes it"]
+
+
+async def test_a_decision_before_anything_waits_is_refused(scene: Scene) -> None:
+    release = asyncio.Event()
+
+    async def slow(_: Any, __: int) -> JobReport:
+        await release.wait()
+        return JobReport()
+
+    scene.world.instead["write_table"] = slow
+    handle = await scene.start(approval={"timeout": "1h"})
+    await handle.signal(WriteAuditPublish.approve, Decision(by="eager"))
+    with pytest.raises(WorkflowUpdateFailedError):
+        await handle.execute_update(WriteAuditPublish.decide, Ruling(approve=True, by="eager"))
+    release.set()
+    assert (await scene.end(handle)).cause == "expired"
+
+
+STEPS = ["open_branch", "write_table", "verify_write", "audit_branch", "publish_branch"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_cancel_during_each_step(scene: Scene, step: str) -> None:
+    """The step is over before the clean-up begins; a merge that happened all the same is believed."""
+    entered, ended = asyncio.Event(), asyncio.Event()
+
+    async def until_cancelled(_: Any, __: int) -> Any:
+        entered.set()
+        try:
+            while True:
+                await asyncio.sleep(0.05)
+                activity.heartbeat()
+        finally:
+            ended.set()
+
+    async def in_time(order: Any, _: int) -> Any:
+        """Activities that do not beat learn of no cancel: they finish, and the cancel is heeded after."""
+        entered.set()
+        await asyncio.sleep(0.5)
+        ended.set()
+        best = {
+            "open_branch": lambda: _opened(order.origin.branch),
+            "verify_write": lambda: Written(head=HEAD, tables={}),
+            "audit_branch": lambda: AuditPlan(decided=[]),
+            "publish_branch": lambda: MERGED,
+        }
+        return best[step]()
+
+    cleaned: list[bool] = []
+
+    async def clean(_: Any, __: int) -> None:
+        cleaned.append(ended.is_set())
+
+    scene.world.instead[step] = until_cancelled if step == "write_table" else in_time
+    scene.world.instead["discard_branch"] = clean
+    handle = await scene.start()
+    await asyncio.wait_for(entered.wait(), 30)
+    await handle.cancel()
+    result = await scene.end(handle)
+    assert result.outcome == ("published" if step == "publish_branch" else "cancelled")
+    assert cleaned == [True]
+    assert "publish_branch" not in scene.world.called or step == "publish_branch"
+
+
+async def test_a_cancel_while_people_decide(scene: Scene) -> None:
+    handle = await scene.start(approval={"timeout": "3d"})
+    while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":
+        await asyncio.sleep(0.05)
+    await handle.cancel()
+    result = await scene.end(handle)
+    assert (result.outcome, result.branch) == ("cancelled", None)
+    assert scene.world.called[-2:] == ["discard_branch", "notify"]
+
+
+async def test_a_write_that_keeps_failing(scene: Scene) -> None:
+    """Each attempt is fenced before the next; what the last one left is kept for a look."""
+    branches: list[str] = []
+
+    async def fail(order: WriteOrder, _: int) -> Any:
+        branches.append(order.branch)
+        raise ApplicationError("it broke", type="JobFailed")
+
+    scene.world.instead["write_table"] = fail
+    handle = await scene.start(write={"job": "job.py", "attempts": 3})
+    result = await scene.end(handle)
+    assert (result.outcome, result.attempts, result.reason) == ("failed", 3, "it broke")
+    assert len(set(branches)) == 3
+    assert scene.world.called == [
+        *(("open_branch", "write_table", "discard_branch") * 2),
+        *("open_branch", "write_table", "quarantine_branch", "notify"),
+    ]
+    assert result.branch and result.branch.startswith("quarantine/p/")
+
+
+async def test_invalid_input_is_not_tried_again_and_leaves_nothing(scene: Scene) -> None:
+    scene.world.instead["write_table"] = _fails_for_good
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.cause, result.attempts, result.branch) == ("failed", "invalid", 1, None)
+    assert scene.world.called == ["open_branch", "write_table", "discard_branch", "notify"]
+
+
+async def _answers_nonsense(_: Any, __: int) -> Any:
+    return {"no": "plan"}
+
+
+@pytest.mark.parametrize(("bug", "said"), [(_breaks, "a bug"), (_answers_nonsense, "AuditPlan")])
+async def test_a_bug_leaves_the_branch_for_a_look(scene: Scene, bug: Any, said: str) -> None:
+    """In an activity, or in the workflow itself, which cannot read an answer."""
+    scene.world.instead["audit_branch"] = bug
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.cause) == ("failed", "error")
+    assert said in result.reason
+    assert scene.world.called[-2:] == ["quarantine_branch", "notify"]
+
+
+async def test_main_moved_so_the_write_is_done_again(scene: Scene) -> None:
+    async def collide(_: Any, times: int) -> Publication:
+        return MERGED if times > 1 else Publication(merged=False, conflicts=["t.x"])
+
+    scene.world.instead["publish_branch"] = collide
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.attempts) == ("published", 2)
+
+    async def always(_: Any, __: int) -> Publication:
+        return Publication(merged=False, conflicts=["t.x"])
+
+    scene.world.instead["publish_branch"] = always
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.attempts) == ("failed", 3)
+    assert "main changed t.x" in result.reason
+
+
+async def test_a_merge_whose_answer_was_lost_is_believed(scene: Scene) -> None:
+    scene.world.instead["publish_branch"] = _breaks
+
+    async def it_is_there(_: Any, __: int) -> Publication:
+        return MERGED
+
+    scene.world.instead["confirm_publication"] = it_is_there
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.main_after, result.branch, result.reason) == ("published", "2", None, "")
+    order = [act for act in scene.world.called if act in ("quarantine_branch", "confirm_publication")]
+    assert order == ["quarantine_branch", "confirm_publication"]
+
+
+@pytest.mark.parametrize("act", ["notify", "discard_branch"])
+async def test_what_fails_after_the_merge_changes_nothing(scene: Scene, act: str) -> None:
+    scene.world.instead[act] = _breaks
+    result = await scene.end(await scene.start())
+    assert result.outcome == "published"
+
+
+async def test_an_error_of_a_check_blocks(scene: Scene) -> None:
+    async def unanswered(_: Any, __: int) -> AuditPlan:
+        check = CheckResult(table="t.x", check="unique", columns=["a"], verdict="error", message="no answer")
+        return AuditPlan(decided=[check])
+
+    scene.world.instead["audit_branch"] = unanswered
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.cause) == ("quarantined", "audit")
+    assert "unique(a) of t.x: no answer" in result.reason
