@@ -113,7 +113,7 @@ class TableState:
         """Read a few rows that have a null in the column."""
         others = [name for name in self.types if name != column]
         fields = (column, *others[: _SAMPLE_COLUMNS - 1])
-        is_null = IsNull(Reference(column))  # type: ignore[call-arg]  # its metaclass hides its __init__
+        is_null = IsNull(Reference(column))  # type: ignore[call-arg, misc]  # its __new__ hides its __init__
         scan = self.table.scan(row_filter=is_null, selected_fields=fields)
         paths = set(self.added_paths()) if added_only else None
         tasks = [task for task in scan.plan_files() if paths is None or task.file.file_path in paths]

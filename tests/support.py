@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class FrontDoor:
     folder: Path
     environment: Mapping[str, str]
 
-    def __call__(self, *arguments: str, patience: float = 240, **more: str) -> Said:
+    def __call__(self, *arguments: str, **more: str) -> Said:
         """Run a command to its end; `more` are further variables of its environment."""
         done = subprocess.run(
             [sys.executable, str(DOOR), *arguments],
@@ -52,7 +52,7 @@ class FrontDoor:
             env={**self.environment, **more},
             capture_output=True,
             text=True,
-            timeout=patience,
+            timeout=240,
             check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)
@@ -174,7 +174,7 @@ def wait_for(true: Callable[[], object], patience: float, otherwise: Callable[[]
         time.sleep(0.2)
 
 
-def csv_file(path: Path, rows: list[dict[str, Any]]) -> Path:
+def csv_file(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     """Write rows as a CSV file with a header; None is an empty field."""
     names = list(rows[0])
     lines = [",".join(names), *(",".join("" if row[n] is None else str(row[n]) for n in names) for row in rows)]

@@ -130,7 +130,7 @@ def test_a_query_returns_the_bad_rows_and_can_only_read(table: Table) -> None:
 
 def test_a_question_without_an_answer_spoils_no_other(table: Table) -> None:
     table.fill("id INT, kind STRING", before=[], added=["(1, 'x')"])
-    fields = [
+    fields: list[dict[str, Any]] = [
         {"check": "accepted_values", "column": "id", "values": ["no number"]},
         {"check": "not_null", "column": "kind"},
     ]

@@ -24,7 +24,8 @@ class Slack(HTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.messages: list[dict[str, Any]] = []
-        self.status, self.answer = 200, {"ok": True}
+        self.status = 200
+        self.answer: dict[str, Any] = {"ok": True}
 
 
 class _Handler(BaseHTTPRequestHandler):

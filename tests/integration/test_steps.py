@@ -74,6 +74,7 @@ class World:
         self.entered = asyncio.Event()
 
     def activities(self) -> list[Callable[..., Any]]:
+        written = Written(head=HEAD, tables={"t.x": TableChange(operation="append")})
         return [
             self._act(
                 "open_branch", OpenOrder, lambda order: OpenBranch(name=order.origin.branch, base="b", catalogue="c")
@@ -82,7 +83,7 @@ class World:
             self._act(
                 "verify_write",
                 VerifyOrder,
-                lambda _: Written(head=HEAD, tables=changes),
+                lambda _: written,
             ),
             self._act("audit_branch", dict, lambda _: AuditPlan(decided=[])),
             self._act("scan_branch", dict, lambda _: AuditPlan(decided=[])),
@@ -238,7 +239,7 @@ async def test_a_cancel_during_each_step(scene: Scene, step: str) -> None:
         entered.set()
         await asyncio.sleep(0.5)
         ended.set()
-        best = {
+        best: dict[str, Callable[[], Any]] = {
             "open_branch": lambda: _opened(order.origin.branch),
             "verify_write": lambda: Written(head=HEAD, tables={}),
             "audit_branch": lambda: AuditPlan(decided=[]),

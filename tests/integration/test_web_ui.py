@@ -36,7 +36,7 @@ def _seen(chromium: str, url: str, profile: Path) -> str:
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     frames = [html.unescape(source) for source in re.findall(r'<iframe[^>]* src="(/render[^"]*)"', done.stdout)]
-    inner = [_seen(chromium, url.split("/namespaces")[0] + source, profile) for source in frames]
+    inner = [_seen(chromium, url.split("/namespaces", maxsplit=1)[0] + source, profile) for source in frames]
     text = re.sub(r"<(script|style)\b.*?</\1>", " ", done.stdout, flags=re.S)
     return " ".join([re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)), *inner])
 

@@ -1,0 +1,87 @@
+"""The local stack: ports, processes, and where the Temporal CLI is looked for."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from devstack import temporal_cli
+from devstack.errors import StackError
+from devstack.ports import choose_port
+from devstack.processes import start, wait_until
+from devstack.temporal_cli import find_temporal_cli
+
+
+def test_a_taken_port_names_its_holder() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        with pytest.raises(StackError, match=rf"X={port}: the port is in use by process {os.getpid()} \("):
+            choose_port(1, port, "X", set())
+        taken: set[int] = set()
+        other = choose_port(port, None, "X", taken)
+        assert other != port and taken == {other}
+
+
+def test_two_services_never_get_one_port() -> None:
+    taken: set[int] = set()
+    assert len({choose_port(19999, None, "X", taken) for _ in range(3)}) == 3
+
+
+def test_a_daemon_that_does_not_come_up_shows_its_log(tmp_path: Path) -> None:
+    daemon = start("thing", [sys.executable, "-c", "print('no luck')"], dict(os.environ), tmp_path / "thing.log")
+    with pytest.raises(StackError, match=r"thing ended.*\nno luck"):
+        wait_until(lambda: False, daemon, 10)
+    assert not daemon.alive()
+
+
+def test_a_daemon_is_known_by_its_birth(tmp_path: Path) -> None:
+    daemon = start("thing", [sys.executable, "-c", "input()"], dict(os.environ), tmp_path / "log")
+    sleeper = start("thing", [sys.executable, "-c", "import time; time.sleep(60)"], dict(os.environ), tmp_path / "log")
+    assert sleeper.alive()
+    assert not sleeper.model_copy(update={"born": sleeper.born - 1}).alive()
+    sleeper.stop()
+    assert not sleeper.alive()
+    daemon.stop()
+
+
+def cli(path: Path, answers: bool = True) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\nexit {0 if answers else 1}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with no Temporal, no Go and no network."""
+    monkeypatch.delenv("TEMPORAL_CLI_PATH", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(temporal_cli, "_DOWNLOAD", "raise SystemExit('no network')")
+    return tmp_path
+
+
+def test_the_order_in_which_the_cli_is_looked_for(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = bare / "home"
+    with pytest.raises(StackError) as raised:
+        find_temporal_cli(home)
+    told = [line for line in str(raised.value).splitlines() if line.startswith("  - ")]
+    assert told == [
+        "  - TEMPORAL_CLI_PATH is not set",
+        "  - `temporal` is not on the PATH",
+        "  - the SDK's own download failed: no network",
+        "  - `go` is not on the PATH, so it cannot be built",
+    ]
+    fetched = cli(home / "bin" / "temporal-sdk-python-1")
+    assert find_temporal_cli(home) == fetched
+    on_path = cli(bare / "path" / "temporal")
+    assert find_temporal_cli(home) == on_path
+    named = cli(bare / "named")
+    monkeypatch.setenv("TEMPORAL_CLI_PATH", str(named))
+    assert find_temporal_cli(home) == named
+    cli(named, answers=False)
+    with pytest.raises(StackError, match="is no Temporal CLI that runs here"):
+        find_temporal_cli(home)

@@ -1,0 +1,218 @@
+"""The small rules of the domain."""
+
+import pytest
+
+from sluice.approval import Decision, Ruled, refusal, settled
+from sluice.durations import seconds, spoken
+from sluice.endings import cause_of, ending, exit_code, stopped_by
+from sluice.environment import pipeline_of_environment
+from sluice.errors import BadEnvironment, InvalidPipeline
+from sluice.markdown import details
+from sluice.names import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
+from sluice.notice import blocks, headline
+from sluice.pipeline import OnFailure
+from sluice.run import Cause, Notice, Outcome, RunResult, RunStatus, TableChange
+from sluice.settings import read_settings
+from sluice.verdicts import AuditReport, CheckResult, fitted, short_row
+
+HOSTILE = [
+    *("", " ", "a b", "a'b", 'a"b', "a`b", "a;b", "..", "a..b", "../a", "a/../b", "a@main", "a#b", "a\nb", "a\\b"),
+    *("é", "表", "-a", "x" * 300),
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_refused(name: str) -> None:
+    for refused in (pipeline_name, branch_name):
+        with pytest.raises(InvalidPipeline):
+            refused(name)
+    for table in (name, f"t.{name}", f"{name}.t"):
+        with pytest.raises(InvalidPipeline):
+            table_name(table)
+
+
+def test_plain_names_pass() -> None:
+    assert pipeline_name("nyc-flights_2") and branch_name("team/nightly.1") and table_name("a.b_c.D1")
+
+
+def test_identifiers_and_literals_are_quoted() -> None:
+    assert quoted("a`b") == "`a``b`"
+    assert quoted_table("n.t", "nessie") == "`nessie`.`n`.`t`"
+    assert literal("it's \\ a\nline") == r"'it\'s \\ a\nline'"
+    assert [literal(value) for value in (None, True, 3, 1.5, float("nan"))] == ["NULL", "TRUE", "3", "1.5", "'nan'"]
+
+
+@pytest.mark.parametrize(("text", "value"), [("90", 90), ("90s", 90), ("15m", 900), ("1.5h", 5400), ("14d", 1209600)])
+def test_durations(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "soon", "0", "-1h", "1w", "nan"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        seconds(text)
+
+
+def test_durations_are_spoken() -> None:
+    assert [spoken(value) for value in (86400, 7200, 90, 2.5)] == ["1d", "2h", "90s", "2.5s"]
+
+
+def ruled(by: str, approve: bool = True) -> Ruled:
+    return Ruled(approve=approve, by=by, reason="", audited_hash="h", at="noon")
+
+
+@pytest.mark.parametrize(
+    ("decision", "waiting", "earlier", "why"),
+    [
+        (Decision(by="ana"), "h", [], None),
+        (Decision(by="ana", audited_hash="h"), "h", [], None),
+        (Decision(by="  "), "h", [], "needs the name"),
+        (Decision(by="ana"), None, [], "is not waiting for approval: it is writing"),
+        (Decision(by="ana", audited_hash="old"), "h", [], "look again"),
+        (Decision(by="ana"), "h", [ruled("ana")], "ana decided already"),
+        (Decision(by="ben"), "h", [ruled("ana")], None),
+        (Decision(by="cleo"), "h", [ruled("ana"), ruled("ben")], "approved by ben at noon already"),
+        (Decision(by="cleo"), "h", [ruled("ana", False)], "rejected by ana at noon already"),
+    ],
+)
+def test_which_decisions_count(decision: Decision, waiting: str | None, earlier: list[Ruled], why: str | None) -> None:
+    told = refusal(decision, waiting, 2, earlier, "writing")
+    assert told is None if why is None else told is not None and why in told
+
+
+def test_when_a_question_is_settled() -> None:
+    assert settled(2, [ruled("ana")]) is None
+    assert settled(2, [ruled("ana"), ruled("ben")]) is True
+    assert settled(2, [ruled("ana"), ruled("ben", False)]) is False
+
+
+@pytest.mark.parametrize(
+    ("cause", "on_failure", "outcome", "kept"),
+    [
+        ("audit", "quarantine", "quarantined", True),
+        ("audit", "discard", "discarded", False),
+        ("rejected", "discard", "discarded", False),
+        ("expired", "quarantine", "quarantined", True),
+        ("cancelled", "quarantine", "cancelled", False),
+        ("invalid", "quarantine", "failed", False),
+        ("error", "discard", "failed", True),
+    ],
+)
+def test_endings(cause: Cause, on_failure: OnFailure, outcome: Outcome, kept: bool) -> None:
+    found = ending(cause, on_failure)
+    assert (found.outcome, found.keep_branch) == (outcome, kept)
+
+
+def result(outcome: Outcome | None, cause: Cause | None = None, **more: object) -> RunResult:
+    return RunResult.model_validate(
+        {"run_id": "r", "workflow_id": "w", "pipeline": "p", "outcome": outcome, "cause": cause, **more}
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cause", "code"),
+    [
+        ("published", None, 0),
+        ("quarantined", "audit", 3),
+        ("discarded", "audit", 3),
+        ("quarantined", "rejected", 4),
+        ("discarded", "expired", 4),
+        ("cancelled", "cancelled", 5),
+        ("failed", "error", 6),
+        ("failed", "invalid", 6),
+        ("failed", "already_published", 2),
+        ("failed", "unreachable", 7),
+        (None, None, 6),
+    ],
+)
+def test_exit_codes(outcome: Outcome | None, cause: Cause | None, code: int) -> None:
+    assert exit_code(result(outcome, cause)) == code
+
+
+def test_causes_by_error() -> None:
+    assert [cause_of(name) for name in ("InvalidInput", "ServiceUnavailable", "KeyError")] == [
+        *("invalid", "unreachable", "error")
+    ]
+
+
+def check(**fields: object) -> CheckResult:
+    stated = {"table": "t.x", "check": "not_null", "columns": ["a"], "verdict": "fail", "expected": "no nulls"}
+    return CheckResult.model_validate({**stated, **fields})
+
+
+def test_no_evidence_blocks_whatever_the_severity() -> None:
+    report = AuditReport(branch="b", audited_hash="h", checks=[check(verdict="error")])
+    assert not report.passed
+    assert AuditReport(branch="b", audited_hash="h", checks=[check(verdict="warn")]).passed
+
+
+def test_a_report_is_thinned_but_keeps_every_verdict() -> None:
+    sample = [{"text": "x" * 100} for _ in range(5)]
+    report = AuditReport(branch="b", audited_hash="h", checks=[check(sample=sample) for _ in range(200)])
+    thin = fitted(report, limit=40_000)
+    assert len(thin.model_dump_json()) <= 40_000 and len(thin.checks) == 200
+    assert fitted(report, limit=10**6) == report
+    assert len(str(short_row({"a": "x" * 5000})["a"])) < 200
+
+
+def test_what_stopped_a_run_is_named() -> None:
+    checks = [check(observed=3), *(check(verdict="error", message="no answer") for _ in range(6))]
+    assert stopped_by(checks).startswith(
+        "the audit says 1 fail, 6 error: not_null(a) of t.x: found 3, expected no nulls"
+    )
+    assert stopped_by(checks).endswith("and 2 more")
+
+
+def test_the_web_ui_shows_what_blocks_first() -> None:
+    checks = [check(verdict="pass", observed="a|b")] * 40 + [check(observed=3)]
+    tables = {"t.x": TableChange(operation="append", added_rows=1234)}
+    shown = details(
+        RunStatus(stage="ended", events=[], result=result("quarantined", reason="x", checks=checks, tables=tables))
+    )
+    rows = [line for line in shown.splitlines() if "not_null" in line]
+    assert rows[0].startswith("| **fail** |") and "a\\|b" in rows[1]
+    assert "1,234" in shown and "and 11 more" in shown
+
+
+def test_slack_messages() -> None:
+    ended = Notice(result=result("quarantined", reason="a < b", branch="quarantine/p/d/r"))
+    assert headline(ended) == ":no_entry: p: quarantined"
+    section = blocks(ended, "http://ui/w")[1]["text"]["text"]
+    assert "a &lt; b" in section and "`quarantine/p/d/r`" in section and "<http://ui/w|w>" in section
+    waiting = Notice(result=result(None), waiting_until="noon")
+    assert "approve w" in blocks(waiting, "u")[1]["text"]["text"] and "waits" in headline(waiting)
+
+
+LEGACY = {"TABLE_NAME": "cities", "NAMESPACE": "geo", "BRANCH_NAME": "nightly", "S3_PATH": "s3://b/in/*.parquet"}
+
+
+def test_the_pipeline_of_the_environment() -> None:
+    pipeline = pipeline_of_environment({**LEGACY, "NOT_NULL_COLUMNS": " id ,name,"})
+    assert (pipeline.name, pipeline.label) == ("geo-cities", "nightly")
+    assert [check.column_names for check in pipeline.tables["geo.cities"].checks] == [["id"], ["name"]]
+    assert pipeline.approval is None and pipeline.write.mode == "append"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"TABLE_NAME": ""}, "TABLE_NAME is not set"),
+        ({"TABLE_NAME": "a b"}, "NAMESPACE and TABLE_NAME: 'geo.a b' is not a table name"),
+        ({"BRANCH_NAME": "a..b"}, "BRANCH_NAME: 'a..b' is not a branch name"),
+        ({"S3_PATH": "s3://b/in"}, "cannot be told from its name"),
+    ],
+)
+def test_an_environment_that_is_wrong(changed: dict[str, str], told: str) -> None:
+    with pytest.raises(InvalidPipeline) as raised:
+        pipeline_of_environment({**LEGACY, **changed})
+    assert told in str(raised.value)
+
+
+def test_settings() -> None:
+    settings = read_settings({"NESSIE_URI": "https://n/api/v2/", "WAREHOUSE": "s3://lake/x", "SLACK_TOKEN": "xoxb-1"})
+    assert (settings.nessie_uri, settings.lake) == ("https://n/api/v2", "s3://lake/x")
+    assert "xoxb" not in repr(settings)
+    assert read_settings({"SLUICE_HOME": "/h"}).lake == "file:///h/lake"
+    for wrong in ({"NESSIE_URI": "http://n/api/v1"}, {"SLUICE_CATALOG": "a b"}, {"SLUICE_OPEN_TIMEOUT": "soon"}):
+        with pytest.raises(BadEnvironment, match=next(iter(wrong))):
+            read_settings(wrong)

@@ -1,0 +1,182 @@
+"""Around Spark: its Java, its command, its output, and the guard that ends it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine import guard
+from engine.diagnose import job_failure
+from engine.java import find_java
+from engine.progress import OutputReader
+from engine.submit import SparkJob, command, environment, properties
+from engine.supervise import run_supervised
+from sluice.errors import BadEnvironment, InvalidInput, JobFailed
+from sluice.settings import Settings
+from tests.support import wait_for
+
+
+def java_home(folder: Path, version: str) -> Path:
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(("version", "found"), [("1.8.0_392", "Java 8"), ("11.0.2", "Java 11"), ("25.0.1", "Java 25")])
+def test_an_unsuitable_java_is_named(tmp_path: Path, version: str, found: str) -> None:
+    home = java_home(tmp_path / "java", version)
+    with pytest.raises(BadEnvironment, match=f"JAVA_HOME={home} is {found}"):
+        find_java({"JAVA_HOME": str(home)})
+
+
+def test_a_java_home_without_java(tmp_path: Path) -> None:
+    with pytest.raises(BadEnvironment, match="is no Java"):
+        find_java({"JAVA_HOME": str(tmp_path)})
+
+
+def test_a_suitable_java(tmp_path: Path) -> None:
+    home = java_home(tmp_path / "java", "21.0.8")
+    assert find_java({"JAVA_HOME": str(home)}) == home
+    assert find_java({"PATH": str(home / "bin")}) == home
+
+
+def spark_job(folder: Path, **more: object) -> SparkJob:
+    fields = {"program": Path("job.py"), "folder": folder, "branch": "wap/x/r/a1", "run_id": "r", "attempt": 1, **more}
+    return SparkJob(**fields)  # type: ignore[arg-type]  # the fields are a test's to vary
+
+
+def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
+    evil = {"spark.sql.catalog.nessie.ref": "main", "spark.sql.files.ignoreCorruptFiles": "true", "spark.x": "y"}
+    found = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=evil, at="abc"))
+    assert found["spark.sql.catalog.nessie.ref"] == "wap/x/r/a1"
+    assert found["spark.sql.catalog.nessie.ref.hash"] == "abc"
+    assert found["spark.sql.files.ignoreCorruptFiles"] == "false"
+    assert found["spark.x"] == "y"
+    assert found["spark.sql.iceberg.snapshot-property.wap.run-id"] == "r"
+    assert found["spark.yarn.maxAppAttempts"] == "1"
+
+
+def test_settings_reach_the_job(tmp_path: Path) -> None:
+    more = tmp_path / "more.properties"
+    more.write_text("# a comment\nspark.a 1\nspark.b=2\n\n")
+    settings = Settings(
+        sluice_home=tmp_path, spark_properties_file=str(more), spark_packages="g:a:1,/x.jar", warehouse="s3://lake/x",
+        s3_endpoint="http://127.0.0.1:7070",
+    )  # fmt: skip
+    found = properties(settings, spark_job(tmp_path))
+    assert (found["spark.a"], found["spark.b"]) == ("1", "2")
+    assert found["spark.jars.packages"] == "g:a:1" and found["spark.jars"].endswith("/x.jar")
+    assert found["spark.sql.catalog.nessie.io-impl"].endswith("S3FileIO")
+    assert found["spark.sql.catalog.nessie.s3.endpoint"] == "http://127.0.0.1:7070"
+
+
+def test_configuration_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = command(Settings(sluice_home=tmp_path), spark_job(tmp_path, args=["a b"]))
+    assert words[-2:] == ["job.py", "a b"]
+    assert (tmp_path / "spark.properties").stat().st_mode & 0o777 == 0o600
+    monkeypatch.setenv("SLACK_TOKEN", "xoxb-1")
+    assert "xoxb-1" not in environment(Settings(), tmp_path).values()
+
+
+def test_output_is_split_into_progress_and_lines() -> None:
+    reader = OutputReader()
+    assert reader.feed(b"sluice: writing t.x\n[Stage 3:===>      (2 + 1) / 8]\r") == ["sluice: writing t.x"]
+    assert reader.progress.text == "writing t.x: stage 3, 2 of 8 tasks"
+    assert reader.feed(b"a half ") == []
+    assert reader.feed("line é\n".encode()) == ["a half line é"]
+    assert reader.feed(b"no end") == [] and reader.close() == ["no end"]
+    assert list(reader.tail) == ["sluice: writing t.x", "a half line é", "no end"]
+
+
+@pytest.mark.parametrize(
+    ("tail", "kind", "words"),
+    [
+        (["x", "pyspark.errors.AnalysisException: [NO_TABLE] gone", "'Project *"], InvalidInput, "[NO_TABLE] gone"),
+        (["ModuleNotFoundError: No module named 'x'"], InvalidInput, "No module named"),
+        (["java.lang.OutOfMemoryError: Java heap space", "at x"], JobFailed, "heap space"),
+        ([], JobFailed, "exit code 137"),
+    ],
+)
+def test_what_a_failed_job_said(tail: list[str], kind: type[Exception], words: str) -> None:
+    found = job_failure(137, tail)
+    assert type(found) is kind and words in str(found)
+
+
+FAMILY = """
+import os, time
+if os.fork() == 0:
+    os.setpgid(0, 0)
+else:
+    print("up", flush=True)
+time.sleep(60)
+"""
+
+
+def _session(leader: int) -> list[int]:
+    found = []
+    for pid in psutil.pids():
+        try:
+            if os.getsid(pid) == leader and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.append(pid)
+        except (ProcessLookupError, psutil.Error):
+            continue
+    return found
+
+
+@pytest.mark.parametrize("how", ["pipe closed", "guard killed"])
+def test_nothing_outlives_the_worker(how: str) -> None:
+    """The whole family ends, a child in a process group of its own included."""
+    family = subprocess.Popen(
+        [sys.executable, guard.__file__, sys.executable, "-c", FAMILY],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert family.stdin and family.stdout
+    assert family.stdout.readline() == b"up\n"
+    assert len(_session(family.pid)) == 3
+    if how == "pipe closed":
+        family.stdin.close()
+        wait_for(lambda: not _session(family.pid), 10)
+    else:
+        os.kill(family.pid, signal.SIGKILL)
+        family.wait()
+        guard.end_session(family.pid, signal.SIGKILL, 5)
+        assert not _session(family.pid)
+    family.wait()
+
+
+async def test_supervision(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    beats: list[str] = []
+    script = "import sys, time; print('sluice: working', flush=True); time.sleep(1.2); print('over'); sys.exit(3)"
+    ended = await run_supervised(
+        [sys.executable, "-c", script], dict(os.environ), tmp_path, lambda progress: beats.append(progress.text)
+    )
+    assert (ended.code, ended.tail) == (3, ["sluice: working", "over"])
+    assert beats[-1] == "working"
+    assert ended.log.read_text() == "sluice: working\nover\n"
+    assert not (tmp_path / "scratch").exists()
+
+
+async def test_a_cancel_waits_until_all_is_over(tmp_path: Path) -> None:
+    task = asyncio.create_task(
+        run_supervised([sys.executable, "-c", FAMILY], dict(os.environ), tmp_path, lambda _: None)
+    )
+    deadline = time.monotonic() + 10
+    while "up" not in ((tmp_path / "spark.log").read_text() if (tmp_path / "spark.log").exists() else ""):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+    (leader,) = {os.getsid(p.pid) for p in psutil.Process().children(recursive=True) if guard.__file__ in p.cmdline()}
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not _session(leader)

@@ -1,0 +1,125 @@
+"""Pipeline files: what they may say, and how a mistake is told."""
+
+from pathlib import Path
+
+import pytest
+
+from devstack.stack import ROOT
+from sluice.errors import InvalidPipeline
+from sluice.pipeline import Pipeline, Source, partition_parts
+from sluice.pipeline_file import parse_pipeline, read_pipeline
+
+GOOD = """\
+name: cities
+write:
+  source: {path: in/*.csv}
+tables:
+  geo.cities:
+    checks:
+      - not_null: [id, name]
+"""
+
+
+def mistakes(text: str) -> str:
+    with pytest.raises(InvalidPipeline) as raised:
+        parse_pipeline(text, "p.yml")
+    return str(raised.value)
+
+
+def test_the_least_that_a_file_says() -> None:
+    pipeline = parse_pipeline(GOOD, "p.yml")
+    assert pipeline.write.mode == "append" and pipeline.approval is None and pipeline.on_failure == "quarantine"
+    assert [check.column_names for check in pipeline.tables["geo.cities"].checks] == [["id"], ["name"]]
+    assert Pipeline.model_validate_json(pipeline.model_dump_json(by_alias=True)) == pipeline
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "pipelines").glob("*.yml")), ids=lambda file: file.stem)
+def test_the_examples_are_valid(file: Path) -> None:
+    assert read_pipeline(file).tables
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("write:", "wirte:", "p.yml:2: unknown key 'wirte' (did you mean 'write'?)"),
+        ("path:", "pth:", "p.yml:3: unknown key 'pth' (did you mean 'path'?)"),
+        ("not_null:", "not_nul:", "p.yml:7: there is no check 'not_nul' (did you mean 'not_null'?)"),
+        ("not_null: [id, name]", "not_null", "p.yml:7: a check is written as one name and its parameters"),
+        ("[id, name]", "{column: id, sevrity: warn}", "p.yml:7: unknown key 'sevrity' (did you mean 'severity'?)"),
+        ("[id, name]", "{column: id, severity: loud}", "input should be 'fail' or 'warn', not 'loud'"),
+        ("not_null: [id, name]", "row_count: {min: 3, max: 1}", "p.yml:7: "),
+        ("not_null: [id, name]", "row_count: {}", "give min, max or both"),
+        ("not_null: [id, name]", "accepted_range: {column: id, min: 3, max: 1}", "min 3 is above max 1"),
+        ("not_null: [id, name]", "accepted_values: {column: id}", "p.yml:7: 'values' is missing"),
+        ("geo.cities", "cities", "p.yml:5: tables.cities: 'cities' is not a table name"),
+        ("geo.cities", '"geo.ci ties"', "is not a table name"),
+        ("name: cities", "name: ../cities", "p.yml:1: name: '../cities' is not a pipeline name"),
+        ("name: cities\n", "", "p.yml:1: 'name' is missing"),
+        ("name: cities\n", "name: cities\nname: towns\n", "p.yml:2: this is not valid YAML: found duplicate key"),
+        ("write:", "write: [", "this is not valid YAML"),
+        ("{path: in/*.csv}", "{path: []}", "the path is empty"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {mode: DROPMALFORMED}}", "would drop or blank bad rows"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {ignoreCorruptFiles: true}}", "would drop or blank bad rows"),
+        ("{path: in/*.csv}", "{path: a.csv}\n  mode: merge", "p.yml:2: write: `mode: merge` and `keys` go together"),
+        ("{path: in/*.csv}", "{path: a.csv}\n  mode: sql", "`mode: sql` and `statements` go together"),
+        ("{path: in/*.csv}", "{path: a.csv}\n  conf: {spark.sql.extensions: x}", "is not for a pipeline to set"),
+        ("{path: in/*.csv}", "{path: a.csv}\n  conf: {hadoop.x: y}", "is no Spark setting"),
+        ("source: {path: in/*.csv}", "job: j.py\n  mode: overwrite", "are of the job 'ingest'"),
+        ("source: {path: in/*.csv}", "mode: append", "give a source"),
+        ("source: {path: in/*.csv}", "mode: sql\n  statements: [DROP TABLE x]", "'DROP TABLE x' is no DELETE FROM"),
+        ("    checks:", "    partition_by: [weeks(day)]\n    checks:", "'weeks(day)' is no partition"),
+    ],
+)
+def test_each_mistake_is_told_where_and_how(old: str, new: str, told: str) -> None:
+    assert told in mistakes(GOOD.replace(old, new, 1))
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    wrong = GOOD.replace("name: cities", "name: a b").replace("not_null", "not_nul").replace("path", "pth")
+    assert [line.split(":")[1] for line in mistakes(wrong).splitlines()] == ["1", "3", "3", "7"]
+
+
+@pytest.mark.parametrize("text", ["", "- a", "just text"])
+def test_what_is_no_mapping(text: str) -> None:
+    assert "a pipeline file is a mapping" in mistakes(text)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidPipeline, match="cannot be read: No such file"):
+        read_pipeline(tmp_path / "none.yml")
+
+
+def test_yaml_1_2_means_what_it_says() -> None:
+    """NO is Norway's code and no truth value; a date is a text that ANSI casts."""
+    text = GOOD.replace("not_null: [id, name]", "accepted_values: {column: id, values: [NO, on, 2024-01-05, 7]}")
+    check = parse_pipeline(text, "p.yml").tables["geo.cities"].checks[0]
+    assert check.model_dump()["values"] == ["NO", "on", "2024-01-05", 7]
+
+
+def test_names_of_great_expectations_are_understood() -> None:
+    text = GOOD.replace(
+        "not_null: [id, name]", "expect_column_values_to_be_between: {column: id, min_value: 1, max_value: 9}"
+    )
+    check = parse_pipeline(text, "p.yml").tables["geo.cities"].checks[0]
+    assert check.model_dump(include={"check", "min", "max"}) == {"check": "accepted_range", "min": 1, "max": 9}
+
+
+@pytest.mark.parametrize(
+    ("term", "parts"),
+    [
+        ("city", ("identity", None, "city")),
+        ("months(on)", ("month", None, "on")),
+        ("bucket(16, id)", ("bucket", 16, "id")),
+        ("truncate(4,a b)", ("truncate", 4, "a b")),
+    ],
+)
+def test_partitions(term: str, parts: tuple[str, int | None, str]) -> None:
+    assert partition_parts(term) == parts
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [("a.parquet", "parquet"), ("x/*.csv.gz", "csv"), ("x.JSONL", "json"), ("s3://b/x.orc", "orc")],
+)
+def test_formats_by_suffix(path: str, form: str) -> None:
+    assert Source(path=path).reader_format() == form
