@@ -21,7 +21,7 @@ from devstack.stack import ROOT, Stack
 from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline
 
 TARGET = ROOT / "tests" / "histories"
-_ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
+_ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
 _SLOW = "from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate()\nimport time\ntime.sleep(60)\n"
 
 

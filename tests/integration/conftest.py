@@ -23,6 +23,7 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     catalogue.add_namespaces(BRANCH, ["i.x"])
     job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, run_id="tests", attempt=1)
     os.environ["JAVA_HOME"] = str(find_java())
+    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     conf: dict[str, bool | float | int | str | None] = {
         **properties(settings, job),
         "spark.driver.host": "127.0.0.1",

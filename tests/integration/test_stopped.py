@@ -1,6 +1,7 @@
 """Runs that must not publish: stopped by the audit, by a person, by time, by a cancel."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client
@@ -9,7 +10,7 @@ from sluice.approval import Decision
 from tests.support import FrontDoor, Lake, csv_file, pipeline, spark_processes, wait_for
 from workflows.write_audit_publish import WriteAuditPublish
 
-ROWS = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
+ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
 SLOW_JOB = (
     "import time\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
     "spark.range(7).writeTo('t.slow').append() if spark.catalog.tableExists('t.slow') "
