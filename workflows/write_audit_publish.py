@@ -225,9 +225,9 @@ class WriteAuditPublish:
         try:
             kept = await self._settle(end)
         except ActivityError as failure:
-            branch = state.branch.name if state.branch else ""
-            reason += f" (and its branch could not be dealt with: {_words(failure)[1]})"
-            kept = branch
+            kept = state.branch.name if state.branch else ""
+            if kept:
+                reason += f" (and {kept} is left, since it could not be dealt with: {_words(failure)[1]})"
         if not state.is_published:
             outcome = "discarded" if end.outcome == "quarantined" and not kept else end.outcome
             state.update(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
@@ -271,7 +271,7 @@ class WriteAuditPublish:
         try:
             await self._acts.notify(Notice(result=self._state.result, waiting_until=waiting_until))
         except ActivityError as error:
-            if is_cancelled_exception(error):
+            if _is_cancelled(error):
                 raise
             workflow.logger.warning("nobody could be told: %s", _words(error)[1])
 
@@ -327,20 +327,20 @@ def _explained(error: BaseException) -> tuple[Cause, str]:
     """Return why a run broke off, and how to say it."""
     if isinstance(error, Stopped):
         return error.cause, str(error)
-    if isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error):
+    if _is_cancelled(error):
         return "cancelled", workflow.cancellation_reason() or "cancelled on request"
     kind, words = _words(error)
     return cause_of(kind), words
 
 
 def _words(error: BaseException) -> tuple[str, str]:
-    """Return the type and message of the innermost cause that says something."""
+    """Return the type and message of what an activity said, or else of what stopped it."""
     kind, words = type(error).__name__, str(error)
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ApplicationError) and cause.type:
-            kind, words = cause.type, cause.message
-        elif str(cause) and not isinstance(cause, ActivityError):
+            return cause.type, cause.message
+        if str(cause) and not isinstance(cause, ActivityError):
             kind, words = type(cause).__name__, str(cause)
         cause = cause.__cause__
     return kind, words
@@ -349,4 +349,9 @@ def _words(error: BaseException) -> tuple[str, str]:
 def _may_pass(error: ActivityError) -> bool:
     """Return whether the same again may work."""
     cause = error.cause
-    return not is_cancelled_exception(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
+    return not _is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Return whether the run was cancelled: a worker that shuts down cancels its activities too."""
+    return workflow.cancellation_reason() is not None and is_cancelled_exception(error)

@@ -59,6 +59,18 @@ def test_worker_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path
     _published_once(bench, lake, run, "t.kill_writer", attempts=2)
 
 
+def test_worker_stopped_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    """A worker that is asked to stop ends its Spark; the next worker makes the next attempt."""
+    worker = bench.worker()
+    run = bench.door.begin(pipeline("stop-writer", csv_file(tmp_path / "in.csv", ROWS)))
+    run_id = bench.door.wait_for_stage(run, "writing")["result"]["run_id"]
+    wait_for(lambda: _drivers(run_id), 30)
+    worker.stop()
+    assert not spark_processes(run_id)
+    bench.worker()
+    _published_once(bench, lake, run, "t.stop_writer", attempts=2)
+
+
 def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     bench.worker()
     run = bench.door.begin(pipeline("kill-spark", csv_file(tmp_path / "in.csv", ROWS)))
@@ -79,6 +91,16 @@ def test_worker_killed_during_the_audit(bench: Bench, lake: Lake, tmp_path: Path
     wait_for(lambda: not spark_processes(run_id), 10, lambda: "Spark outlived its worker")
     bench.worker()
     _published_once(bench, lake, run, "t.kill_audit", attempts=1)
+
+
+def test_nessie_unreachable(bench: Bench, tmp_path: Path) -> None:
+    bench.environment |= {"NESSIE_URI": "http://127.0.0.1:1/api/v2", "SLUICE_OPEN_TIMEOUT": "3"}
+    bench.worker()
+    source = csv_file(tmp_path / "in.csv", ROWS)
+    said = bench.door.run(pipeline("no-nessie", source), SLUICE_OPEN_TIMEOUT="3")
+    assert (said.code, said.json["outcome"], said.json["branch"]) == (7, "failed", None)
+    assert "Nessie at http://127.0.0.1:1/api/v2 does not answer" in said.json["reason"]
+    assert "could not be dealt with" not in said.json["reason"]
 
 
 def test_worker_killed_between_audit_and_merge(bench: Bench, lake: Lake, tmp_path: Path) -> None:

@@ -26,8 +26,7 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     conf: dict[str, bool | float | int | str | None] = {
         **properties(settings, job),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **local,
     }
     session = SparkSession.builder.config(map=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -73,6 +73,29 @@ def test_two_starts_at_once_are_one_run(door: FrontDoor, lake: Lake, tmp_path: P
     assert len(lake.rows("t.twins")) == 2
 
 
+def test_a_run_that_another_overtook_writes_again_from_the_new_main(
+    door: FrontDoor, lake: Lake, tmp_path: Path
+) -> None:
+    def load(name: str, number: int, more: str = "") -> str:
+        source = csv_file(tmp_path / f"{name}.csv", [{"id": number}])
+        return pipeline(name, source, "[row_count: 1]", more).replace(f"t.{name}", "t.shared")
+
+    slow = door.begin(load("slower", 1, "approval: {timeout: 1h}"))
+    door.wait_for_stage(slow, "waiting for approval")
+    assert door.run(load("faster", 2)).code == 0
+    assert door("approve", slow, "--by", "ana").code == 0
+    seen = door.wait_for_stage(slow, "waiting for approval")
+    while seen["result"]["attempts"] == 1:  # what ana approved is not what would be published now
+        seen = door.wait_for_stage(slow, "waiting for approval")
+    assert seen["result"]["approval"]["decisions"] == []
+    assert door("approve", slow, "--by", "ana").code == 0
+    said = door("watch", slow, "--json")
+    assert (said.json["outcome"], said.json["attempts"]) == ("published", 2)
+    assert said.json["tables"]["t.shared"]["total_rows"] == 2
+    assert sorted(row["id"] for row in lake.rows("t.shared")) == [1, 2]
+    assert not lake.branches("slower")
+
+
 def test_the_pipeline_of_the_environment(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(
         f"TABLE_NAME=cities\nNAMESPACE=legacy\nBRANCH_NAME=nightly\nNOT_NULL_COLUMNS=id, city\n"
