@@ -6,10 +6,10 @@ PYTEST_ARGS ?=
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli devstack spark_jobs pipelines tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down status lint types test unit check histories lock clean
+.PHONY: help setup demo up down status s3 lint types test unit check histories lock clean
 
 help: ## Print this list
-	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
 
 ##@ Use
 demo: setup ## Run three pipelines on real flights: published, quarantined, approved
@@ -26,6 +26,9 @@ status: setup ## Say what of the local stack runs, and where
 
 setup: $(VENV)/.locked ## Install everything the project needs, under .venv and .sluice
 	@$(PY) -m devstack setup
+
+s3: setup ## Install what Spark needs to read and write S3 (70 MB)
+	@$(PY) -m devstack s3
 
 ##@ Develop
 test: setup check ## Run lint, types and the whole test suite

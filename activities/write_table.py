@@ -9,7 +9,7 @@ from activities.failures import told_to_temporal
 from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
 from engine.java import find_java
-from engine.submit import SparkJob, command, environment
+from engine.submit import SparkJob, command, environment, require_s3
 from engine.supervise import run_supervised
 from lakehouse.files import base_path, find_files, identity
 from sluice import errors
@@ -32,6 +32,8 @@ class WriteTableActivity:
     async def write_table(self, order: WriteOrder) -> JobReport:
         """Run the job to its end. What it did is not taken from here but read back from the branch."""
         with told_to_temporal():
+            sources = order.write.source.paths if order.write.source else []
+            require_s3(self.settings, self.settings.lake, *sources)
             folder = job_folder(self.settings, order.origin, "write")
             answer_file = folder / "answer.json"
             job = self._job(order, folder, answer_file)

@@ -8,6 +8,7 @@ import typer
 
 from devstack.demo import run_demo
 from devstack.errors import StackError
+from devstack.jars import install_jars
 from devstack.landing import lay_out
 from devstack.stack import ROOT, Stack
 from sluice.errors import SluiceError
@@ -26,6 +27,12 @@ def setup() -> None:
     """Get everything that the local stack needs."""
     _stack().set_up()
     lay_out(ROOT / "data")
+
+
+@app.command()
+def s3() -> None:
+    """Get what Spark needs for S3."""
+    install_jars(_stack().home, ["s3"])
 
 
 @app.command()

@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
@@ -11,29 +12,41 @@ from devstack.errors import StackError
 from engine.java import find_java
 
 _DESCRIPTION = Path(__file__).with_name("jars.xml")
+LOCAL = ("spark", "nessie", "timeskip")
+_SIZE = "about 330 MB in all"
+_STAMP = "installed"
 _PATTERN = "[conf]/[artifact]-[revision](-[classifier]).[ext]"
 
 
-def install_jars(home: Path) -> None:
-    """Put the jars of `jars.xml` under `home`/jars, unless exactly those are there already.
+def install_jars(home: Path, purposes: Sequence[str] = LOCAL) -> None:
+    """Put the jars of these purposes in `jars.xml` under `home`/jars, unless exactly those are there already.
 
     Raises:
         StackError: they cannot be had.
     """
-    target, stamp = home / "jars", home / "jars" / "installed"
     wanted = hashlib.sha256(_DESCRIPTION.read_bytes()).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted:
+    missing = [each for each in purposes if not _installed(home / "jars" / each, wanted)]
+    if not missing:
         return
-    print("Fetching the jars of Iceberg, Nessie and Temporal's test server (once, about 330 MB)", flush=True)
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    cache = home / "ivy-cache"
+    print(f"Fetching jars for {', '.join(missing)} (once, {_SIZE})", flush=True)
+    cache, target = home / "ivy-cache", home / "jars"
+    for each in missing:
+        shutil.rmtree(target / each, ignore_errors=True)
     ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
     command = [str(find_java() / "bin" / "java"), "-jar", str(ivy), "-ivy", str(_DESCRIPTION), "-cache", str(cache)]
     fetched = subprocess.run(
-        [*command, "-warn", "-retrieve", str(target / _PATTERN)], capture_output=True, text=True, check=False
+        [*command, "-warn", "-confs", *missing, "-retrieve", str(target / _PATTERN)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    if fetched.returncode != 0 or not all((target / each).is_dir() for each in ("spark", "nessie", "timeskip")):
+    if fetched.returncode != 0 or not all((target / each).is_dir() for each in missing):
         raise StackError(f"the jars could not be fetched:\n{(fetched.stdout + fetched.stderr)[-2000:]}")
     shutil.rmtree(cache, ignore_errors=True)
-    stamp.write_text(wanted)
+    for each in missing:
+        (target / each / _STAMP).write_text(wanted)
+
+
+def _installed(folder: Path, wanted: str) -> bool:
+    stamp = folder / _STAMP
+    return stamp.exists() and stamp.read_text() == wanted

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyspark
 
 from sluice.certificate import ATTEMPT_MARK, RUN_MARK
+from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 
 _JARS = "jars"
@@ -36,8 +37,23 @@ class SparkJob:
 
 def jar_files(settings: Settings) -> list[str]:
     """Return the jars that every job needs: Iceberg with its Nessie catalogue, and what settings add."""
-    bundled = sorted(str(jar) for jar in (settings.sluice_home.absolute() / _JARS / "spark").glob("*.jar"))
+    bundled = [*_jars(settings, "spark"), *_jars(settings, "s3")]
     return [*bundled, *(part for part in settings.spark_packages.split(",") if part.endswith(".jar"))]
+
+
+def _jars(settings: Settings, purpose: str) -> list[str]:
+    return sorted(str(jar) for jar in (settings.sluice_home.absolute() / _JARS / purpose).glob("*.jar"))
+
+
+def require_s3(settings: Settings, *places: str) -> None:
+    """Make sure that places on S3 can be reached.
+
+    Raises:
+        BadEnvironment: one is on S3, and the jars for it were not installed.
+    """
+    wanted = [place for place in places if place.startswith(("s3://", "s3a://"))]
+    if wanted and not _jars(settings, "s3"):
+        raise BadEnvironment(f"{wanted[0]} is on S3, and this worker has no jars for it: install them with `make s3`")
 
 
 def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
@@ -66,7 +82,7 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
         f"{catalogue}.ref": job.branch,
         f"{catalogue}.warehouse": settings.lake,
         f"{catalogue}.cache-enabled": "false",
-        **{f"{catalogue}.{key}": value for key, value in _s3(settings).items()},
+        **_s3(settings, catalogue),
         "spark.sql.ansi.enabled": "true",
         "spark.sql.storeAssignmentPolicy": "ANSI",
         "spark.sql.csv.parser.columnPruning.enabled": "false",  # else a broken row passes unseen
@@ -109,11 +125,25 @@ def environment(settings: Settings, java: Path) -> dict[str, str]:
     }
 
 
-def _s3(settings: Settings) -> dict[str, str]:
-    if not settings.lake.startswith(("s3://", "s3a://")):
+def _s3(settings: Settings, catalogue: str) -> dict[str, str]:
+    """Return how Iceberg and Spark's readers get at S3, where the jars for it were installed (`make s3`)."""
+    if not _jars(settings, "s3"):
         return {}
-    endpoint = {"s3.endpoint": settings.s3_endpoint, "s3.path-style-access": "true"} if settings.s3_endpoint else {}
-    return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "client.region": settings.aws_region, **endpoint}
+    found = {
+        f"{catalogue}.client.region": settings.aws_region,
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "spark.hadoop.fs.s3a.endpoint.region": settings.aws_region,
+    }
+    if settings.lake.startswith("s3"):
+        found[f"{catalogue}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+    if settings.aws_endpoint_url_s3:
+        found |= {
+            f"{catalogue}.s3.endpoint": settings.aws_endpoint_url_s3,
+            f"{catalogue}.s3.path-style-access": "true",
+            "spark.hadoop.fs.s3a.endpoint": settings.aws_endpoint_url_s3,
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+        }
+    return found
 
 
 def _properties_file(path: str) -> dict[str, str]:

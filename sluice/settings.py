@@ -45,9 +45,9 @@ class Settings(Model):
     slack_token: str = Field(default="", repr=False)
     slack_channel: str = ""
     slack_api_url: str = "https://slack.com/api/"
-    s3_endpoint: str = ""
-    """An S3-compatible store other than Amazon's."""
-    aws_region: str = ""
+    aws_endpoint_url_s3: str = ""
+    """An S3-compatible store other than Amazon's. Credentials come as the AWS SDKs look for them."""
+    aws_region: str = "us-east-1"
 
     @field_validator("nessie_uri")
     @classmethod

@@ -59,7 +59,9 @@ def explained(error: Exception) -> JobAnswer:
 def reason(error: Exception) -> str:
     """Return the innermost message of an error of Spark, on one line, without stack traces."""
     text = str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    if lines[0].startswith("An error occurred while calling") and len(lines) > 1:
+        lines = [re.sub(r"^: (?:[\w.$]+: )?", "", lines[1])]  # py4j's own words come first
     causes = re.findall(r"Caused by: (?:[\w.$]+: )?(.+)", text)
-    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    lines = [first, *causes[-1:]] if causes and causes[-1] not in first else [first]
-    return " — ".join(re.sub(r" SQLSTATE: \w+", "", line) for line in lines)[:_LONGEST]
+    said = [lines[0], *causes[-1:]] if causes and causes[-1] not in lines[0] else lines[:1]
+    return " — ".join(re.sub(r" SQLSTATE: \w+", "", line) for line in said)[:_LONGEST]

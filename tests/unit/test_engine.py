@@ -15,7 +15,7 @@ from engine import guard
 from engine.diagnose import job_failure
 from engine.java import find_java
 from engine.progress import OutputReader
-from engine.submit import SparkJob, command, environment, properties
+from engine.submit import SparkJob, command, environment, properties, require_s3
 from engine.supervise import run_supervised
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed
 from sluice.settings import Settings
@@ -65,17 +65,26 @@ def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
 
 
 def test_settings_reach_the_job(tmp_path: Path) -> None:
+    (tmp_path / "jars" / "s3").mkdir(parents=True)
+    (tmp_path / "jars" / "s3" / "bundle.jar").touch()
     more = tmp_path / "more.properties"
     more.write_text("# a comment\nspark.a 1\nspark.b=2\n\n")
     settings = Settings(
         sluice_home=tmp_path, spark_properties_file=str(more), spark_packages="g:a:1,/x.jar", warehouse="s3://lake/x",
-        s3_endpoint="http://127.0.0.1:7070",
+        aws_endpoint_url_s3="http://127.0.0.1:7070",
     )  # fmt: skip
     found = properties(settings, spark_job(tmp_path))
     assert (found["spark.a"], found["spark.b"]) == ("1", "2")
     assert found["spark.jars.packages"] == "g:a:1" and found["spark.jars"].endswith("/x.jar")
     assert found["spark.sql.catalog.nessie.io-impl"].endswith("S3FileIO")
     assert found["spark.sql.catalog.nessie.s3.endpoint"] == "http://127.0.0.1:7070"
+
+
+def test_s3_without_its_jars(tmp_path: Path) -> None:
+    settings = Settings(sluice_home=tmp_path)
+    require_s3(settings, settings.lake, "/in/s3.csv")
+    with pytest.raises(BadEnvironment, match=r"s3a://b/x is on S3, .* install them with `make s3`"):
+        require_s3(settings, settings.lake, "s3a://b/x")
 
 
 def test_configuration_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
