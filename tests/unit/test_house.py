@@ -1,0 +1,89 @@
+"""The house: imports point one way, and the documents tell the truth."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from cli.app import app
+from devstack.stack import ROOT
+from sluice.checks import REGISTRY
+from sluice.pipeline_file import parse_pipeline
+from sluice.run import RunResult
+from sluice.settings import Settings
+
+ALLOWED = {
+    "sluice": set[str](),
+    "lakehouse": {"sluice"},
+    "engine": {"sluice"},
+    "spark_jobs": {"sluice"},
+    "workflows": {"sluice"},
+    "activities": {"engine", "lakehouse", "sluice"},
+    "cli": {"workflows", "engine", "lakehouse", "sluice"},
+}
+ROOMS = {*ALLOWED, "devstack", "tests"}
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def imported(file: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_imports_point_one_way(room: str) -> None:
+    for file in (ROOT / room).rglob("*.py"):
+        others = imported(file) & ROOMS - {room}
+        assert others <= ALLOWED[room], f"{file.relative_to(ROOT)} imports {others - ALLOWED[room]}"
+
+
+def test_only_spark_jobs_compute_with_pyspark() -> None:
+    for room in ALLOWED.keys() - {"spark_jobs", "engine"}:
+        for file in (ROOT / room).rglob("*.py"):
+            assert "pyspark" not in imported(file), file
+
+
+def test_modules_fit_on_a_few_screens() -> None:
+    for room in [*ALLOWED, "devstack"]:
+        for file in (ROOT / room).rglob("*.py"):
+            lines = len(file.read_text().splitlines())
+            assert lines <= 360, f"{file.relative_to(ROOT)} has {lines} lines: is it one room or two?"
+
+
+EXAMPLES = [(doc, text) for doc in DOCS for text in re.findall(r"```yaml\n(.*?)```", doc.read_text(), re.S)]
+
+
+@pytest.mark.parametrize(("doc", "text"), EXAMPLES, ids=[f"{doc.stem}-{i}" for i, (doc, _) in enumerate(EXAMPLES)])
+def test_the_examples_of_the_documents_are_valid_pipelines(doc: Path, text: str) -> None:
+    assert parse_pipeline(text, doc.name).tables
+
+
+def test_what_the_documents_list_is_all_there_is() -> None:
+    pipelines = (ROOT / "docs" / "pipelines.md").read_text()
+    for check in REGISTRY:
+        assert f"| `{check}` |" in pipelines
+    for field in RunResult.model_fields:
+        assert f"`{field}`" in pipelines
+    readme = (ROOT / "README.md").read_text()
+    for command in app.registered_commands:
+        name = command.name or getattr(command.callback, "__name__", "")
+        assert name == "run" or f"`{name}" in readme
+    assert len(readme.splitlines()) < 160
+
+
+def test_every_setting_is_documented() -> None:
+    example = (ROOT / ".env.example").read_text()
+    for field in Settings.model_fields:
+        assert re.search(rf"^(# )?{field.upper()}=", example, re.M), field.upper()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for doc in [*DOCS, ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", doc.read_text()):
+            assert (doc.parent / target).exists(), f"{doc.name} links to {target}"
