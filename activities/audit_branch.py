@@ -11,7 +11,7 @@ from lakehouse.tables import TableState
 from sluice.checks.base import Check, Finding
 from sluice.checks.nulls import NotNull, NotNullProportion
 from sluice.names import suggestion
-from sluice.run import AuditOrder, AuditPlan
+from sluice.orders import AuditOrder, AuditPlan
 from sluice.verdicts import CheckResult, concluded, unanswered
 
 

@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities.failures import told_to_temporal
 from lakehouse.nessie import Catalogue, NoSuchBranch
-from sluice.run import QuarantineOrder
+from sluice.orders import QuarantineOrder
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from lakehouse.tables import TableState
 from sluice.certificate import INPUT, PIPELINE, WORKFLOW_ID
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.names import suggestion
-from sluice.run import OpenBranch, OpenOrder
+from sluice.orders import OpenBranch, OpenOrder
 
 
 @dataclass(frozen=True)

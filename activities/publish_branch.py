@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.failures import told_to_temporal
 from lakehouse.nessie import Catalogue
 from sluice.errors import ServiceUnavailable
-from sluice.run import ConfirmOrder, Publication, PublishOrder
+from sluice.orders import ConfirmOrder, Publication, PublishOrder
 
 
 @dataclass(frozen=True)

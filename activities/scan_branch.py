@@ -18,7 +18,7 @@ from lakehouse.tables import TableState
 from sluice.checks.base import Check
 from sluice.errors import JobFailed
 from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget
-from sluice.run import AuditPlan, ScanOrder
+from sluice.orders import AuditPlan, ScanOrder
 from sluice.settings import Settings
 from sluice.verdicts import SAMPLE_ROWS, CheckResult, concluded, unanswered
 

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from sluice.run import Origin
+from sluice.orders import Origin
 from sluice.settings import Settings
 
 

@@ -8,7 +8,7 @@ from activities.failures import told_to_temporal
 from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
 from sluice.errors import NothingWritten, UnexpectedWrite
-from sluice.run import TableChange, VerifyOrder, Written
+from sluice.orders import TableChange, VerifyOrder, Written
 
 
 @dataclass(frozen=True)

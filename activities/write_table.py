@@ -15,9 +15,9 @@ from lakehouse.files import base_path, find_files, identity
 from sluice import errors
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.jobs import IngestSpec, JobAnswer
-from sluice.pipeline import Source
-from sluice.run import JobReport, WriteOrder
+from sluice.orders import JobReport, WriteOrder
 from sluice.settings import Settings
+from sluice.source import Source
 
 _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
 

@@ -1,37 +1,29 @@
 """The commands of the front door, their options, and their exit codes."""
 
-import asyncio
 import getpass
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from temporalio.client import Client, WorkflowUpdateFailedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import WorkflowUpdateFailedError
 
-from cli.connection import connect
+from cli.door import WRONG_USE, Door, enter, nothing
 from cli.find import Found, find_run, recent_runs, result_of, status_of
-from cli.show import report, runs_table, standing
+from cli.show import runs_table, standing
 from cli.start import find_input, load_pipeline, start
 from cli.watch import follow, progress_of
 from sluice.approval import Ruling
-from sluice.endings import exit_code
-from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
+from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline import Pipeline
-from sluice.run import RunInput, RunResult
-from sluice.settings import Settings, read_environment, read_settings
+from sluice.run import RunInput
+from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
 
-WRONG_USE, FAILED, UNREACHABLE, DETACHED = 2, 6, 7, 130
 _DEFAULT = "run"
-_LOG_WIDTH = 140
-_Ready = TypeVar("_Ready")
 
 app = typer.Typer(
     add_completion=False,
@@ -46,28 +38,6 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run as `list` names it, or a pipeline: its latest run.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
-
-
-@dataclass(frozen=True)
-class Door:
-    """What every command needs."""
-
-    client: Client
-    settings: Settings
-    console: Console
-    as_json: bool
-
-    def link(self, workflow_id: str, run_id: str) -> str:
-        """Return where the Web UI shows a run."""
-        return f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
-
-    def finish(self, result: RunResult) -> int:
-        """Show how a run ended; return the exit code that stands for it."""
-        if self.as_json:
-            print(result.model_dump_json())
-        else:
-            report(result, self.link(result.workflow_id, result.run_id), self.console)
-        return exit_code(result)
 
 
 @app.command(_DEFAULT)
@@ -97,7 +67,7 @@ def run(
             return 0
         return await _follow(door, await find_run(door.client, started.handle.id))
 
-    _enter(act, as_json, before)
+    enter(act, as_json, before)
 
 
 @app.command()
@@ -107,7 +77,7 @@ def watch(run: Run, as_json: AsJson = False) -> None:
     async def act(door: Door, _: None) -> int:
         return await _follow(door, await find_run(door.client, run))
 
-    _enter(act, as_json, _nothing)
+    enter(act, as_json, nothing)
 
 
 @app.command()
@@ -131,7 +101,7 @@ def status(run: Run, as_json: AsJson = False) -> None:
         door.finish(standing_now.result)
         return 0
 
-    _enter(act, as_json, _nothing)
+    enter(act, as_json, nothing)
 
 
 @app.command("list")
@@ -159,7 +129,7 @@ def list_runs(
         door.console.print(runs_table(cells) if cells else "There are no runs yet.")
         return 0
 
-    _enter(act, as_json, _nothing)
+    enter(act, as_json, nothing)
 
 
 @app.command()
@@ -185,10 +155,10 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
         if found.ended:
             raise InvalidPipeline(f"{found.handle.id} has ended: there is nothing to cancel")
         await found.handle.cancel()
-        _say(door, {"workflow_id": found.handle.id, "cancel_requested": True}, f"Asked {found.handle.id} to stop.")
+        door.say({"workflow_id": found.handle.id, "cancel_requested": True}, f"Asked {found.handle.id} to stop.")
         return 0
 
-    _enter(act, as_json, _nothing)
+    enter(act, as_json, nothing)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -228,22 +198,15 @@ def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool)
         said = (
             f"{'Approved' if approve else 'Rejected'} {found.handle.id} as {ruled.by}, for {ruled.audited_hash[:12]}."
         )
-        _say(door, ruled.model_dump(mode="json"), said)
+        door.say(ruled.model_dump(mode="json"), said)
         return 0
 
-    _enter(act, as_json, _nothing)
+    enter(act, as_json, nothing)
 
 
 async def _follow(door: Door, found: Found) -> int:
     result = await follow(door.client, found.handle, door.console)
     return door.finish(result)
-
-
-def _say(door: Door, fields: dict[str, Any], words: str) -> None:
-    if door.as_json:
-        print(json.dumps(fields))
-    else:
-        door.console.print(words, highlight=False)
 
 
 def _row(execution: Any) -> dict[str, Any]:
@@ -258,38 +221,3 @@ def _row(execution: Any) -> dict[str, Any]:
         "started": execution.start_time.isoformat(timespec="seconds"),
         "tables": list(found.get("SluiceTable", [])),
     }
-
-
-def _enter(act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, before: Callable[[], _Ready]) -> None:
-    """Do what needs no server, open the door, act, and leave with the exit code; a foreseen error is one message."""
-    try:
-        code = asyncio.run(_opened(act, as_json, before()))
-    except KeyboardInterrupt:
-        print("Detached; the run goes on. `watch` follows it again, `cancel` ends it.", file=sys.stderr)
-        code = DETACHED
-    except SluiceError as error:
-        code = _complain(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
-    except RPCError as error:
-        lost = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
-        code = _complain(error, as_json, UNREACHABLE if lost else FAILED)
-    raise typer.Exit(code)
-
-
-def _nothing() -> None:
-    """Stand for a command that needs nothing done beforehand."""
-
-
-async def _opened(act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, ready: _Ready) -> int:
-    environment = read_environment()
-    settings = read_settings(environment)
-    console = Console(stderr=as_json)
-    if not console.is_terminal:
-        console.width = _LOG_WIDTH
-    return await act(Door(await connect(environment), settings, console, as_json), ready)
-
-
-def _complain(error: Exception, as_json: bool, code: int) -> int:
-    print(f"sluice: {error}", file=sys.stderr)
-    if as_json:
-        print(json.dumps({"outcome": None, "error": str(error), "exit_code": code}))
-    return code

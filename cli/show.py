@@ -7,7 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from sluice.run import RunResult, RunStatus, TableChange
+from sluice.orders import TableChange
+from sluice.run import RunResult, RunStatus
 from sluice.verdicts import CheckResult, count_verdicts
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from pyarrow import fs
 
 from sluice.errors import InvalidInput
-from sluice.pipeline import Format, Source
 from sluice.run import InputFile, RunInput
+from sluice.source import Format, Source
 
 _DIGEST_LIMIT = 64 * 1024 * 1024
 """Up to this size, in bytes, a file is known by its content; beyond, by its size and time of change."""

@@ -12,7 +12,7 @@ from pynessie.model import Branch, ContentKey, IcebergTable
 from lakehouse.failures import nessie_failures
 from lakehouse.nessie_v2 import NessieV2, RefusedByNessie
 from sluice.errors import CatalogueChanged, ServiceUnavailable
-from sluice.run import Publication
+from sluice.orders import Publication
 
 _ROOT_NAMESPACE = "sluice"
 _FENCE_TRIES = 50

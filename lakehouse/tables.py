@@ -19,7 +19,7 @@ from pyiceberg.utils.datetime import days_to_date
 
 from sluice.certificate import ATTEMPT_MARK, RUN_MARK
 from sluice.facts import ColumnFacts, FileFacts, TableFacts
-from sluice.run import TableChange
+from sluice.orders import TableChange
 from sluice.verdicts import SAMPLE_ROWS
 
 _SAMPLE_COLUMNS = 12

@@ -1,6 +1,7 @@
 """The certificate: what the merge commit on main says of the run that it publishes."""
 
-from sluice.run import Origin, RunRequest
+from sluice.orders import Origin
+from sluice.run import RunRequest
 from sluice.verdicts import AuditReport
 
 RUN_MARK = "wap.run-id"

@@ -1,6 +1,7 @@
 """The run as markdown, for the Temporal Web UI."""
 
-from sluice.run import RunStatus, TableChange
+from sluice.orders import TableChange
+from sluice.run import RunStatus
 from sluice.verdicts import CheckResult, count_verdicts
 
 _CHECKS = 30

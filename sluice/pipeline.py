@@ -8,29 +8,18 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from sluice.checks import AnyCheck
 from sluice.durations import Duration
-from sluice.errors import InvalidPipeline
 from sluice.model import Model
 from sluice.names import branch_name, pipeline_name, table_name
+from sluice.source import SILENT, Source, as_text
 
-Format = Literal["parquet", "csv", "json", "orc"]
 Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql"]
 OnFailure = Literal["quarantine", "discard"]
 
 INGEST = "ingest"
-_SUFFIXES: dict[str, Format] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".orc": "orc",
-}
 _PARTITION = re.compile(r"(?:(year|month|day|hour)s?\((.+)\))|(?:(bucket|truncate)\((\d+),\s*(.+)\))|([^()]+)")
 _STATEMENT = re.compile(
     r"\s*(DELETE\s+FROM|UPDATE|MERGE\s+INTO|INSERT\s+(INTO|OVERWRITE)|(CREATE|ALTER)\s+TABLE|WITH)\b", re.I
 )
-_SILENT = ("ignorecorruptfiles", "ignoremissingfiles")
 _OURS = ("spark.sql.iceberg.snapshot-property.", "spark.sql.extensions", "spark.sql.storeAssignmentPolicy")
 
 
@@ -52,68 +41,6 @@ def partition_parts(term: str) -> tuple[str, int | None, str]:
     if match[3]:
         return match[3], int(match[4]), match[5].strip()
     return "identity", None, match[6].strip()
-
-
-class Source(Model):
-    """The files to load."""
-
-    path: str | list[str]
-    """A file, a directory or a glob pattern, or several."""
-    format: Format | None = None
-    """How to read them; by default what their suffix says."""
-    options: dict[str, str] = Field(default_factory=dict)
-    """Options of Spark's reader, passed through."""
-    schema_: str | None = Field(default=None, alias="schema")
-    """Columns and types as in `CREATE TABLE`, for files that carry none."""
-
-    model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths, always as a list."""
-        return [self.path] if isinstance(self.path, str) else self.path
-
-    @field_validator("path")
-    @classmethod
-    def _no_empty_path(cls, path: str | list[str]) -> str | list[str]:
-        if not path or not all(part.strip() for part in ([path] if isinstance(path, str) else path)):
-            raise ValueError("the path is empty")
-        return path
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _as_text(cls, options: object) -> object:
-        if not isinstance(options, dict):
-            return options
-        return {
-            str(key): str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()
-        }
-
-    @field_validator("options")
-    @classmethod
-    def _nothing_dropped(cls, options: dict[str, str]) -> dict[str, str]:
-        for key, value in options.items():
-            if key.lower() in _SILENT or (key.lower() == "mode" and value.upper() != "FAILFAST"):
-                raise ValueError(f"{key}: {value} would drop or blank bad rows without a word; leave it out")
-        return options
-
-    def reader_format(self) -> Format:
-        """Return the format, from the suffix where it is not stated.
-
-        Raises:
-            InvalidPipeline: neither says it.
-        """
-        if self.format:
-            return self.format
-        for path in self.paths:
-            plain = path.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".zst")
-            for suffix, known in _SUFFIXES.items():
-                if plain.endswith(suffix):
-                    return known
-        raise InvalidPipeline(
-            f"the format of {self.paths[0]!r} cannot be told from its name: set source.format "
-            f"to one of {', '.join(sorted(set(_SUFFIXES.values())))}"
-        )
 
 
 class Write(Model):
@@ -161,13 +88,13 @@ class Write(Model):
     @field_validator("conf", mode="before")
     @classmethod
     def _conf_as_text(cls, conf: object) -> object:
-        return Source._as_text(conf)
+        return as_text(conf)
 
     @field_validator("conf")
     @classmethod
     def _conf_is_free(cls, conf: dict[str, str]) -> dict[str, str]:
         for key, value in conf.items():
-            if key.startswith(_OURS) or key.lower().endswith(_SILENT):
+            if key.startswith(_OURS) or key.lower().endswith(SILENT):
                 raise ValueError(f"{key} is not for a pipeline to set: a safe publish rests on it")
             if not key.startswith("spark."):
                 raise ValueError(f"{key} is no Spark setting: they begin with 'spark.'")
@@ -207,7 +134,7 @@ class Table(Model):
     @field_validator("properties", mode="before")
     @classmethod
     def _as_text(cls, properties: object) -> object:
-        return Source._as_text(properties)
+        return as_text(properties)
 
     def columns_named(self) -> list[str]:
         """Every column that the pipeline takes for granted, once, in order."""

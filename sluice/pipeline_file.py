@@ -12,7 +12,8 @@ from ruamel.yaml.error import MarkedYAMLError
 from sluice.checks import REGISTRY, expand
 from sluice.errors import InvalidPipeline
 from sluice.names import suggestion
-from sluice.pipeline import Approval, Pipeline, Source, Table, Write
+from sluice.pipeline import Approval, Pipeline, Table, Write
+from sluice.source import Source
 
 Location = tuple[str | int, ...]
 

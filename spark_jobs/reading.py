@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec
 from sluice.names import suggestion
-from sluice.pipeline import Source
+from sluice.source import Source
 
 SOURCE_VIEW = "source"
 

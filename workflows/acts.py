@@ -9,16 +9,14 @@ from temporalio.workflow import ActivityCancellationType
 
 with workflow.unsafe.imports_passed_through():
     from sluice.names import quarantine_branch
-    from sluice.run import (
+    from sluice.orders import (
         AuditOrder,
         AuditPlan,
         ConfirmOrder,
         JobReport,
-        Notice,
         OpenBranch,
         OpenOrder,
         Origin,
-        Policy,
         Publication,
         PublishOrder,
         QuarantineOrder,
@@ -27,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
         WriteOrder,
         Written,
     )
+    from sluice.run import Notice, Policy
 
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancel waits until the act is over: clean-up must not begin while Spark still writes."""

@@ -8,17 +8,9 @@ from temporalio.common import SearchAttributeUpdate
 with workflow.unsafe.imports_passed_through():
     from sluice.approval import ApprovalRecord, Decision, Refused, Ruled, refusal, settled
     from sluice.markdown import details
-    from sluice.run import (
-        OpenBranch,
-        Origin,
-        Publication,
-        RunRequest,
-        RunResult,
-        RunStatus,
-        Stage,
-        StageEvent,
-    )
-    from sluice.run import Written as WrittenBranch
+    from sluice.orders import OpenBranch, Origin, Publication
+    from sluice.orders import Written as WrittenBranch
+    from sluice.run import RunRequest, RunResult, RunStatus, Stage, StageEvent
     from sluice.verdicts import AuditReport, CheckResult, fitted
     from workflows.attributes import BRANCH
 

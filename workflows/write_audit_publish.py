@@ -1,50 +1,29 @@
 """The workflow: write on a branch, audit exactly that, publish it by one merge, or keep it out and say why."""
 
 import asyncio
-from collections.abc import Coroutine
 from datetime import timedelta
-from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.approval import Decision, Ruled, Ruling
     from sluice.certificate import certificate, merge_message
     from sluice.durations import spoken
-    from sluice.endings import Ending, cause_of, ending, stopped_by
+    from sluice.endings import Ending, ending, stopped_by
+    from sluice.orders import AuditOrder, OpenOrder, PublishOrder, ScanOrder, VerifyOrder, WriteOrder
     from sluice.pipeline import Approval
-    from sluice.run import (
-        AuditOrder,
-        Cause,
-        Notice,
-        OpenOrder,
-        PublishOrder,
-        RunRequest,
-        RunResult,
-        RunStatus,
-        ScanOrder,
-        VerifyOrder,
-        WriteOrder,
-    )
+    from sluice.run import Notice, RunRequest, RunResult, RunStatus
     from sluice.verdicts import AuditReport
     from workflows.acts import Acts
     from workflows.attributes import OUTCOME
+    from workflows.breaks import Stopped, explained, heed_cancellation, is_cancelled, may_pass, to_the_end, words_of
     from workflows.state import RunState
 
 RESULT_MEMO = "sluice.result"
 """Where the result of a cancelled run is found: such a run has none in Temporal's sense."""
 _COMMIT_TIMEOUT = timedelta(seconds=5)
 """How long Nessie works on a commit at most: a merge in flight is decided after it."""
-_T = TypeVar("_T")
-
-
-class Stopped(Exception):
-    """Raised when the run must not publish, as an outcome and not as an error."""
-
-    def __init__(self, cause: Cause, reason: str) -> None:
-        super().__init__(reason)
-        self.cause = cause
 
 
 @workflow.defn(name="WriteAuditPublish")
@@ -65,8 +44,8 @@ class WriteAuditPublish:
             await self._story()
         except (Exception, asyncio.CancelledError) as caught:
             error = caught
-            await _to_the_end(self._compensate(caught))
-        await _to_the_end(self._close())
+            await to_the_end(self._compensate(caught))
+        await to_the_end(self._close())
         result = self._state.result
         if result.outcome == "cancelled":
             workflow.upsert_memo({RESULT_MEMO: result.model_dump(mode="json", by_alias=True)})
@@ -83,9 +62,9 @@ class WriteAuditPublish:
                 await self._write()
             except ActivityError as error:
                 failures += 1
-                if failures >= self._request.pipeline.write.attempts or not _may_pass(error):
+                if failures >= self._request.pipeline.write.attempts or not may_pass(error):
                     raise
-                await self._fence(f"attempt {self._state.attempt} failed: {_words(error)[1]}")
+                await self._fence(f"attempt {self._state.attempt} failed: {words_of(error)[1]}")
                 continue
             report = await self._audit()
             if not report.passed:
@@ -114,7 +93,7 @@ class WriteAuditPublish:
             catalogue=state.catalogue,
         )
         state.opened(await self._acts.open_branch(order))
-        _heed_cancellation()
+        heed_cancellation()
 
     async def _write(self) -> None:
         state, pipeline = self._state, self._request.pipeline
@@ -128,7 +107,7 @@ class WriteAuditPublish:
             input_digest=self._request.input.digest,
         )
         job = await self._acts.write_table(order)
-        _heed_cancellation()
+        heed_cancellation()
         state.enter("verifying")
         verify = VerifyOrder(
             origin=state.origin,
@@ -138,7 +117,7 @@ class WriteAuditPublish:
             job=job,
         )
         state.found(await self._acts.verify_write(verify))
-        _heed_cancellation()
+        heed_cancellation()
 
     async def _audit(self) -> AuditReport:
         state = self._state
@@ -153,12 +132,12 @@ class WriteAuditPublish:
         state.enter("auditing", f"at {order.head[:12]}")
         plan = await self._acts.audit_branch(order)
         report = state.audited(plan.decided)
-        _heed_cancellation()
+        heed_cancellation()
         if plan.undecided:
             state.enter("scanning", f"{sum(map(len, plan.undecided.values()))} checks")
             scanned = await self._acts.scan_branch(ScanOrder(audit=order, undecided=plan.undecided))
             report = state.audited([*plan.decided, *scanned.decided])
-            _heed_cancellation()
+            heed_cancellation()
         return report
 
     async def _decision(self, approval: Approval) -> None:
@@ -204,7 +183,7 @@ class WriteAuditPublish:
             state.published(publication)
             return []
         state.publishing = False
-        _heed_cancellation()
+        heed_cancellation()
         return publication.conflicts
 
     async def _fence(self, why: str) -> None:
@@ -212,14 +191,14 @@ class WriteAuditPublish:
         assert self._state.branch
         self._state.enter("compensating", why)
         await self._acts.discard_branch(self._state.branch.name)
-        _heed_cancellation()
+        heed_cancellation()
 
     async def _compensate(self, error: BaseException) -> None:
         """Bring a run that broke off to an end that leaves nothing half done."""
         state = self._state
         if state.is_published:
             return  # after the merge there is nothing to compensate
-        cause, reason = _explained(error)
+        cause, reason = explained(error)
         end = ending(cause, self._request.pipeline.on_failure)
         state.enter("compensating", reason)
         try:
@@ -227,7 +206,7 @@ class WriteAuditPublish:
         except ActivityError as failure:
             kept = state.branch.name if state.branch else ""
             if kept:
-                reason += f" (and {kept} is left, since it could not be dealt with: {_words(failure)[1]})"
+                reason += f" (and {kept} is left, since it could not be dealt with: {words_of(failure)[1]})"
         if not state.is_published:
             outcome = "discarded" if end.outcome == "quarantined" and not kept else end.outcome
             state.update(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
@@ -261,7 +240,7 @@ class WriteAuditPublish:
             try:
                 await self._acts.discard_branch(state.branch.name)
             except ActivityError as error:
-                state.update(reason=f"published; its branch {state.branch.name} is left: {_words(error)[1]}")
+                state.update(reason=f"published; its branch {state.branch.name} is left: {words_of(error)[1]}")
         state.enter("ended", state.result.outcome or "")
         state.index(OUTCOME.value_set(state.result.outcome or ""))
         await self._notify()
@@ -271,9 +250,9 @@ class WriteAuditPublish:
         try:
             await self._acts.notify(Notice(result=self._state.result, waiting_until=waiting_until))
         except ActivityError as error:
-            if _is_cancelled(error):
+            if is_cancelled(error):
                 raise
-            workflow.logger.warning("nobody could be told: %s", _words(error)[1])
+            workflow.logger.warning("nobody could be told: %s", words_of(error)[1])
 
     def _rulings(self) -> list[Ruled]:
         return self._state.approval.decisions if self._state.approval else []
@@ -304,54 +283,3 @@ class WriteAuditPublish:
     def status(self) -> RunStatus:
         """Say how the run stands."""
         return self._state.status()
-
-
-async def _to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a piece of work to its end although the run may be cancelled meanwhile."""
-    task = asyncio.create_task(work)
-    while True:
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.done():
-                raise
-
-
-def _heed_cancellation() -> None:
-    """Stop here if the run was cancelled while a step finished all the same."""
-    if workflow.cancellation_reason() is not None:
-        raise CancelledError("cancelled")
-
-
-def _explained(error: BaseException) -> tuple[Cause, str]:
-    """Return why a run broke off, and how to say it."""
-    if isinstance(error, Stopped):
-        return error.cause, str(error)
-    if _is_cancelled(error):
-        return "cancelled", workflow.cancellation_reason() or "cancelled on request"
-    kind, words = _words(error)
-    return cause_of(kind), words
-
-
-def _words(error: BaseException) -> tuple[str, str]:
-    """Return the type and message of what an activity said, or else of what stopped it."""
-    kind, words = type(error).__name__, str(error)
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ApplicationError) and cause.type:
-            return cause.type, cause.message
-        if str(cause) and not isinstance(cause, ActivityError):
-            kind, words = type(cause).__name__, str(cause)
-        cause = cause.__cause__
-    return kind, words
-
-
-def _may_pass(error: ActivityError) -> bool:
-    """Return whether the same again may work."""
-    cause = error.cause
-    return not _is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
-
-
-def _is_cancelled(error: BaseException) -> bool:
-    """Return whether the run was cancelled: a worker that shuts down cancels its activities too."""
-    return workflow.cancellation_reason() is not None and is_cancelled_exception(error)

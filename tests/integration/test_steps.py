@@ -21,26 +21,22 @@ from temporalio.worker import Worker
 from cli.find import Handle, result_of
 from engine.java import find_java
 from sluice.approval import Decision, Ruling
-from sluice.pipeline import Pipeline
-from sluice.run import (
+from sluice.orders import (
     AuditPlan,
     ConfirmOrder,
     JobReport,
-    Notice,
     OpenBranch,
     OpenOrder,
-    Policy,
     Publication,
     PublishOrder,
     QuarantineOrder,
-    RunInput,
-    RunRequest,
-    RunResult,
     TableChange,
     VerifyOrder,
     WriteOrder,
     Written,
 )
+from sluice.pipeline import Pipeline
+from sluice.run import Notice, Policy, RunInput, RunRequest, RunResult
 from sluice.verdicts import CheckResult
 from workflows.write_audit_publish import WriteAuditPublish
 

@@ -10,8 +10,9 @@ from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.markdown import details
 from sluice.names import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
 from sluice.notice import blocks, headline
+from sluice.orders import TableChange
 from sluice.pipeline import OnFailure
-from sluice.run import Cause, Notice, Outcome, RunResult, RunStatus, TableChange
+from sluice.run import Cause, Notice, Outcome, RunResult, RunStatus
 from sluice.settings import read_settings
 from sluice.verdicts import AuditReport, CheckResult, fitted, short_row
 

@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.files import absolute, base_path, find_files, identity
 from sluice.errors import InvalidInput
-from sluice.pipeline import Source
+from sluice.source import Source
 
 
 def names(source: Source) -> list[str]:

@@ -1,0 +1,157 @@
+"""What the workflow orders of the activities, and what they answer."""
+
+from pydantic import Field
+
+from sluice.model import Model
+from sluice.names import attempt_branch
+from sluice.pipeline import Table, Write
+from sluice.verdicts import CheckResult
+
+
+class Origin(Model):
+    """What goes with every act of a run: who it is for."""
+
+    run_id: str
+    workflow_id: str
+    pipeline: str
+    label: str
+    attempt: int
+
+    @property
+    def branch(self) -> str:
+        """The branch that this attempt writes on, and no other ever."""
+        return attempt_branch(self.label, self.run_id, self.attempt)
+
+
+class OpenOrder(Model):
+    """What `open_branch` does: make the branch of one attempt."""
+
+    origin: Origin
+    tables: list[str]
+    needed_columns: dict[str, list[str]]
+    """By table, the columns that must be there where the write cannot add any."""
+    input_digest: str
+    again: bool
+    catalogue: str | None = None
+    """The catalogue that earlier attempts of this run saw, if any."""
+
+
+class OpenBranch(Model):
+    """A branch made for one attempt, at a recorded hash of main."""
+
+    name: str
+    base: str
+    catalogue: str
+    """The catalogue's identity: when its repository was created."""
+
+
+class WriteOrder(Model):
+    """What `write_table` does: run one Spark job on one branch."""
+
+    origin: Origin
+    branch: str
+    write: Write
+    tables: dict[str, Table]
+    input_digest: str
+
+
+class JobReport(Model):
+    """What the write job says of itself. It is checked against the branch, never trusted alone."""
+
+    rows_read: int | None = None
+    rows_written: int | None = None
+    log: str = ""
+    """Where the whole log of the attempt lies, on the worker's machine."""
+
+
+class VerifyOrder(Model):
+    """What `verify_write` does: read back from the branch what an attempt did to it."""
+
+    origin: Origin
+    branch: OpenBranch
+    write: Write
+    tables: list[str]
+    job: JobReport
+
+
+class TableChange(Model):
+    """What a run did to one table, from its snapshots."""
+
+    operation: str
+    """Iceberg's name of it: append, overwrite, delete, replace; joined by '+' where there are several."""
+    added_rows: int = 0
+    deleted_rows: int = 0
+    added_files: int = 0
+    total_rows: int | None = None
+    """The rows of the table after the run, or None where row-level deletes hide it."""
+    created: bool = False
+
+
+class Written(Model):
+    """A write that was found on the branch, complete and by this attempt."""
+
+    head: str
+    """The hash of the branch that holds exactly the write."""
+    tables: dict[str, TableChange]
+
+
+class AuditOrder(Model):
+    """What `audit_branch` and `scan_branch` do: answer checks on a branch at one hash."""
+
+    origin: Origin
+    branch: str
+    base: str
+    head: str
+    tables: dict[str, Table]
+
+
+class AuditPlan(Model):
+    """What metadata could answer, and what the rows must be asked."""
+
+    decided: list[CheckResult]
+    undecided: dict[str, list[int]] = Field(default_factory=dict)
+    """By table, the indexes of the checks that metadata cannot answer."""
+
+
+class ScanOrder(Model):
+    """What `scan_branch` does: answer the undecided checks in one Spark pass."""
+
+    audit: AuditOrder
+    undecided: dict[str, list[int]]
+
+
+class PublishOrder(Model):
+    """What `publish_branch` does: merge exactly the audited hash."""
+
+    origin: Origin
+    branch: OpenBranch
+    head: str
+    message: str
+    properties: dict[str, str]
+    author: str
+
+
+class Publication(Model):
+    """What became of a merge."""
+
+    merged: bool
+    main_before: str = ""
+    main_after: str = ""
+    conflicts: list[str] = Field(default_factory=list)
+    """The keys that main had changed meanwhile, where it was not merged."""
+
+
+class ConfirmOrder(Model):
+    """What `confirm_publication` does: look whether main holds the hash, whatever was intended."""
+
+    base: str
+    head: str
+
+
+class QuarantineOrder(Model):
+    """What `quarantine_branch` does: keep a branch for a person, under a name that says what it is."""
+
+    branch: OpenBranch
+    head: str = ""
+    """The hash to keep; empty keeps what is there, if there is anything."""
+    name: str
