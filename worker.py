@@ -25,6 +25,7 @@ from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from cli.connection import connect, register_search_attributes
 from engine.java import find_java
+from engine.submit import jar_files
 from lakehouse.nessie import Catalogue
 from lakehouse.storage import storage_properties
 from sluice.errors import BadEnvironment, ServiceUnavailable
@@ -75,6 +76,8 @@ async def serve() -> None:
     environment = read_environment()
     settings = read_settings(environment)
     log.info("Java for Spark: %s", find_java())
+    if not jar_files(settings) and not settings.spark_packages:
+        raise BadEnvironment(f"there are no jars for Spark under {settings.sluice_home}: run `make setup`")
     client = await connect(environment)
     await register_search_attributes(client)
     stop = asyncio.Event()

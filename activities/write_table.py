@@ -39,9 +39,10 @@ class WriteTableActivity:
             job = self._job(order, folder, answer_file)
             ended = await run_supervised(
                 command(self.settings, job),
-                environment(self.settings, find_java()),
+                environment(self.settings, find_java(), ours=order.write.built_in),
                 folder,
                 activity.heartbeat,
+                Path(order.folder) if not order.write.built_in and Path(order.folder).is_dir() else None,
             )
             answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else None
             if answer and answer.error:
@@ -72,6 +73,7 @@ class WriteTableActivity:
             attempt=order.origin.attempt,
             args=args,
             conf=order.write.conf,
+            ours=order.write.built_in,
         )
 
     def _spec(self, order: WriteOrder, answer_file: Path) -> IngestSpec:

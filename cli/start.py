@@ -82,6 +82,7 @@ async def start(client: Client, settings: Settings, pipeline: Pipeline, found: R
         pipeline=pipeline,
         input=found,
         starter=f"{getpass.getuser()}@{socket.gethostname()}",
+        folder=str(Path.cwd()),
         again=again,
         policy=Policy(
             heartbeat_timeout=settings.sluice_heartbeat_timeout,

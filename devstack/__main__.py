@@ -12,14 +12,14 @@ from devstack.jars import install_jars
 from devstack.landing import lay_out
 from devstack.stack import ROOT, Stack
 from sluice.errors import SluiceError
-from sluice.settings import HOME, read_environment
+from sluice.settings import DEFAULT_HOME, HOME, read_environment
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 
 
 def _stack() -> Stack:
     environment = read_environment()
-    return Stack(Path(environment.get(HOME, ROOT / ".sluice")), {**environment, **os.environ})
+    return Stack(Path(environment.get(HOME, DEFAULT_HOME)), {**environment, **os.environ})
 
 
 @app.command()

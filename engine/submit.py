@@ -15,6 +15,12 @@ from sluice.settings import Settings
 
 _JARS = "jars"
 _MARK = "spark.sql.iceberg.snapshot-property."
+_STRICT = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.csv.parser.columnPruning.enabled": "false",  # else a broken row passes unseen
+}
 _INTERNAL = Path(__file__).resolve().parent.parent
 
 
@@ -33,6 +39,8 @@ class SparkJob:
     args: list[str] = field(default_factory=list)
     conf: Mapping[str, str] = field(default_factory=dict)
     """Configuration of the pipeline's own."""
+    ours: bool = True
+    """Whether it is one of Sluice's jobs. A user's program keeps the semantics that it was written for."""
 
 
 def jar_files(settings: Settings) -> list[str]:
@@ -66,7 +74,6 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true",
         "spark.log.level": "WARN",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.defaultCatalog": settings.sluice_catalog,
         **_properties_file(settings.spark_properties_file),
         **job.conf,
@@ -83,9 +90,7 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
         f"{catalogue}.warehouse": settings.lake,
         f"{catalogue}.cache-enabled": "false",
         **_s3(settings, catalogue),
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.storeAssignmentPolicy": "ANSI",
-        "spark.sql.csv.parser.columnPruning.enabled": "false",  # else a broken row passes unseen
+        **(_STRICT if job.ours else {}),
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.yarn.maxAppAttempts": "1",
@@ -110,9 +115,9 @@ def command(settings: Settings, job: SparkJob) -> list[str]:
     return [str(submit), "--properties-file", str(file), str(job.program), *job.args]
 
 
-def environment(settings: Settings, java: Path) -> dict[str, str]:
-    """Return the environment of a job: this Python, that Java, and Sluice's domain to import from."""
-    inherited = {key: value for key, value in os.environ.items() if key not in ("SLACK_TOKEN", "PYTHONPATH")}
+def environment(settings: Settings, java: Path, *, ours: bool = True) -> dict[str, str]:
+    """Return the environment of a job: this Python, that Java, and for our jobs Sluice's domain to import from."""
+    inherited = {key: value for key, value in os.environ.items() if key != "SLACK_TOKEN"}
     local = settings.spark_master.startswith("local")
     return {
         **inherited,
@@ -120,7 +125,7 @@ def environment(settings: Settings, java: Path) -> dict[str, str]:
         "JAVA_HOME": str(java),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(_INTERNAL), os.environ.get("PYTHONPATH")])),
+        **({"PYTHONPATH": str(_INTERNAL)} if ours else {}),
         **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
     }
 

@@ -27,9 +27,15 @@ class Ended:
 
 
 async def run_supervised(
-    command: list[str], environment: dict[str, str], folder: Path, beat: Callable[[Progress], None]
+    command: list[str],
+    environment: dict[str, str],
+    folder: Path,
+    beat: Callable[[Progress], None],
+    where: Path | None = None,
 ) -> Ended:
-    """Run a command under the guard in `folder`; call `beat` with its progress every second.
+    """Run a command under the guard, its log in `folder`; call `beat` with its progress every second.
+
+    It runs in the working directory `where`, by default the worker's own.
 
     Cancelled, it ends every process of the job before it lets the cancellation through.
     """
@@ -40,6 +46,7 @@ async def run_supervised(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env=environment,
+        cwd=where,
         start_new_session=True,
     )
     assert guard.stdin and guard.stdout

@@ -6,10 +6,10 @@ Source of the rules: the Iceberg table specification, sections "Snapshots", "Man
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import IsNull, Reference
+from pyiceberg.expressions import BooleanExpression, IsNull, Reference
 from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry
 from pyiceberg.table import StaticTable
@@ -113,7 +113,7 @@ class TableState:
         """Read a few rows that have a null in the column."""
         others = [name for name in self.types if name != column]
         fields = (column, *others[: _SAMPLE_COLUMNS - 1])
-        is_null = IsNull(Reference(column))  # type: ignore[call-arg, misc]  # its __new__ hides its __init__
+        is_null: BooleanExpression = cast(Any, IsNull)(Reference(column))  # its __new__ hides its __init__
         scan = self.table.scan(row_filter=is_null, selected_fields=fields)
         paths = set(self.added_paths()) if added_only else None
         tasks = [task for task in scan.plan_files() if paths is None or task.file.file_path in paths]

@@ -53,6 +53,8 @@ class WriteOrder(Model):
     write: Write
     tables: dict[str, Table]
     input_digest: str
+    folder: str = ""
+    """Where the run was started: a program of the user's runs there, if the worker has that folder."""
 
 
 class JobReport(Model):

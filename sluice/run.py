@@ -55,6 +55,8 @@ class RunRequest(Model):
     pipeline: Pipeline
     input: RunInput
     starter: str
+    folder: str = ""
+    """The working directory of who started it."""
     again: bool = False
     """Whether an input that was published before may be published again."""
     policy: Policy = Field(default_factory=Policy)

@@ -17,12 +17,14 @@ from sluice.model import Model
 
 HOME = "SLUICE_HOME"
 STACK_FILE = "stack.json"
+DEFAULT_HOME = Path(__file__).resolve().parent.parent / ".sluice"
+"""Beside the code, so that front door and worker find it from wherever they are started."""
 
 
 class Settings(Model):
     """The settings of one process. Each field is the environment variable of its name in capitals."""
 
-    sluice_home: Path = Path(".sluice")
+    sluice_home: Path = DEFAULT_HOME
     """Where tools, logs and the local lake are kept."""
     nessie_uri: str = "http://127.0.0.1:19120/api/v2"
     warehouse: str = ""
@@ -73,7 +75,7 @@ def read_environment() -> dict[str, str]:
     """Gather the variables of the environment, of `.env` and of the local stack, in that order of weight."""
     dotenv = {key: value for key, value in dotenv_values(".env").items() if value}
     given = {**dotenv, **{key: value for key, value in os.environ.items() if value}}
-    stack = Path(given.get(HOME, ".sluice")) / STACK_FILE
+    stack = Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE
     try:
         local = json.loads(stack.read_text())["environment"]
     except (OSError, ValueError, KeyError):

@@ -105,6 +105,7 @@ class WriteAuditPublish:
             write=pipeline.write,
             tables=pipeline.tables,
             input_digest=self._request.input.digest,
+            folder=self._request.folder,
         )
         job = await self._acts.write_table(order)
         heed_cancellation()

@@ -64,6 +64,16 @@ def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
     assert found["spark.yarn.maxAppAttempts"] == "1"
 
 
+def test_a_users_program_keeps_its_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/their/modules")
+    lenient = {"spark.sql.ansi.enabled": "false"}
+    theirs = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient, ours=False))
+    assert theirs["spark.sql.ansi.enabled"] == "false" and "spark.sql.session.timeZone" not in theirs
+    assert environment(Settings(), tmp_path, ours=False)["PYTHONPATH"] == "/their/modules"
+    ours = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient))
+    assert ours["spark.sql.ansi.enabled"] == "true" and ours["spark.sql.session.timeZone"] == "UTC"
+
+
 def test_settings_reach_the_job(tmp_path: Path) -> None:
     (tmp_path / "jars" / "s3").mkdir(parents=True)
     (tmp_path / "jars" / "s3" / "bundle.jar").touch()
