@@ -74,7 +74,7 @@ class FrontDoor:
         path.write_text(pipeline)
         return path
 
-    def wait_for_stage(self, run: str, *stages: str, patience: float = 90) -> dict[str, Any]:
+    def wait_for_stage(self, run: str, *stages: str, patience: float = 180) -> dict[str, Any]:
         """Wait until a run is in one of these stages; return its status."""
         found: dict[str, Any] = {}
 

@@ -7,11 +7,14 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from devstack.landing import lay_out
 from devstack.stack import ROOT
 from tests.support import Lake
 
 
+@pytest.mark.timeout(900)
 def test_the_demo_and_its_numbers(stack: dict[str, str], lake: Lake) -> None:
     lay_out(ROOT / "data")
     demo = subprocess.run(
@@ -20,7 +23,7 @@ def test_the_demo_and_its_numbers(stack: dict[str, str], lake: Lake) -> None:
         env={**os.environ, **stack},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=800,
         check=False,
     )
     assert demo.returncode == 0, demo.stdout + demo.stderr

@@ -62,6 +62,7 @@ def store(gateway: str, tmp_path: Path) -> Iterator[dict[str, str]]:
     daemon.stop()
 
 
+@pytest.mark.timeout(900)  # the store may have to be built
 def test_a_run_from_s3_to_s3(
     store: dict[str, str], home: Path, door: FrontDoor, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -1,5 +1,9 @@
 """Runs that must not publish: stopped by the audit, by a person, by time, by a cancel."""
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +11,7 @@ import pytest
 from temporalio.client import Client
 
 from sluice.approval import Decision
-from tests.support import FrontDoor, Lake, csv_file, pipeline, spark_processes, wait_for
+from tests.support import DOOR, FrontDoor, Lake, csv_file, pipeline, spark_processes, wait_for
 from workflows.write_audit_publish import WriteAuditPublish
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
@@ -83,6 +87,20 @@ def test_an_approval_that_comes_too_late(door: FrontDoor, lake: Lake, tmp_path: 
     assert not lake.branches("late")
 
 
+def _detaches(door: FrontDoor, run: str) -> None:
+    """Ctrl-C ends the following, and not the run."""
+    command = [sys.executable, str(DOOR), "watch", run, "--json"]
+    follower = subprocess.Popen(
+        command, cwd=door.folder, env=dict(door.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(3)
+    follower.send_signal(signal.SIGINT)
+    out, err = follower.communicate(timeout=30)
+    assert (follower.returncode, out) == (130, "")
+    assert "the run goes on" in err
+    assert door("status", run, "--json").json["stage"] == "waiting for approval"
+
+
 @pytest.mark.parametrize("stage", ["writing", "waiting for approval"])
 def test_a_cancel_leaves_nothing(stage: str, door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
     if stage == "writing":
@@ -96,6 +114,9 @@ def test_a_cancel_leaves_nothing(stage: str, door: FrontDoor, lake: Lake, tmp_pa
     if stage == "writing":
         wait_for(lambda: lake.rows("t.slow", branch), 60, lambda: "the job never wrote")
         assert spark_processes(run_id)
+        assert door("status", run).out.startswith("writing  starting Spark")
+    else:
+        _detaches(door, run)
     before = lake.head()
     assert door("cancel", run).code == 0
     said = door("watch", run, "--json")

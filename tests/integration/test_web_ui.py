@@ -41,6 +41,7 @@ def _seen(chromium: str, url: str, profile: Path) -> str:
     return " ".join([re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)), *inner])
 
 
+@pytest.mark.timeout(900)  # the browser may have to be installed
 async def test_the_run_its_summaries_and_its_details(
     chromium: str, door: FrontDoor, stack: dict[str, str], tmp_path: Path, client: Client
 ) -> None:
