@@ -18,7 +18,7 @@ from lakehouse.tables import TableState
 from sluice.checks.base import Check
 from sluice.errors import JobFailed
 from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget
-from sluice.orders import AuditPlan, ScanOrder
+from sluice.orders import SCAN_TRIES, AuditPlan, ScanOrder
 from sluice.settings import Settings
 from sluice.verdicts import SAMPLE_ROWS, CheckResult, concluded, unanswered
 
@@ -44,6 +44,7 @@ class ScanBranchActivity:
                 catalogue=self.settings.sluice_catalog,
                 targets=list(self._targets(order)),
                 sample_rows=SAMPLE_ROWS,
+                insist=activity.info().attempt >= SCAN_TRIES,
                 answer=str(answer_file),
             )
             (folder / "spec.json").write_text(spec.model_dump_json())

@@ -24,12 +24,9 @@ from workflows.attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
 _HOST = "127.0.0.1"
-_PORTS = {
-    "SLUICE_TEMPORAL_PORT": 7233,
-    "SLUICE_TEMPORAL_UI_PORT": 8233,
-    "SLUICE_NESSIE_PORT": 19120,
-    "SLUICE_NESSIE_MANAGEMENT_PORT": 9000,
-}
+_TEMPORAL, _UI = "SLUICE_TEMPORAL_PORT", "SLUICE_TEMPORAL_UI_PORT"
+_NESSIE, _MANAGEMENT = "SLUICE_NESSIE_PORT", "SLUICE_NESSIE_MANAGEMENT_PORT"
+_PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000}
 
 
 class Stack:
@@ -52,7 +49,7 @@ class Stack:
             find_temporal_cli(self.home)
 
     def up(self, *, with_worker: bool = True) -> dict[str, str]:
-        """Start what does not run yet; return the variables by which programs find it.
+        """Start what does not run; return the variables by which programs find it.
 
         Raises:
             StackError: a port is taken, or a process does not come up.
@@ -60,17 +57,15 @@ class Stack:
         self.set_up()
         with self._locked():
             running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
-            variables = self.variables() if {"temporal", "nessie"} <= running.keys() else None
+            # A service that died alone comes back where the others know it.
+            ports = self._read()["ports"] if running else self._choose_ports()
+            variables = _variables(ports)
             try:
-                if variables is None:
-                    for daemon in running.values():
-                        daemon.stop()
-                    running, variables = {}, {}
-                    self._start_services(running, variables)
+                self._start_services(running, ports, variables)
                 if with_worker and "worker" not in running:
                     self._start_worker(running, variables)
             finally:
-                self._write(running, variables or {})
+                self._write(running, variables, ports)
         return variables
 
     def down(self) -> list[str]:
@@ -94,19 +89,16 @@ class Stack:
         found: dict[str, str] = self._read().get("environment", {})
         return found
 
-    def _start_services(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
-        ports = self._choose_ports()
-        temporal, ui, nessie, management = (ports[name] for name in _PORTS)
-        running["temporal"] = self._start("temporal", self._temporal_command(temporal, ui), {})
-        running["nessie"] = self._start(
-            "nessie", self._nessie_command(), _nessie_settings(self.home, nessie, management)
-        )
-        variables |= {
-            "TEMPORAL_ADDRESS": f"{_HOST}:{temporal}",
-            "TEMPORAL_UI": f"http://{_HOST}:{ui}",
-            "NESSIE_URI": f"http://{_HOST}:{nessie}/api/v2",
-        }
-        wait_until(lambda: _answers(f"http://{_HOST}:{ui}/"), running["temporal"], 60)
+    def _start_services(
+        self, running: dict[str, Daemon], ports: Mapping[str, int], variables: Mapping[str, str]
+    ) -> None:
+        if "temporal" not in running:
+            command = self._temporal_command(ports[_TEMPORAL], ports[_UI])
+            running["temporal"] = self._start("temporal", command, {})
+        if "nessie" not in running:
+            settings = _nessie_settings(self.home, ports[_NESSIE], ports[_MANAGEMENT])
+            running["nessie"] = self._start("nessie", self._nessie_command(), settings)
+        wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"], 60)
         wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config"), running["nessie"], 90)
         Catalogue(variables["NESSIE_URI"]).main_head()  # so that a run finds a main that has begun
 
@@ -157,10 +149,10 @@ class Stack:
             return {}
         return found
 
-    def _write(self, running: Mapping[str, Daemon], variables: Mapping[str, str]) -> None:
+    def _write(self, running: Mapping[str, Daemon], variables: Mapping[str, str], ports: Mapping[str, int]) -> None:
         daemons = [daemon.model_dump() for daemon in running.values()]
         beside = self._file.with_suffix(".new")
-        beside.write_text(json.dumps({"environment": dict(variables), "daemons": daemons}, indent=1))
+        beside.write_text(json.dumps({"environment": variables, "ports": ports, "daemons": daemons}, indent=1))
         beside.replace(self._file)
 
     @contextmanager
@@ -170,6 +162,14 @@ class Stack:
         with (self.home / "stack.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _variables(ports: Mapping[str, int]) -> dict[str, str]:
+    return {
+        "TEMPORAL_ADDRESS": f"{_HOST}:{ports[_TEMPORAL]}",
+        "TEMPORAL_UI": f"http://{_HOST}:{ports[_UI]}",
+        "NESSIE_URI": f"http://{_HOST}:{ports[_NESSIE]}/api/v2",
+    }
 
 
 def _nessie_settings(home: Path, port: int, management: int) -> dict[str, str]:

@@ -42,6 +42,8 @@ class ScanSpec(Model):
     catalogue: str
     targets: list[ScanTarget]
     sample_rows: int
+    insist: bool = True
+    """Whether every question gets an answer now, an error if need be; else what may pass fails the job."""
     answer: str
 
 

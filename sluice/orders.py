@@ -115,6 +115,10 @@ class AuditPlan(Model):
     """By table, the indexes of the checks that metadata cannot answer."""
 
 
+SCAN_TRIES = 6
+"""How often a scan is tried. On the last try, what cannot be answered becomes an error."""
+
+
 class ScanOrder(Model):
     """What `scan_branch` does: answer the undecided checks in one Spark pass."""
 

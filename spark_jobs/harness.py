@@ -14,7 +14,7 @@ from sluice.jobs import JobAnswer
 _DATA_CONDITIONS = (
     "CAST_", "MALFORMED_", "INCOMPATIBLE_", "FAILED_READ_FILE", "UNABLE_TO_INFER", "CANNOT_", "PATH_NOT_FOUND",
     "DATATYPE_MISMATCH", "ARITHMETIC_OVERFLOW", "NUMERIC_", "INVALID_", "MERGE_CARDINALITY", "PARSE_", "DIVIDE_",
-    "UNSUPPORTED_", "DUPLICATE_", "COLUMN_",
+    "UNSUPPORTED_", "DUPLICATE_", "COLUMN_", "USER_RAISED_",
 )  # fmt: skip
 """Beginnings of Spark's error conditions that lie in the data or the pipeline: the same again fails again."""
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)[\].]")

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from sluice.checks.base import Scan
 from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget
 from sluice.names import quoted, quoted_table
-from spark_jobs.harness import reason, run_job, say
+from spark_jobs.harness import explained, reason, run_job, say
 
 _ROWS = "rows"
 _MINE = "__sluice_added"
@@ -42,6 +42,7 @@ class _Target:
         self._spark = spark
         self._target = target
         self._limit = spec.sample_rows
+        self._insist = spec.insist
         self._table = quoted_table(target.table, spec.catalogue)
 
     def answers(self) -> dict[str, ScanAnswer]:
@@ -58,7 +59,7 @@ class _Target:
             numbers = self._aggregated(scans)
         except (PySparkException, Py4JJavaError) as error:
             if len(scans) == 1:
-                return {next(iter(scans)): ScanAnswer(error=reason(error))}
+                return {next(iter(scans)): self._unanswered(error)}
             return {key: self._fused({key: scan})[key] for key, scan in scans.items()}
         return {
             key: self._guarded(lambda scan, key=key: self._with_sample(scan, numbers[key]), scan)
@@ -125,7 +126,13 @@ class _Target:
             found: ScanAnswer = answer(scan)
             return found
         except (PySparkException, Py4JJavaError) as error:
-            return ScanAnswer(error=reason(error))
+            return self._unanswered(error)
+
+    def _unanswered(self, error: Exception) -> ScanAnswer:
+        """Return why there is no answer; let what may pass, such as a service that is away, fail the whole job."""
+        if not self._insist and explained(error).error_kind == "JobFailed":
+            raise error
+        return ScanAnswer(error=reason(error))
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from temporalio.workflow import ActivityCancellationType
 with workflow.unsafe.imports_passed_through():
     from sluice.names import quarantine_branch
     from sluice.orders import (
+        SCAN_TRIES,
         AuditOrder,
         AuditPlan,
         ConfirmOrder,
@@ -34,6 +35,9 @@ _PERHAPS = timedelta(seconds=10)
 _PATIENT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 _ONCE = RetryPolicy(maximum_attempts=1)
 _FEW = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
+_SCANS = RetryPolicy(
+    initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=1), maximum_attempts=SCAN_TRIES
+)
 _T = TypeVar("_T")
 
 
@@ -68,7 +72,7 @@ class Acts:
     async def scan_branch(self, order: ScanOrder) -> AuditPlan:
         """Ask the rows the rest. It only reads, so it may be repeated."""
         summary = f"{sum(map(len, order.undecided.values()))} checks by one Spark pass"
-        return await self._run_spark("scan_branch", order, AuditPlan, summary, _FEW, self._step.total_seconds())
+        return await self._run_spark("scan_branch", order, AuditPlan, summary, _SCANS, self._step.total_seconds())
 
     async def publish_branch(self, order: PublishOrder) -> Publication:
         """Merge the audited hash."""

@@ -3,14 +3,16 @@
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check, Finding
+from sluice.checks.nulls import NotNull
 from sluice.jobs import ScanAnswer, ScanSpec, ScanTarget
-from spark_jobs.scan import scan_all
+from spark_jobs.scan import _Target, scan_all
 from tests.integration.conftest import BRANCH
 
 
@@ -40,7 +42,7 @@ class Table:
         answer = self.scan([check])[0]
         return answer.error or check.judge(answer.numbers), answer
 
-    def scan(self, checks: list[Check]) -> list[ScanAnswer]:
+    def scan(self, checks: list[Check], insist: bool = False) -> list[ScanAnswer]:
         state = self.state()
         scans = {str(index): check.scan(state.types) for index, check in enumerate(checks)}
         whole = checks[0].scope == "table"
@@ -51,7 +53,7 @@ class Table:
             added_paths=None if whole else state.added_paths(),
             scans=scans,
         )
-        spec = ScanSpec(catalogue="nessie", targets=[target], sample_rows=5, answer="")
+        spec = ScanSpec(catalogue="nessie", targets=[target], sample_rows=5, insist=insist, answer="")
         found = scan_all(self._spark, spec).scans
         return [found[key] for key in scans]
 
@@ -126,6 +128,18 @@ def test_a_query_returns_the_bad_rows_and_can_only_read(table: Table) -> None:
         error, _ = table.ask({"sql": attempt})
         assert isinstance(error, str) and error
     assert found(table, {"row_count": {"min": 2, "scope": "table"}})[0]
+
+
+def test_what_may_pass_fails_the_job_until_the_last_try(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise PySparkException("Failed to execute GET request against Nessie")
+
+    table.fill("id INT", before=[], added=["(1)"])
+    monkeypatch.setattr(_Target, "_aggregated", away)
+    check = NotNull(column="id")
+    with pytest.raises(PySparkException):
+        table.scan([check], insist=False)
+    assert "Nessie" in table.scan([check], insist=True)[0].error
 
 
 def test_a_question_without_an_answer_spoils_no_other(table: Table) -> None:

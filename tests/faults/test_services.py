@@ -1,0 +1,52 @@
+"""Nessie and Temporal are killed under a run: it waits, and publishes once."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devstack.stack import ROOT, Stack
+from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+
+
+@pytest.fixture
+def own_stack(tmp_path: Path) -> Iterator[Stack]:
+    """A stack of the test's own, to break."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for tools in ("jars", "bin"):
+        if (ROOT / ".sluice" / tools).exists():
+            (home / tools).symlink_to(ROOT / ".sluice" / tools)
+    stack = Stack(home, os.environ)
+    yield stack
+    stack.down()
+
+
+@pytest.mark.parametrize(
+    ("service", "stage"), [("nessie", "writing"), ("nessie", "scanning"), ("temporal", "scanning")]
+)
+def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack: Stack, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        **own_stack.up(with_worker=False),
+        "SLUICE_HOME": str(own_stack.home),
+        "SLUICE_HEARTBEAT_TIMEOUT": "5",
+    }
+    door, lake = FrontDoor(tmp_path, environment), Lake(environment["NESSIE_URI"])
+    worker = WorkerProcess(environment, tmp_path)
+    try:
+        source = csv_file(tmp_path / "in.csv", [{"id": number} for number in range(100)])
+        run = door.begin(pipeline("survives", source, "[unique: id]"))
+        door.wait_for_stage(run, stage)
+        (victim,) = (daemon for daemon in own_stack.daemons() if daemon.name == service)
+        os.kill(victim.pid, signal.SIGKILL)
+        wait_for(lambda: not victim.alive(), 10)
+        assert own_stack.up(with_worker=False)["NESSIE_URI"] == environment["NESSIE_URI"]
+        said = door("watch", run, "--json")
+        assert (said.code, said.json["outcome"]) == (0, "published"), said
+        assert sorted(row["id"] for row in lake.rows("t.survives")) == list(range(100))
+        assert not lake.branches()
+    finally:
+        worker.stop()
