@@ -7,6 +7,7 @@ Settings come from the environment and `.env`; see `.env.example`. SIGINT and SI
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from activities.write_table import WriteTableActivity
 from cli.connection import connect, register_search_attributes
 from engine.java import find_java
 from engine.submit import jar_files
+from engine.supervise import SparkSlots
 from lakehouse.nessie import Catalogue
 from lakehouse.storage import storage_properties
 from sluice.errors import BadEnvironment, ServiceUnavailable
@@ -44,6 +46,7 @@ def make_worker(client: Client, settings: Settings) -> Worker:
     catalogue = Catalogue(settings.nessie_uri, settings.sluice_main)
     io = storage_properties(settings)
     ending = EndBranchActivity(catalogue)
+    slots = SparkSlots(settings.spark_slots or os.cpu_count() or 1)
     publishing = PublishBranchActivity(catalogue)
     return Worker(
         client,
@@ -51,10 +54,10 @@ def make_worker(client: Client, settings: Settings) -> Worker:
         workflows=[WriteAuditPublish],
         activities=[
             OpenBranchActivity(catalogue, io).open_branch,
-            WriteTableActivity(settings).write_table,
+            WriteTableActivity(settings, slots).write_table,
             VerifyWriteActivity(catalogue, io).verify_write,
             AuditBranchActivity(catalogue, io).audit_branch,
-            ScanBranchActivity(catalogue, io, settings).scan_branch,
+            ScanBranchActivity(catalogue, io, settings, slots).scan_branch,
             publishing.publish_branch,
             publishing.confirm_publication,
             ending.discard_branch,

@@ -12,7 +12,7 @@ from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
 from engine.java import find_java
 from engine.submit import SparkJob, command, environment
-from engine.supervise import run_supervised
+from engine.supervise import SparkSlots, run_supervised
 from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
 from sluice.checks.base import Check
@@ -32,6 +32,7 @@ class ScanBranchActivity:
     catalogue: Catalogue
     io: dict[str, str]
     settings: Settings
+    slots: SparkSlots
 
     @activity.defn(name="scan_branch")
     async def scan_branch(self, order: ScanOrder) -> AuditPlan:
@@ -49,12 +50,13 @@ class ScanBranchActivity:
             )
             (folder / "spec.json").write_text(spec.model_dump_json())
             job = SparkJob(_SCAN, folder, order.audit.branch, at=order.audit.head, args=[str(folder / "spec.json")])
-            ended = await run_supervised(
-                command(self.settings, job),
-                environment(self.settings, find_java()),
-                folder,
-                activity.heartbeat,
-            )
+            async with self.slots.slot(activity.heartbeat):
+                ended = await run_supervised(
+                    command(self.settings, job),
+                    environment(self.settings, find_java()),
+                    folder,
+                    activity.heartbeat,
+                )
             if not answer_file.exists():
                 raise job_failure(ended.code, ended.tail)
             answer = JobAnswer.model_validate_json(answer_file.read_text())

@@ -10,7 +10,7 @@ from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
 from engine.java import find_java
 from engine.submit import SparkJob, command, environment, require_s3
-from engine.supervise import run_supervised
+from engine.supervise import SparkSlots, run_supervised
 from lakehouse.files import base_path, find_files, identity
 from sluice import errors
 from sluice.errors import InvalidInput, InvalidPipeline
@@ -24,9 +24,10 @@ _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
 
 @dataclass(frozen=True)
 class WriteTableActivity:
-    """Needs the settings of this worker: its Spark, its Java, its folders."""
+    """Needs the settings of this worker: its Spark, its Java, its folders; and room for a JVM."""
 
     settings: Settings
+    slots: SparkSlots
 
     @activity.defn(name="write_table")
     async def write_table(self, order: WriteOrder) -> JobReport:
@@ -37,13 +38,14 @@ class WriteTableActivity:
             folder = job_folder(self.settings, order.origin, "write")
             answer_file = folder / "answer.json"
             job = self._job(order, folder, answer_file)
-            ended = await run_supervised(
-                command(self.settings, job),
-                environment(self.settings, find_java(), ours=order.write.built_in),
-                folder,
-                activity.heartbeat,
-                Path(order.folder) if not order.write.built_in and Path(order.folder).is_dir() else None,
-            )
+            async with self.slots.slot(activity.heartbeat):
+                ended = await run_supervised(
+                    command(self.settings, job),
+                    environment(self.settings, find_java(), ours=order.write.built_in),
+                    folder,
+                    activity.heartbeat,
+                    Path(order.folder) if not order.write.built_in and Path(order.folder).is_dir() else None,
+                )
             answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else None
             if answer and answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)

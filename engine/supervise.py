@@ -3,7 +3,8 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,26 @@ class Ended:
     tail: list[str]
     """The last lines of its output."""
     log: Path
+
+
+class SparkSlots:
+    """So many Spark jobs at a time on this worker: each is a JVM with a memory of its own."""
+
+    def __init__(self, number: int) -> None:
+        self._free = asyncio.Semaphore(number)
+
+    @asynccontextmanager
+    async def slot(self, beat: Callable[[Progress], None]) -> AsyncIterator[None]:
+        """Wait for a slot, giving signs of life, and hold it."""
+        taking = asyncio.ensure_future(self._free.acquire())
+        try:
+            while not taking.done():
+                beat(Progress(doing="waiting for a Spark slot"))
+                await asyncio.wait([taking], timeout=_BEAT)
+            yield
+        finally:
+            if not taking.cancel():
+                self._free.release()
 
 
 async def run_supervised(

@@ -36,6 +36,8 @@ class Settings(Model):
     sluice_task_queue: str = "sluice"
     spark_master: str = "local[*]"
     spark_driver_memory: str = "2g"
+    spark_slots: int = Field(default=0, ge=0)
+    """How many Spark jobs a worker runs at a time; 0 means as many as there are processors."""
     spark_packages: str = ""
     """More jars for Spark, as Maven coordinates or paths, separated by commas."""
     spark_properties_file: str = ""

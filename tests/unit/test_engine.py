@@ -16,7 +16,7 @@ from engine.diagnose import job_failure
 from engine.java import find_java
 from engine.progress import OutputReader
 from engine.submit import SparkJob, command, environment, properties, require_s3
-from engine.supervise import run_supervised
+from engine.supervise import SparkSlots, run_supervised
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed
 from sluice.settings import Settings
 from tests.support import wait_for
@@ -171,6 +171,25 @@ def test_nothing_outlives_the_worker(how: str) -> None:
         guard.end_session(family.pid, signal.SIGKILL, 5)
         assert not _session(family.pid)
     family.wait()
+
+
+async def test_slots_are_waited_for_and_given_back() -> None:
+    slots, beats, order = SparkSlots(1), list[str](), list[str]()
+
+    async def work(name: str, seconds: float) -> None:
+        async with slots.slot(lambda progress: beats.append(progress.text)):
+            order.append(name)
+            await asyncio.sleep(seconds)
+
+    first = asyncio.create_task(work("first", 0.3))
+    await asyncio.sleep(0.05)
+    gives_up = asyncio.create_task(work("gives up", 0))
+    await asyncio.sleep(0.05)
+    gives_up.cancel()
+    await asyncio.gather(first, work("second", 0), gives_up, return_exceptions=True)
+    await asyncio.wait_for(work("third", 0), 5)
+    assert order == ["first", "second", "third"]
+    assert set(beats) == {"waiting for a Spark slot"}
 
 
 async def test_supervision(tmp_path: Path) -> None:
