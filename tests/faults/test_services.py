@@ -28,12 +28,7 @@ def own_stack(tmp_path: Path) -> Iterator[Stack]:
     ("service", "stage"), [("nessie", "writing"), ("nessie", "scanning"), ("temporal", "scanning")]
 )
 def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack: Stack, tmp_path: Path) -> None:
-    environment = {
-        **os.environ,
-        **own_stack.up(with_worker=False),
-        "SLUICE_HOME": str(own_stack.home),
-        "SLUICE_HEARTBEAT_TIMEOUT": "5",
-    }
+    environment = _environment(own_stack)
     door, lake = FrontDoor(tmp_path, environment), Lake(environment["NESSIE_URI"])
     worker = WorkerProcess(environment, tmp_path)
     try:
@@ -50,3 +45,21 @@ def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack:
         assert not lake.branches()
     finally:
         worker.stop()
+
+
+def test_temporal_forgot_but_main_did_not(own_stack: Stack, tmp_path: Path) -> None:
+    """Without the histories, the certificate on main still says that this input was published."""
+    text = pipeline("known", csv_file(tmp_path / "in.csv", [{"id": 1}]))
+    codes = []
+    for _ in range(2):
+        environment = _environment(own_stack)
+        worker = WorkerProcess(environment, tmp_path)
+        said = FrontDoor(tmp_path, environment).run(text)
+        codes.append((said.code, said.json["outcome"]))
+        rows = Lake(environment["NESSIE_URI"]).rows("t.known")
+        worker.stop()
+        own_stack.down()
+        for database in own_stack.home.glob("temporal.db*"):
+            database.unlink()
+    assert codes == [(0, "published"), (2, "failed")]
+    assert "published by known already" in said.json["reason"] and len(rows) == 1
