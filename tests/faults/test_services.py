@@ -11,6 +11,15 @@ from devstack.stack import ROOT, Stack
 from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
 
 
+def _environment(stack: Stack) -> dict[str, str]:
+    return {
+        **os.environ,
+        **stack.up(with_worker=False),
+        "SLUICE_HOME": str(stack.home),
+        "SLUICE_HEARTBEAT_TIMEOUT": "5",
+    }
+
+
 @pytest.fixture
 def own_stack(tmp_path: Path) -> Iterator[Stack]:
     """A stack of the test's own, to break."""
