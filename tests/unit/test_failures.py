@@ -1,0 +1,62 @@
+"""Which errors are tried again: every error of the layers below is mapped."""
+
+from dataclasses import replace
+
+import pynessie.error
+import pytest
+import requests
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.failures import told_to_temporal
+from lakehouse.failures import nessie_failures
+from lakehouse.nessie import NoSuchBranch
+from lakehouse.nessie_v2 import RefusedByNessie
+from sluice import errors
+
+
+def told(error: Exception, attempt: int = 1) -> tuple[str | None, bool]:
+    """Return the type that Temporal is told, and whether it may try again."""
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=attempt)
+
+    def act() -> None:
+        with told_to_temporal(), nessie_failures("http://n"):
+            raise error
+
+    with pytest.raises(ApplicationError) as raised:
+        environment.run(act)
+    return raised.value.type, not raised.value.non_retryable
+
+
+def nessie_said(kind: type[pynessie.error.NessieException], status: int) -> pynessie.error.NessieException:
+    return kind({"message": "no"}, status, "http://n", "reason")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "again"),
+    [
+        (requests.ConnectionError(), "ServiceUnavailable", True),
+        (requests.ReadTimeout(), "ServiceUnavailable", True),
+        (nessie_said(pynessie.error.NessieServerException, 503), "ServiceUnavailable", True),
+        (nessie_said(pynessie.error.NessieException, 429), "ServiceUnavailable", True),
+        (nessie_said(pynessie.error.NessieException, 400), "RefusedByNessie", False),
+        (RefusedByNessie(400, "no"), "RefusedByNessie", False),
+        (NoSuchBranch("b"), "NoSuchBranch", False),
+        (OSError("disk"), "OSError", True),
+    ],
+)
+def test_errors_from_below(error: Exception, kind: str, again: bool) -> None:
+    assert told(error) == (kind, again)
+
+
+def test_errors_of_the_domain() -> None:
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, errors.SluiceError) and kind.__module__ == errors.__name__:
+            assert told(kind("x")) == (name, not issubclass(kind, errors.Terminal))
+            assert name in (errors.__doc__ or "")
+
+
+def test_a_bug_is_not_tried_for_ever() -> None:
+    assert told(KeyError("x"), attempt=4) == ("KeyError", True)
+    assert told(KeyError("x"), attempt=5) == ("KeyError", False)
