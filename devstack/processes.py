@@ -20,6 +20,14 @@ class Daemon(Model):
     pid: int
     born: float
     log: str
+    log_from: int = 0
+    """Where in the log this process began."""
+
+    def said(self) -> str:
+        """Return what it wrote into its log."""
+        with Path(self.log).open("rb") as file:
+            file.seek(self.log_from)
+            return file.read().decode(errors="replace")
 
     def alive(self) -> bool:
         """Return whether it still runs."""
@@ -46,6 +54,7 @@ def start(name: str, command: list[str], environment: dict[str, str], log: Path)
     """Start a process in the background, its output in a log file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
+        log_from = output.tell()
         child = subprocess.Popen(
             command,
             env=environment,
@@ -54,7 +63,9 @@ def start(name: str, command: list[str], environment: dict[str, str], log: Path)
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return Daemon(name=name, pid=child.pid, born=psutil.Process(child.pid).create_time(), log=str(log))
+    return Daemon(
+        name=name, pid=child.pid, born=psutil.Process(child.pid).create_time(), log=str(log), log_from=log_from
+    )
 
 
 def wait_until(ready: Callable[[], bool], daemon: Daemon, patience: float) -> None:
@@ -67,6 +78,6 @@ def wait_until(ready: Callable[[], bool], daemon: Daemon, patience: float) -> No
     while not ready():
         if not daemon.alive() or time.monotonic() > deadline:
             ended = "ended" if not daemon.alive() else f"was not ready within {patience:.0f} s"
-            tail = "\n".join(Path(daemon.log).read_text(errors="replace").splitlines()[-12:])
+            tail = "\n".join(daemon.said().splitlines()[-12:])
             raise StackError(f"{daemon.name} {ended}. Its log, {daemon.log}, ends with:\n{tail}")
         time.sleep(_POLL)

@@ -57,6 +57,7 @@ class Stack:
         self.set_up()
         with self._locked():
             running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
+            ran = set(running)
             # A service that died alone comes back where the others know it.
             ports = self._read()["ports"] if running else self._choose_ports()
             variables = _variables(ports)
@@ -64,6 +65,10 @@ class Stack:
                 self._start_services(running, ports, variables)
                 if with_worker and "worker" not in running:
                     self._start_worker(running, variables)
+            except BaseException:
+                for name in running.keys() - ran:
+                    running.pop(name).stop()
+                raise
             finally:
                 self._write(running, variables, ports)
         return variables
@@ -103,16 +108,8 @@ class Stack:
         Catalogue(variables["NESSIE_URI"]).main_head()  # so that a run finds a main that has begun
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
-        log = self.home / "logs" / "worker.log"
-        before = log.stat().st_size if log.exists() else 0
-        running["worker"] = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
-
-        def ready() -> bool:
-            with log.open("rb") as file:
-                file.seek(before)
-                return READY.encode() in file.read()
-
-        wait_until(ready, running["worker"], 60)
+        running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
+        wait_until(lambda: READY in worker.said(), worker, 60)
 
     def _start(self, name: str, command: list[str], more: Mapping[str, str]) -> Daemon:
         environment = {**self._environment, **os.environ, "SLUICE_HOME": str(self.home), **more}
