@@ -147,6 +147,9 @@ class Stack:
         return found
 
     def _write(self, running: Mapping[str, Daemon], variables: Mapping[str, str], ports: Mapping[str, int]) -> None:
+        if not running:
+            self._file.unlink(missing_ok=True)
+            return
         daemons = [daemon.model_dump() for daemon in running.values()]
         beside = self._file.with_suffix(".new")
         beside.write_text(json.dumps({"environment": variables, "ports": ports, "daemons": daemons}, indent=1))
