@@ -12,7 +12,7 @@ from sluice.checks.base import Check, Finding
 from sluice.checks.nulls import NotNull, NotNullProportion
 from sluice.names import suggestion
 from sluice.orders import AuditOrder, AuditPlan
-from sluice.verdicts import CheckResult, concluded, unanswered
+from sluice.verdicts import CheckResult, concluded, fitted, unanswered
 
 
 def table_states(
@@ -56,7 +56,7 @@ class AuditBranchActivity:
                         decided.append(concluded(name, check, finding, "metadata", sample))
                     else:
                         undecided.setdefault(name, []).append(index)
-            return AuditPlan(decided=decided, undecided=undecided)
+            return AuditPlan(decided=fitted(decided), undecided=undecided)
 
 
 def _bad_rows(state: TableState, check: Check, finding: Finding) -> list[dict[str, object]]:

@@ -20,7 +20,7 @@ from sluice.errors import JobFailed
 from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget
 from sluice.orders import SCAN_TRIES, AuditPlan, ScanOrder
 from sluice.settings import Settings
-from sluice.verdicts import SAMPLE_ROWS, CheckResult, concluded, unanswered
+from sluice.verdicts import SAMPLE_ROWS, CheckResult, concluded, fitted, unanswered
 
 _SCAN = Path(__file__).resolve().parent.parent / "spark_jobs" / "scan.py"
 
@@ -62,7 +62,7 @@ class ScanBranchActivity:
             answer = JobAnswer.model_validate_json(answer_file.read_text())
             if answer.error:
                 raise JobFailed(answer.error)
-            return AuditPlan(decided=list(_verdicts(order, answer.scans)))
+            return AuditPlan(decided=fitted(list(_verdicts(order, answer.scans))))
 
     def _targets(self, order: ScanOrder) -> Iterator[ScanTarget]:
         for name, state in table_states(self.catalogue, order.audit, self.io):

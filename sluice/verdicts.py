@@ -120,14 +120,14 @@ def short_row(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def fitted(report: AuditReport, limit: int = _REPORT_BYTES) -> AuditReport:
-    """Return the report with its samples thinned until it weighs at most `limit` bytes.
+def fitted(checks: Sequence[CheckResult], limit: int = _REPORT_BYTES) -> list[CheckResult]:
+    """Return results with their samples thinned until they weigh at most `limit` bytes together.
 
     First each sample keeps one row, then none; verdicts are never dropped.
     """
+    thinned = list(checks)
     for rows in (SAMPLE_ROWS, 1, 0):
-        thinned = [check.model_copy(update={"sample": check.sample[:rows]}) for check in report.checks]
-        report = report.model_copy(update={"checks": thinned})
-        if len(report.model_dump_json().encode()) <= limit:
+        thinned = [check.model_copy(update={"sample": check.sample[:rows]}) for check in thinned]
+        if sum(len(check.model_dump_json().encode()) for check in thinned) <= limit:
             break
-    return report
+    return thinned

@@ -91,8 +91,7 @@ class RunState:
     def audited(self, checks: list[CheckResult]) -> AuditReport:
         """Note verdicts, thinned until they fit into a history."""
         assert self.branch and self.written
-        report = AuditReport(branch=self.branch.name, audited_hash=self.written.head, checks=checks)
-        self.report = fitted(report)
+        self.report = AuditReport(branch=self.branch.name, audited_hash=self.written.head, checks=fitted(checks))
         self.update(checks=self.report.checks)
         return self.report
 
