@@ -89,13 +89,17 @@ def status(run: Run, as_json: AsJson = False) -> None:
         if found.ended:
             result = await result_of(door.client, found.description)
             assert result is not None
-            door.finish(result)
+            if as_json:
+                print(json.dumps({**result.model_dump(mode="json"), "stage": "ended", "deadline": ""}))
+            else:
+                door.finish(result)
             return 0
         standing_now = await status_of(found.handle)
         if standing_now is None:
             raise ServiceUnavailable(f"no worker answers for {run}: start one with `python worker.py` or `make up`")
         if as_json:
-            print(standing_now.model_dump_json())
+            shape = standing_now.result.model_dump(mode="json")
+            print(json.dumps({**shape, "stage": standing_now.stage, "deadline": standing_now.deadline}))
             return 0
         standing(standing_now, await progress_of(found.description), door.console)
         door.finish(standing_now.result)

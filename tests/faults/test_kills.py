@@ -51,7 +51,7 @@ def _published_once(bench: Bench, lake: Lake, run: str, table: str, attempts: in
 def test_worker_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     worker = bench.worker()
     run = bench.door.begin(pipeline("kill-writer", csv_file(tmp_path / "in.csv", ROWS)))
-    run_id = bench.door.wait_for_stage(run, "writing")["result"]["run_id"]
+    run_id = bench.door.wait_for_stage(run, "writing")["run_id"]
     wait_for(lambda: _drivers(run_id), 30)
     worker.kill()
     wait_for(lambda: not spark_processes(run_id), 10, lambda: "Spark outlived its worker")
@@ -63,7 +63,7 @@ def test_worker_stopped_during_the_write(bench: Bench, lake: Lake, tmp_path: Pat
     """A worker that is asked to stop ends its Spark; the next worker makes the next attempt."""
     worker = bench.worker()
     run = bench.door.begin(pipeline("stop-writer", csv_file(tmp_path / "in.csv", ROWS)))
-    run_id = bench.door.wait_for_stage(run, "writing")["result"]["run_id"]
+    run_id = bench.door.wait_for_stage(run, "writing")["run_id"]
     wait_for(lambda: _drivers(run_id), 30)
     worker.stop()
     assert not spark_processes(run_id)
@@ -74,7 +74,7 @@ def test_worker_stopped_during_the_write(bench: Bench, lake: Lake, tmp_path: Pat
 def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     bench.worker()
     run = bench.door.begin(pipeline("kill-spark", csv_file(tmp_path / "in.csv", ROWS)))
-    run_id = bench.door.wait_for_stage(run, "writing")["result"]["run_id"]
+    run_id = bench.door.wait_for_stage(run, "writing")["run_id"]
     wait_for(lambda: _drivers(run_id), 30)
     for process in spark_processes(run_id):
         if process.pid in _drivers(run_id):
@@ -85,7 +85,7 @@ def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path)
 def test_worker_killed_during_the_audit(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     worker = bench.worker()
     run = bench.door.begin(pipeline("kill-audit", csv_file(tmp_path / "in.csv", ROWS), "[unique: id]"))
-    run_id = bench.door.wait_for_stage(run, "scanning")["result"]["run_id"]
+    run_id = bench.door.wait_for_stage(run, "scanning")["run_id"]
     wait_for(lambda: _drivers(run_id), 30)
     worker.kill()
     wait_for(lambda: not spark_processes(run_id), 10, lambda: "Spark outlived its worker")

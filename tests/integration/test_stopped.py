@@ -110,7 +110,7 @@ def test_a_cancel_leaves_nothing(stage: str, door: FrontDoor, lake: Lake, tmp_pa
         source = csv_file(tmp_path / "waits.csv", ROWS)
         run = door.begin(pipeline("waits", source, "[row_count: 1]", "approval: {timeout: 1h}"))
     status = door.wait_for_stage(run, stage)
-    branch, run_id = status["result"]["branch"], status["result"]["run_id"]
+    branch, run_id = status["branch"], status["run_id"]
     if stage == "writing":
         wait_for(lambda: lake.rows("t.slow", branch), 60, lambda: "the job never wrote")
         assert spark_processes(run_id)
