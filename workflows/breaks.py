@@ -43,7 +43,7 @@ def explained(error: BaseException) -> tuple[Cause, str]:
     """Return why a run broke off, and how to say it."""
     if isinstance(error, Stopped):
         return error.cause, str(error)
-    if is_cancelled(error):
+    if workflow.cancellation_reason() is not None:  # it may show as a time-out, where the worker died with it
         return "cancelled", workflow.cancellation_reason() or "cancelled on request"
     kind, words = words_of(error)
     return cause_of(kind), words

@@ -269,6 +269,22 @@ async def test_a_cancel_while_people_decide(scene: Scene) -> None:
     assert scene.world.called[-2:] == ["discard_branch", "notify"]
 
 
+async def test_a_cancel_that_shows_as_a_failure(scene: Scene) -> None:
+    """As when the worker dies with the activity that was to be cancelled."""
+    entered = asyncio.Event()
+
+    async def dies(_: Any, __: int) -> Any:
+        entered.set()
+        await asyncio.sleep(0.3)
+        raise ApplicationError("heartbeat timeout", type="TimeoutError", non_retryable=True)
+
+    scene.world.instead["audit_branch"] = dies
+    handle = await scene.start()
+    await asyncio.wait_for(entered.wait(), 30)
+    await handle.cancel()
+    assert (await scene.end(handle)).outcome == "cancelled"
+
+
 async def test_a_write_that_keeps_failing(scene: Scene) -> None:
     """Each attempt is fenced before the next; what the last one left is kept for a look."""
     branches: list[str] = []
