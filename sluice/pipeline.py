@@ -20,6 +20,8 @@ _PARTITION = re.compile(r"(?:(year|month|day|hour)s?\((.+)\))|(?:(bucket|truncat
 _STATEMENT = re.compile(
     r"\s*(DELETE\s+FROM|UPDATE|MERGE\s+INTO|INSERT\s+(INTO|OVERWRITE)|(CREATE|ALTER)\s+TABLE|WITH)\b", re.I
 )
+_OTHER_BRANCH = re.compile(r"`[^`]*@[^`]*`|[\w.]@\w")
+"""A table at a reference, as Iceberg's Nessie catalogue reads it: such a write would bypass the branch."""
 _OURS = ("spark.sql.iceberg.snapshot-property.", "spark.sql.extensions", "spark.sql.storeAssignmentPolicy")
 
 
@@ -78,6 +80,8 @@ class Write(Model):
                     f"{' '.join(statement.split())[:60]!r} is no DELETE FROM, UPDATE, MERGE INTO, INSERT, "
                     "CREATE TABLE or ALTER TABLE"
                 )
+            if _OTHER_BRANCH.search(statement):
+                raise ValueError(f"{' '.join(statement.split())[:60]!r} names a branch: it runs on the run's own")
         return [statement.strip().rstrip(";") for statement in statements]
 
     @field_validator("args", mode="before")

@@ -68,6 +68,7 @@ def test_the_examples_are_valid(file: Path) -> None:
         ("source: {path: in/*.csv}", "job: j.py\n  mode: overwrite", "are of the job 'ingest'"),
         ("source: {path: in/*.csv}", "mode: append", "give a source"),
         ("source: {path: in/*.csv}", "mode: sql\n  statements: [DROP TABLE x]", "'DROP TABLE x' is no DELETE FROM"),
+        ("source: {path: in/*.csv}", "mode: sql\n  statements: [DELETE FROM geo.`cities@main`]", "names a branch"),
         ("    checks:", "    partition_by: [weeks(day)]\n    checks:", "'weeks(day)' is no partition"),
     ],
 )
