@@ -106,6 +106,12 @@ def test_names_of_great_expectations_are_understood() -> None:
     assert check.model_dump(include={"check", "min", "max"}) == {"check": "accepted_range", "min": 1, "max": 9}
 
 
+def test_an_address_in_a_statement_is_no_branch() -> None:
+    said = "mode: sql\n  statements: [\"DELETE FROM geo.cities WHERE mail = 'it\\\\'s@x.org'\"]"
+    pipeline = parse_pipeline(GOOD.replace("source: {path: in/*.csv}", said), "p.yml")
+    assert pipeline.write.statements[0].endswith("s@x.org'")
+
+
 @pytest.mark.parametrize(
     ("term", "parts"),
     [
