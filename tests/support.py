@@ -152,8 +152,8 @@ class WorkerProcess:
             self.process.wait(60)
 
 
-def spark_processes(run_id: str) -> list[psutil.Process]:
-    """Return every process, the guard included, that works for a run."""
+def spark_processes(run_id: str, program: str = "") -> list[int]:
+    """Return the ids of all processes, the guard included, that work for a run; only those of a program, if named."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -161,8 +161,8 @@ def spark_processes(run_id: str) -> list[psutil.Process]:
             working = process.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             continue
-        if run_id in words and working and process.pid != os.getpid():
-            found.append(process)
+        if run_id in words and program in words and working and process.pid != os.getpid():
+            found.append(process.pid)
     return found
 
 

@@ -1,5 +1,6 @@
 """Processes are killed, for real: afterwards main holds exactly what it should, and nothing is left running."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,8 +36,9 @@ def bench(door: FrontDoor, tmp_path: Path, request: pytest.FixtureRequest) -> It
 
 
 def _drivers(run_id: str) -> list[int]:
-    """Return the JVMs that work for a run."""
-    return [p.pid for p in spark_processes(run_id) if "SparkSubmit" in " ".join(p.cmdline())]
+    """Return the JVMs that work for a run, past the guard that started them."""
+    guards = spark_processes(run_id, "guard.py")
+    return [pid for pid in spark_processes(run_id, "SparkSubmit") if pid not in guards]
 
 
 def _published_once(bench: Bench, lake: Lake, run: str, table: str, attempts: int) -> None:
@@ -76,9 +78,8 @@ def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path)
     run = bench.door.begin(pipeline("kill-spark", csv_file(tmp_path / "in.csv", ROWS)))
     run_id = bench.door.wait_for_stage(run, "writing")["run_id"]
     wait_for(lambda: _drivers(run_id), 30)
-    for process in spark_processes(run_id):
-        if process.pid in _drivers(run_id):
-            process.send_signal(signal.SIGKILL)
+    for driver in _drivers(run_id):
+        os.kill(driver, signal.SIGKILL)
     _published_once(bench, lake, run, "t.kill_spark", attempts=2)
 
 

@@ -205,6 +205,18 @@ async def test_supervision(tmp_path: Path) -> None:
     assert not (tmp_path / "scratch").exists()
 
 
+def _guards() -> set[int]:
+    """Return the sessions of the guards below this process, past whatever has ended and was not waited for."""
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if guard.__file__ in process.cmdline():
+                found.add(os.getsid(process.pid))
+        except (psutil.Error, ProcessLookupError):
+            continue
+    return found
+
+
 async def test_a_cancel_waits_until_all_is_over(tmp_path: Path) -> None:
     task = asyncio.create_task(
         run_supervised([sys.executable, "-c", FAMILY], dict(os.environ), tmp_path, lambda _: None)
@@ -213,7 +225,7 @@ async def test_a_cancel_waits_until_all_is_over(tmp_path: Path) -> None:
     while "up" not in ((tmp_path / "spark.log").read_text() if (tmp_path / "spark.log").exists() else ""):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
-    (leader,) = {os.getsid(p.pid) for p in psutil.Process().children(recursive=True) if guard.__file__ in p.cmdline()}
+    (leader,) = _guards()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
