@@ -26,6 +26,7 @@ from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from cli.connection import connect, register_search_attributes
 from engine.java import find_java
+from engine.runner import Spark
 from engine.submit import jar_files
 from engine.supervise import SparkSlots
 from lakehouse.nessie import Catalogue
@@ -46,7 +47,7 @@ def make_worker(client: Client, settings: Settings) -> Worker:
     catalogue = Catalogue(settings.nessie_uri, settings.sluice_main)
     io = storage_properties(settings)
     ending = EndBranchActivity(catalogue)
-    slots = SparkSlots(settings.spark_slots or os.cpu_count() or 1)
+    spark = Spark(settings, SparkSlots(settings.spark_slots or os.cpu_count() or 1))
     publishing = PublishBranchActivity(catalogue)
     return Worker(
         client,
@@ -54,10 +55,10 @@ def make_worker(client: Client, settings: Settings) -> Worker:
         workflows=[WriteAuditPublish],
         activities=[
             OpenBranchActivity(catalogue, io).open_branch,
-            WriteTableActivity(settings, slots).write_table,
+            WriteTableActivity(spark).write_table,
             VerifyWriteActivity(catalogue, io).verify_write,
             AuditBranchActivity(catalogue, io).audit_branch,
-            ScanBranchActivity(catalogue, io, settings, slots).scan_branch,
+            ScanBranchActivity(catalogue, io, spark).scan_branch,
             publishing.publish_branch,
             publishing.confirm_publication,
             ending.discard_branch,

@@ -10,16 +10,14 @@ from activities.audit_branch import table_states
 from activities.failures import told_to_temporal
 from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
-from engine.java import find_java
-from engine.submit import SparkJob, command, environment
-from engine.supervise import SparkSlots, run_supervised
+from engine.runner import Spark
+from engine.submit import SparkJob
 from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
 from sluice.checks.base import Check
 from sluice.errors import JobFailed
 from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget
 from sluice.orders import SCAN_TRIES, AuditPlan, ScanOrder
-from sluice.settings import Settings
 from sluice.verdicts import SAMPLE_ROWS, CheckResult, concluded, fitted, unanswered
 
 _SCAN = Path(__file__).resolve().parent.parent / "spark_jobs" / "scan.py"
@@ -31,18 +29,17 @@ class ScanBranchActivity:
 
     catalogue: Catalogue
     io: dict[str, str]
-    settings: Settings
-    slots: SparkSlots
+    spark: Spark
 
     @activity.defn(name="scan_branch")
     async def scan_branch(self, order: ScanOrder) -> AuditPlan:
         """Answer the undecided checks. One that Spark cannot answer is an error, which blocks."""
         with told_to_temporal():
-            folder = job_folder(self.settings, order.audit.origin, "scan")
+            folder = job_folder(self.spark.settings, order.audit.origin, "scan")
             answer_file = folder / "answer.json"
             answer_file.unlink(missing_ok=True)
             spec = ScanSpec(
-                catalogue=self.settings.sluice_catalog,
+                catalogue=self.spark.settings.sluice_catalog,
                 targets=list(self._targets(order)),
                 sample_rows=SAMPLE_ROWS,
                 insist=activity.info().attempt >= SCAN_TRIES,
@@ -50,13 +47,7 @@ class ScanBranchActivity:
             )
             (folder / "spec.json").write_text(spec.model_dump_json())
             job = SparkJob(_SCAN, folder, order.audit.branch, at=order.audit.head, args=[str(folder / "spec.json")])
-            async with self.slots.slot(activity.heartbeat):
-                ended = await run_supervised(
-                    command(self.settings, job),
-                    environment(self.settings, find_java()),
-                    folder,
-                    activity.heartbeat,
-                )
+            ended = await self.spark.run(job, activity.heartbeat)
             if not answer_file.exists():
                 raise job_failure(ended.code, ended.tail)
             answer = JobAnswer.model_validate_json(answer_file.read_text())

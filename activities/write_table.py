@@ -8,15 +8,13 @@ from temporalio import activity
 from activities.failures import told_to_temporal
 from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
-from engine.java import find_java
-from engine.submit import SparkJob, command, environment, require_s3
-from engine.supervise import SparkSlots, run_supervised
+from engine.runner import Spark
+from engine.submit import SparkJob, require_s3
 from lakehouse.files import base_path, find_files, identity
 from sluice import errors
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.orders import JobReport, WriteOrder
-from sluice.settings import Settings
 from sluice.source import Source
 
 _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
@@ -24,28 +22,21 @@ _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
 
 @dataclass(frozen=True)
 class WriteTableActivity:
-    """Needs the settings of this worker: its Spark, its Java, its folders; and room for a JVM."""
+    """Needs this worker's Spark."""
 
-    settings: Settings
-    slots: SparkSlots
+    spark: Spark
 
     @activity.defn(name="write_table")
     async def write_table(self, order: WriteOrder) -> JobReport:
         """Run the job to its end. What it did is not taken from here but read back from the branch."""
         with told_to_temporal():
             sources = order.write.source.paths if order.write.source else []
-            require_s3(self.settings, self.settings.lake, *sources)
-            folder = job_folder(self.settings, order.origin, "write")
+            require_s3(self.spark.settings, self.spark.settings.lake, *sources)
+            folder = job_folder(self.spark.settings, order.origin, "write")
             answer_file = folder / "answer.json"
             job = self._job(order, folder, answer_file)
-            async with self.slots.slot(activity.heartbeat):
-                ended = await run_supervised(
-                    command(self.settings, job),
-                    environment(self.settings, find_java(), ours=order.write.built_in),
-                    folder,
-                    activity.heartbeat,
-                    Path(order.folder) if not order.write.built_in and Path(order.folder).is_dir() else None,
-                )
+            where = Path(order.folder) if not order.write.built_in and Path(order.folder).is_dir() else None
+            ended = await self.spark.run(job, activity.heartbeat, where)
             answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else None
             if answer and answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)
@@ -81,7 +72,7 @@ class WriteTableActivity:
     def _spec(self, order: WriteOrder, answer_file: Path) -> IngestSpec:
         source = order.write.source
         return IngestSpec(
-            catalogue=self.settings.sluice_catalog,
+            catalogue=self.spark.settings.sluice_catalog,
             write=order.write,
             files=_identified_files(source, order.input_digest) if source else [],
             base_path=base_path(source) if source else None,

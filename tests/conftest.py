@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from cli.connection import connect
 from devstack.stack import ROOT, Stack
-from tests.support import FrontDoor, Lake
+from tests.support import FrontDoor, Lake, tools_into
 
 _OURS = ("TEMPORAL", "NESSIE", "SLUICE", "SLACK", "TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL")
 
@@ -27,9 +27,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of its own for the session's stack, with the tools that set-up installed."""
     Stack(ROOT / ".sluice", os.environ).set_up()
     home = tmp_path_factory.mktemp("home")
-    for tools in ("jars", "bin"):
-        if (ROOT / ".sluice" / tools).exists():
-            (home / tools).symlink_to(ROOT / ".sluice" / tools)
+    tools_into(home)
     return home
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from cli.connection import connect
 from devstack.stack import ROOT, Stack
-from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline
+from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline, tools_into
 
 TARGET = ROOT / "tests" / "histories"
 _ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
@@ -104,9 +104,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         home.mkdir()
-        for tools in ("jars", "bin"):
-            if (ROOT / ".sluice" / tools).exists():
-                (home / tools).symlink_to(ROOT / ".sluice" / tools)
+        tools_into(home)
         variables = {"SLUICE_HOME": str(home), "SLUICE_HEARTBEAT_TIMEOUT": "5"}
         stack = Stack(home, {**os.environ, **variables})
         try:

@@ -152,6 +152,13 @@ class WorkerProcess:
             self.process.wait(60)
 
 
+def tools_into(home: Path) -> None:
+    """Give a home of a test's own the tools that set-up installed."""
+    for tools in ("jars", "bin"):
+        if (ROOT / ".sluice" / tools).exists():
+            (home / tools).symlink_to(ROOT / ".sluice" / tools)
+
+
 def spark_processes(run_id: str, program: str = "") -> list[int]:
     """Return the ids of all processes, the guard included, that work for a run; only those of a program, if named."""
     found = []

@@ -26,6 +26,13 @@ class Bench:
         self.workers.append(WorkerProcess(self.environment, self.folder))
         return self.workers[-1]
 
+    def until_spark_works(self, stage: str, text: str) -> tuple[str, str]:
+        """Start a run and wait until its Spark works in a stage; return its workflow id and run id."""
+        run = self.door.begin(text)
+        run_id = str(self.door.wait_for_stage(run, stage)["run_id"])
+        wait_for(lambda: _drivers(run_id), 30)
+        return run, run_id
+
 
 @pytest.fixture
 def bench(door: FrontDoor, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
@@ -52,9 +59,7 @@ def _published_once(bench: Bench, lake: Lake, run: str, table: str, attempts: in
 
 def test_worker_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     worker = bench.worker()
-    run = bench.door.begin(pipeline("kill-writer", csv_file(tmp_path / "in.csv", ROWS)))
-    run_id = bench.door.wait_for_stage(run, "writing")["run_id"]
-    wait_for(lambda: _drivers(run_id), 30)
+    run, run_id = bench.until_spark_works("writing", pipeline("kill-writer", csv_file(tmp_path / "in.csv", ROWS)))
     worker.kill()
     wait_for(lambda: not spark_processes(run_id), 10, lambda: "Spark outlived its worker")
     bench.worker()
@@ -64,9 +69,7 @@ def test_worker_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path
 def test_worker_stopped_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     """A worker that is asked to stop ends its Spark; the next worker makes the next attempt."""
     worker = bench.worker()
-    run = bench.door.begin(pipeline("stop-writer", csv_file(tmp_path / "in.csv", ROWS)))
-    run_id = bench.door.wait_for_stage(run, "writing")["run_id"]
-    wait_for(lambda: _drivers(run_id), 30)
+    run, run_id = bench.until_spark_works("writing", pipeline("stop-writer", csv_file(tmp_path / "in.csv", ROWS)))
     worker.stop()
     assert not spark_processes(run_id)
     bench.worker()
@@ -75,9 +78,7 @@ def test_worker_stopped_during_the_write(bench: Bench, lake: Lake, tmp_path: Pat
 
 def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     bench.worker()
-    run = bench.door.begin(pipeline("kill-spark", csv_file(tmp_path / "in.csv", ROWS)))
-    run_id = bench.door.wait_for_stage(run, "writing")["run_id"]
-    wait_for(lambda: _drivers(run_id), 30)
+    run, run_id = bench.until_spark_works("writing", pipeline("kill-spark", csv_file(tmp_path / "in.csv", ROWS)))
     for driver in _drivers(run_id):
         os.kill(driver, signal.SIGKILL)
     _published_once(bench, lake, run, "t.kill_spark", attempts=2)
@@ -85,9 +86,9 @@ def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path)
 
 def test_worker_killed_during_the_audit(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     worker = bench.worker()
-    run = bench.door.begin(pipeline("kill-audit", csv_file(tmp_path / "in.csv", ROWS), "[unique: id]"))
-    run_id = bench.door.wait_for_stage(run, "scanning")["run_id"]
-    wait_for(lambda: _drivers(run_id), 30)
+    run, run_id = bench.until_spark_works(
+        "scanning", pipeline("kill-audit", csv_file(tmp_path / "in.csv", ROWS), "[unique: id]")
+    )
     worker.kill()
     wait_for(lambda: not spark_processes(run_id), 10, lambda: "Spark outlived its worker")
     bench.worker()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from devstack.stack import ROOT, Stack
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from devstack.stack import Stack
+from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, tools_into, wait_for
 
 
 def _environment(stack: Stack) -> dict[str, str]:
@@ -25,9 +25,7 @@ def own_stack(tmp_path: Path) -> Iterator[Stack]:
     """A stack of the test's own, to break."""
     home = tmp_path / "home"
     home.mkdir()
-    for tools in ("jars", "bin"):
-        if (ROOT / ".sluice" / tools).exists():
-            (home / tools).symlink_to(ROOT / ".sluice" / tools)
+    tools_into(home)
     stack = Stack(home, os.environ)
     yield stack
     stack.down()

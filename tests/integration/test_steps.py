@@ -102,10 +102,6 @@ class World:
         return activity.defn(name=name)(act)
 
 
-async def _fails(_: Any, __: int) -> Any:
-    raise ApplicationError("it broke", type="JobFailed")
-
-
 async def _fails_for_good(_: Any, __: int) -> Any:
     raise ApplicationError("it is wrong", type="InvalidInput", non_retryable=True)
 
