@@ -22,6 +22,7 @@ from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
 from activities.publish_branch import PublishBranchActivity
 from activities.scan_branch import ScanBranchActivity
+from activities.scan_files import ScanFilesActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from cli.connection import connect, register_search_attributes
@@ -30,6 +31,7 @@ from engine.runner import Spark
 from engine.submit import jar_files
 from engine.supervise import SparkSlots
 from lakehouse.nessie import Catalogue
+from lakehouse.reports import Reports
 from lakehouse.storage import storage_properties
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
@@ -46,6 +48,7 @@ def make_worker(client: Client, settings: Settings) -> Worker:
     """Wire a worker from a client and settings."""
     catalogue = Catalogue(settings.nessie_uri, settings.sluice_main)
     io = storage_properties(settings)
+    reports = Reports(settings.lake, io)
     ending = EndBranchActivity(catalogue)
     spark = Spark(settings, SparkSlots(settings.spark_slots or os.cpu_count() or 1))
     publishing = PublishBranchActivity(catalogue)
@@ -57,8 +60,9 @@ def make_worker(client: Client, settings: Settings) -> Worker:
             OpenBranchActivity(catalogue, io).open_branch,
             WriteTableActivity(spark).write_table,
             VerifyWriteActivity(catalogue, io).verify_write,
-            AuditBranchActivity(catalogue, io).audit_branch,
-            ScanBranchActivity(catalogue, io, spark).scan_branch,
+            AuditBranchActivity(catalogue, io, settings, reports).audit_branch,
+            ScanFilesActivity(catalogue, io, settings, reports).scan_files,
+            ScanBranchActivity(catalogue, io, spark, reports).scan_branch,
             publishing.publish_branch,
             publishing.confirm_publication,
             ending.discard_branch,

@@ -1,65 +1,63 @@
-"""Answer from metadata alone every check that it can answer."""
+"""Answer from metadata alone every check that it can answer, and say which engine may answer the rest."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from temporalio import activity
 
+from activities.audited import AuditedTable, audited_tables
 from activities.failures import told_to_temporal
+from activities.scan_files import sample_of, unreadable
 from lakehouse.nessie import Catalogue
-from lakehouse.tables import TableState
-from sluice.checks.base import Check, Finding
-from sluice.checks.nulls import NotNull, NotNullProportion
-from sluice.names import suggestion
+from lakehouse.reports import Reports
+from sluice.checks.base import Check
 from sluice.orders import AuditOrder, AuditPlan
-from sluice.verdicts import CheckResult, concluded, fitted, unanswered
-
-
-def table_states(
-    catalogue: Catalogue, order: AuditOrder, io: dict[str, str]
-) -> Iterator[tuple[str, TableState | None]]:
-    """Load each table of an audit at the audited hash, beside what it was at the base; None if it is not there."""
-    for name in order.tables:
-        after = catalogue.table(order.branch, name, order.head)
-        before = catalogue.table(catalogue.main, name, order.base)
-        yield name, TableState.load(after, before, io) if after else None
+from sluice.planner import decide
+from sluice.settings import Settings
+from sluice.verdicts import CheckResult, Reply, concluded, fitted, unanswered
 
 
 @dataclass(frozen=True)
 class AuditBranchActivity:
-    """Needs the catalogue and the properties by which Iceberg reads the lake."""
+    """Needs the catalogue, the worker's settings, and the properties by which Iceberg reads the lake."""
 
     catalogue: Catalogue
     io: dict[str, str]
+    settings: Settings
+    reports: Reports
 
     @activity.defn(name="audit_branch")
     def audit_branch(self, order: AuditOrder) -> AuditPlan:
-        """Give the verdicts that metadata proves, and say which checks the rows must be asked."""
+        """Give the verdicts that metadata proves, and say which checks the rows must be asked, by which engine."""
         with told_to_temporal():
             decided: list[CheckResult] = []
-            undecided: dict[str, list[int]] = {}
-            for name, state in table_states(self.catalogue, order, self.io):
-                checks = order.tables[name].checks
-                if state is None:
+            plan: dict[str, dict[str, list[int]]] = {"files": {}, "undecided": {}}
+            for name, table in audited_tables(self.catalogue, order, self.io):
+                if table is None:
+                    checks: Sequence[Check] = order.tables[name].checks
                     decided += [unanswered(name, check, f"there is no table {name} on the branch") for check in checks]
                     continue
-                columns = {column for check in checks for column in check.column_names}
-                facts = state.facts(columns, any(check.scope == "table" for check in checks))
-                for index, check in enumerate(checks):
-                    missing = [column for column in check.column_names if column not in facts.types]
-                    finding = None if missing else check.prove(facts)
-                    if missing:
-                        why = f"{name} has no column {missing[0]!r}{suggestion(missing[0], facts.types)}"
-                        decided.append(unanswered(name, check, why))
-                    elif finding is not None:
-                        sample = _bad_rows(state, check, finding)
-                        decided.append(concluded(name, check, finding, "metadata", sample))
-                    else:
-                        undecided.setdefault(name, []).append(index)
-            return AuditPlan(decided=fitted(decided), undecided=undecided)
+                results, left = self._decided(table)
+                decided += results
+                slow = unreadable(table, {index: table.checks[index] for index in left}, self.settings)
+                for kind, indexes in (("files", [i for i in left if i not in slow]), ("undecided", sorted(slow))):
+                    if indexes:
+                        plan[kind][name] = indexes
+            self.reports.keep_part(order.origin, "metadata", decided)
+            return AuditPlan(decided=fitted(decided), **plan)
 
-
-def _bad_rows(state: TableState, check: Check, finding: Finding) -> list[dict[str, object]]:
-    if finding.passed or not isinstance(check, NotNull | NotNullProportion):
-        return []
-    return state.rows_with_null(check.column, added_only=check.scope == "added")
+    def _decided(self, table: AuditedTable) -> tuple[list[CheckResult], list[int]]:
+        problems = {index: table.problem(check) for index, check in enumerate(table.checks)}
+        sound = [check for index, check in enumerate(table.checks) if problems[index] is None]
+        findings = iter(decide(sound, table.facts).values())
+        results: list[CheckResult] = []
+        left: list[int] = []
+        for index, check in enumerate(table.checks):
+            if (problem := problems[index]) is not None:
+                results.append(unanswered(table.name, check, problem))
+            elif (finding := next(findings)) is not None:
+                sample = [] if finding.passed else sample_of(table, check, self.settings)
+                results.append(concluded(table.name, check, finding, Reply("metadata", sample=sample)))
+            else:
+                left.append(index)
+        return results, left

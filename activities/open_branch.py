@@ -8,9 +8,11 @@ from activities.failures import told_to_temporal
 from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
 from sluice.certificate import INPUT, PIPELINE, WORKFLOW_ID
+from sluice.checks.base import Check, place
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.names import suggestion
 from sluice.orders import OpenBranch, OpenOrder
+from sluice.pipeline import fit_problems
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,11 @@ class OpenBranchActivity:
                 self.catalogue.check_identity(order.catalogue)
             base = self.catalogue.main_head()
             self._refuse_twice(order)
-            self._check_columns(order, base)
+            self._check_checks(order, base)
             name = order.origin.branch
             base = self._base_of(name) or base
             self.catalogue.create_branch(name, base)
-            self.catalogue.add_namespaces(name, order.tables)
+            self.catalogue.add_namespaces(name, list(order.tables))
             return OpenBranch(name=name, base=base, catalogue=identity)
 
     def _base_of(self, name: str) -> str | None:
@@ -54,14 +56,30 @@ class OpenBranchActivity:
                 "on main. To publish it again, say --again"
             )
 
-    def _check_columns(self, order: OpenOrder, base: str) -> None:
-        """Find a misspelt column before Spark starts, where the table is there and keeps its columns."""
-        for table, columns in order.needed_columns.items():
-            place = self.catalogue.table(self.catalogue.main, table, base)
-            types = TableState.load(place, None, self.io).types if place else None
-            for column in columns:
-                if types is not None and column not in types:
-                    raise InvalidPipeline(
-                        f"the pipeline names the column {column!r}, which {table} does not have"
-                        f"{suggestion(column, types)}"
-                    )
+    def _check_checks(self, order: OpenOrder, base: str) -> None:
+        """Find what no check can ask, before Spark starts: of columns that stay, and of tables beside."""
+        problems = []
+        for name, table in order.tables.items():
+            types = self._types(name, base) if order.keeps_columns else None
+            problems += fit_problems(name, table, types) if types is not None else []
+            for check in table.checks:
+                problems += [place(check) + why for why in self._other_problems(check, order, base)]
+        if problems:
+            raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
+
+    def _types(self, table: str, at: str) -> dict[str, str] | None:
+        found = self.catalogue.table(self.catalogue.main, table, at)
+        return TableState.load(found, None, self.io).types if found else None
+
+    def _other_problems(self, check: Check, order: OpenOrder, base: str) -> list[str]:
+        """Say which other tables of a check are not there; those that the run makes may come yet."""
+        found = []
+        for other in check.others:
+            made_by_run = other.table in order.tables and other.ref == "branch"
+            types = self._types(other.table, base)
+            if types is None:
+                found += [] if made_by_run else [f"there is no table {other.table} on main"]
+            elif not made_by_run or order.keeps_columns:
+                missing = [name for name in other.columns if name not in types]
+                found += [f"{other.table} has no column {name!r}{suggestion(name, types)}" for name in missing]
+        return found

@@ -1,4 +1,4 @@
-"""Ask the rows what metadata could not answer, in one Spark job pinned to the audited hash."""
+"""Ask the rows by one Spark job, pinned to the audited hash, what neither metadata nor DuckDB could answer."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,19 +6,21 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.audit_branch import table_states
+from activities.audited import AuditedTable, audited_tables
 from activities.failures import told_to_temporal
 from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
 from engine.runner import Spark
 from engine.submit import SparkJob
 from lakehouse.nessie import Catalogue
-from lakehouse.tables import TableState
-from sluice.checks.base import Check
+from lakehouse.reports import Reports
+from sluice.checks.base import REST, ROWS
 from sluice.errors import JobFailed
-from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget
+from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
 from sluice.orders import SCAN_TRIES, AuditPlan, ScanOrder
-from sluice.verdicts import SAMPLE_ROWS, CheckResult, concluded, fitted, unanswered
+from sluice.planner import Reading, readings
+from sluice.sql.dialect import SPARK
+from sluice.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted, unanswered
 
 _SCAN = Path(__file__).resolve().parent.parent / "spark_jobs" / "scan.py"
 
@@ -30,6 +32,7 @@ class ScanBranchActivity:
     catalogue: Catalogue
     io: dict[str, str]
     spark: Spark
+    reports: Reports
 
     @activity.defn(name="scan_branch")
     async def scan_branch(self, order: ScanOrder) -> AuditPlan:
@@ -38,9 +41,11 @@ class ScanBranchActivity:
             folder = job_folder(self.spark.settings, order.audit.origin, "scan")
             answer_file = folder / "answer.json"
             answer_file.unlink(missing_ok=True)
+            found = list(self._readings(order))
             spec = ScanSpec(
                 catalogue=self.spark.settings.sluice_catalog,
-                targets=list(self._targets(order)),
+                main=self.catalogue.main,
+                targets=[target(table, reading) for table, reading in found],
                 sample_rows=SAMPLE_ROWS,
                 insist=activity.info().attempt >= SCAN_TRIES,
                 answer=str(answer_file),
@@ -53,46 +58,53 @@ class ScanBranchActivity:
             answer = JobAnswer.model_validate_json(answer_file.read_text())
             if answer.error:
                 raise JobFailed(answer.error)
-            return AuditPlan(decided=fitted(list(_verdicts(order, answer.scans))))
+            decided = [each for table, reading in found for each in verdicts(table, reading, answer.scans)]
+            self.reports.keep_part(order.audit.origin, "spark", decided)
+            return AuditPlan(decided=fitted(decided))
 
-    def _targets(self, order: ScanOrder) -> Iterator[ScanTarget]:
-        for name, state in table_states(self.catalogue, order.audit, self.io):
-            if state is None or name not in order.undecided:
-                continue
-            for scope in ("added", "table"):
-                scans = {
-                    _key(name, index): check.scan(state.types).model_copy(update={"show": check.column_names})
-                    for index, check in _undecided(order, name)
-                    if check.scope == scope
-                }
-                if scans:
-                    yield _target(name, state, scope == "table").model_copy(update={"scans": scans})
+    def _readings(self, order: ScanOrder) -> Iterator[tuple[AuditedTable, Reading]]:
+        for name, table in audited_tables(self.catalogue, order.audit, self.io):
+            if table is not None and name in order.undecided:
+                checks = {index: table.checks[index] for index in order.undecided[name]}
+                for reading in readings(checks, table.facts, SPARK)[0]:
+                    yield table, reading
 
 
-def _target(name: str, state: TableState, whole_table: bool) -> ScanTarget:
-    target = ScanTarget(table=name, types=state.types, whole_table=whole_table, scans={})
-    if whole_table or state.before is None or state.before.current_snapshot() is None:
-        return target
-    after, until = state.snapshot_range()
-    if state.appended_only():
-        target = target.model_copy(update={"after_snapshot": after, "until_snapshot": until})
-    return target.model_copy(update={"added_paths": state.added_paths()})
+def target(table: AuditedTable, reading: Reading) -> ScanTarget:
+    """Say to Spark which rows a reading is about, and what to ask of them."""
+    questions = reading.questions
+    whole = reading.scope == "table" or table.state.before is None
+    everything = whole and len(reading.files) == len([file for file in table.facts.files(reading.scope) if file.rows])
+    paths = None if everything else [file.path for file in reading.files]
+    views = [View(name=ROWS, table=table.name, paths=paths)]
+    rest = {
+        file.path
+        for question in questions.values()
+        if question.groups_with_rest
+        for file in table.rest(question, reading.files)
+    }
+    if rest:
+        views.append(View(name=REST, table=table.name, paths=sorted(rest)))
+    for key in sorted({question.other.key for question in questions.values() if question.other}):
+        other = table.others[key]
+        views.append(View(name=other.other.view, table=other.other.table, at_main=other.at))
+    return ScanTarget(
+        table=table.name,
+        types=dict(table.facts.types),
+        views=views,
+        with_rest=bool(rest),
+        questions={_key(table.name, index): question for index, question in questions.items()},
+    )
 
 
-def _verdicts(order: ScanOrder, answers: dict[str, ScanAnswer]) -> Iterator[CheckResult]:
-    for name in order.undecided:
-        for index, check in _undecided(order, name):
-            answer = answers.get(_key(name, index), ScanAnswer(error="the scan gave no answer"))
-            if answer.error:
-                yield unanswered(name, check, answer.error)
-            else:
-                yield concluded(name, check, check.judge(answer.numbers), "scan", answer.sample)
-
-
-def _undecided(order: ScanOrder, table: str) -> Iterator[tuple[int, Check]]:
-    checks = order.audit.tables[table].checks
-    for index in order.undecided[table]:
-        yield index, checks[index]
+def verdicts(table: AuditedTable, reading: Reading, answers: dict[str, ScanAnswer]) -> Iterator[CheckResult]:
+    for index, check in reading.checks.items():
+        answer = answers.get(_key(table.name, index), ScanAnswer(error="the scan gave no answer"))
+        if answer.error:
+            yield unanswered(table.name, check, answer.error)
+        else:
+            reply = Reply("spark", answer.sample, len(reading.files), reading.bytes_of(index))
+            yield concluded(table.name, check, reading.finding(index, answer), reply)
 
 
 def _key(table: str, index: int) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from temporalio.client import WorkflowUpdateFailedError
 
+from cli.checks import import_file, list_checks
 from cli.door import WRONG_USE, Door, enter, nothing
 from cli.find import Found, find_run, recent_runs, result_of, status_of
 from cli.show import runs_table, standing
@@ -163,6 +164,10 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
         return 0
 
     enter(act, as_json, nothing)
+
+
+app.command("checks")(list_checks)
+app.command("import")(import_file)
 
 
 def main(arguments: Sequence[str]) -> None:

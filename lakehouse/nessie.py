@@ -16,6 +16,8 @@ from sluice.orders import Publication
 
 _ROOT_NAMESPACE = "sluice"
 _FENCE_TRIES = 50
+_PLACES = 1000
+"""How many places of tables at a hash are remembered."""
 
 
 class NoSuchBranch(Exception):
@@ -44,6 +46,7 @@ class Catalogue:
         self.uri = uri
         self.main = main
         self._v2 = NessieV2(uri)
+        self._places: dict[tuple[str, str], str | None] = {}
         self._v1 = pynessie.init(
             config_dict={
                 "endpoint": uri.removesuffix("v2") + "v1",
@@ -163,9 +166,17 @@ class Catalogue:
 
     def table(self, ref: str, name: str, at: str | None = None) -> str | None:
         """Return the metadata file of a table on a branch, at a hash of it if given, or None."""
+        known = (name, at or "")
+        if at and known in self._places:
+            return self._places[known]
         with nessie_failures(self.uri):
             content = self._content(ref, name.split("."), at)
-        return content.metadata_location if isinstance(content, IcebergTable) else None
+        place = content.metadata_location if isinstance(content, IcebergTable) else None
+        if at:  # a hash never holds anything else
+            if len(self._places) >= _PLACES:
+                self._places.clear()
+            self._places[known] = place
+        return place
 
     def merge(self, branch: str, head: str, author: str, message: str, properties: dict[str, str]) -> Publication:
         """Merge exactly the hash `head` of a branch into main, by one commit.

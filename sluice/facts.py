@@ -1,59 +1,114 @@
 """What Iceberg's metadata says of a table: exact where it says anything, silent where it does not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any, Literal
 
-from pydantic import Field
-
-from sluice.model import Model
+Scope = Literal["added", "table"]
 
 
-class ColumnFacts(Model):
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
     """Statistics of one column in one data file. None means: not recorded, so nothing is proven."""
 
     nulls: int | None = None
     nans: int | None = None
     lower: Any = None
+    """No value is below it. Not necessarily a value that occurs."""
     upper: Any = None
+    """No value is above it."""
+    size: int | None = None
+    """In bytes, as stored."""
 
 
-class FileFacts(Model):
+_SILENT = ColumnFacts()
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
     """One data file: its rows and what is recorded of its columns, by name."""
 
     rows: int
-    columns: dict[str, ColumnFacts] = Field(default_factory=dict)
+    columns: Mapping[str, ColumnFacts] = field(default_factory=dict)
+    path: str = ""
+    bytes: int = 0
+    form: str = "PARQUET"
+    deletes: bool = False
+    """Whether row-level deletes may apply: then every count is an upper bound."""
+
+    def column(self, name: str) -> ColumnFacts:
+        """Return what is recorded of a column, which may be nothing."""
+        return self.columns.get(name, _SILENT)
+
+    def values(self, name: str) -> int | None:
+        """Return how many values that are no nulls a column has, an upper bound under row-level deletes."""
+        nulls = self.column(name).nulls
+        return None if nulls is None else self.rows - nulls
 
 
-class TableFacts(Model):
+@dataclass(frozen=True, slots=True)
+class FieldFacts:
+    """A column of a schema, by the id that it keeps when it is renamed."""
+
+    id: int
+    name: str
+    type: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFacts:
+    """What a run did to a table, beyond its rows."""
+
+    operations: Sequence[str] = ()
+    added_rows: int = 0
+    deleted_rows: int = 0
+    """Rows of removed files, and rows deleted in place: a rewritten row counts."""
+    added_files: int = 0
+    added_bytes: int = 0
+    created: bool = False
+    partitions: Sequence[str] = ()
+    """Every partition with an added, removed or deleted-from file, as Iceberg writes its path."""
+    partition_spec: tuple[str, str] = ("", "")
+    """Before and after."""
+    sort_order: tuple[str, str] = ("", "")
+    fields_before: Sequence[FieldFacts] = ()
+    fields_after: Sequence[FieldFacts] = ()
+    tables: Sequence[str] = ()
+    """Every table that the branch changed."""
+    volumes: Sequence[int] = ()
+    """The rows that each earlier publication added, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
     """A table at one hash of a branch, compared with the hash that the branch began from."""
 
-    types: dict[str, str]
+    types: Mapping[str, str]
     """The Iceberg type of each column, in the table's order."""
-    added: list[FileFacts]
+    added: Sequence[FileFacts]
     """The files that this run's snapshots added and that are live."""
-    live: list[FileFacts] = Field(default_factory=list)
+    live: Sequence[FileFacts] = ()
     """Every live file; empty unless a check asks for the whole table."""
-    row_deletes: bool = False
-    """Whether row-level deletes apply, which make every count of a file an upper bound."""
+    change: ChangeFacts = field(default_factory=ChangeFacts)
+    others: Mapping[str, int | None] = field(default_factory=dict)
+    """The rows of other tables that checks name, by `name` or `name@main`; None where deletes hide it."""
+    now: datetime = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    """When the audit began."""
 
-    def files(self, scope: Literal["added", "table"]) -> Sequence[FileFacts]:
+    def files(self, scope: Scope) -> Sequence[FileFacts]:
         """Return the files that a check of this scope is about."""
         return self.added if scope == "added" else self.live
 
-    def rows(self, scope: Literal["added", "table"]) -> int | None:
+    def rows(self, scope: Scope) -> int | None:
         """Return the exact number of rows, or None where row-level deletes hide it."""
-        if self.row_deletes:
-            return None
-        return sum(file.rows for file in self.files(scope))
+        files = self.files(scope)
+        return None if any(file.deletes for file in files) else sum(file.rows for file in files)
 
-    def nulls(self, column: str, scope: Literal["added", "table"]) -> int | None:
-        """Return the number of nulls, an upper bound under row-level deletes, or None if not recorded."""
-        total = 0
-        for file in self.files(scope):
-            if file.rows == 0:
-                continue
-            facts = file.columns.get(column)
-            if facts is None or facts.nulls is None:
-                return None
-            total += facts.nulls
-        return total
+    def nulls(self, column: str, scope: Scope) -> int | None:
+        """Return the exact number of nulls, or None."""
+        found = [file.column(column).nulls for file in self.files(scope) if file.rows]
+        if any(nulls is None for nulls in found) or self.rows(scope) is None:
+            return None
+        return sum(nulls or 0 for nulls in found)

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.checks.base import Scan
+from sluice.checks.base import Question
 from sluice.model import Model
 from sluice.pipeline import Table, Write
 
@@ -21,18 +21,25 @@ class IngestSpec(Model):
     """Where the job leaves its `JobAnswer`."""
 
 
+class View(Model):
+    """Rows of a table under the name by which questions find them."""
+
+    name: str
+    table: str
+    at_main: str = ""
+    """Read main at this hash, not the branch."""
+    paths: list[str] | None = None
+    """Only the rows of these data files; None means all rows."""
+
+
 class ScanTarget(Model):
-    """The rows of one table that one group of checks is about."""
+    """The rows of one table that one group of checks is about, and what to ask of them."""
 
     table: str
     types: dict[str, str]
-    added_paths: list[str] | None = None
-    """Only rows of these data files, where they cannot be read as a range of snapshots."""
-    after_snapshot: int | None = None
-    until_snapshot: int | None = None
-    """Only rows appended after the one snapshot and until the other."""
-    whole_table: bool = False
-    scans: dict[str, Scan]
+    views: list[View]
+    with_rest: bool = False
+    questions: dict[str, Question]
     """What to ask, by a key that the answer repeats."""
 
 
@@ -40,6 +47,7 @@ class ScanSpec(Model):
     """What `spark_jobs/scan.py` answers."""
 
     catalogue: str
+    main: str = "main"
     targets: list[ScanTarget]
     sample_rows: int
     insist: bool = True

@@ -27,9 +27,9 @@ class OpenOrder(Model):
     """What `open_branch` does: make the branch of one attempt."""
 
     origin: Origin
-    tables: list[str]
-    needed_columns: dict[str, list[str]]
-    """By table, the columns that must be there where the write cannot add any."""
+    tables: dict[str, Table]
+    keeps_columns: bool
+    """Whether the write cannot add columns, so that checks of existing tables can be held to theirs."""
     input_digest: str
     again: bool
     catalogue: str | None = None
@@ -105,14 +105,18 @@ class AuditOrder(Model):
     base: str
     head: str
     tables: dict[str, Table]
+    now: str = ""
+    """When the audit began, in ISO 8601: what freshness is measured against."""
 
 
 class AuditPlan(Model):
     """What metadata could answer, and what the rows must be asked."""
 
     decided: list[CheckResult]
+    files: dict[str, list[int]] = Field(default_factory=dict)
+    """By table, the indexes of the checks that DuckDB may answer from the data files."""
     undecided: dict[str, list[int]] = Field(default_factory=dict)
-    """By table, the indexes of the checks that metadata cannot answer."""
+    """By table, the indexes of the checks that take Spark."""
 
 
 SCAN_TRIES = 6
@@ -120,7 +124,7 @@ SCAN_TRIES = 6
 
 
 class ScanOrder(Model):
-    """What `scan_branch` does: answer the undecided checks in one Spark pass."""
+    """What `scan_files` and `scan_branch` do: answer undecided checks from the rows."""
 
     audit: AuditOrder
     undecided: dict[str, list[int]]

@@ -2,14 +2,16 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from sluice.checks import AnyCheck
+from sluice.checks.base import misfits, place
 from sluice.durations import Duration
 from sluice.model import Model
-from sluice.names import branch_name, pipeline_name, table_name
+from sluice.names import branch_name, pipeline_name, suggestion, table_name
 from sluice.source import SILENT, Source, as_text
 
 Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql"]
@@ -141,11 +143,20 @@ class Table(Model):
     def _as_text(cls, properties: object) -> object:
         return as_text(properties)
 
-    def columns_named(self) -> list[str]:
-        """Every column that the pipeline takes for granted, once, in order."""
-        named = [column for check in self.checks for column in check.column_names]
-        named += [partition_parts(term)[2] for term in self.partition_by]
-        return list(dict.fromkeys([*named, *self.comments]))
+
+def fit_problems(name: str, table: Table, types: Mapping[str, str]) -> list[str]:
+    """Say, one by one, what a pipeline says of a table that a table with these columns cannot have.
+
+    Args:
+        types: the Iceberg type of each column.
+    """
+    found = [f"{place(check)}{name}: {why}" for check in table.checks for why in misfits(check, types)]
+    named = [partition_parts(term)[2] for term in table.partition_by]
+    return found + [
+        f"{name}: the pipeline names the column {column!r}, which is not there{suggestion(column, types)}"
+        for column in dict.fromkeys([*named, *table.comments])
+        if column not in types
+    ]
 
 
 class Approval(Model):
@@ -197,4 +208,5 @@ class Pipeline(Model):
     @property
     def digest(self) -> str:
         """The SHA-256 of what the pipeline says, in hexadecimal."""
-        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()
+        said = self.model_dump_json(by_alias=True, exclude={"tables": {"__all__": {"checks": {"__all__": {"at"}}}}})
+        return hashlib.sha256(said.encode()).hexdigest()

@@ -1,6 +1,6 @@
 """Reading a pipeline file: every mistake is named with its line and, where one is close, the right word."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def parse_pipeline(text: str, name: str) -> Pipeline:
     if not isinstance(tree, CommentedMap):
         raise InvalidPipeline(f"{name}: a pipeline file is a mapping that begins with `name:`")
     plain = _plain(tree)
-    expanded, origins, problems = _expand_checks(plain)
+    expanded, origins, problems = _expand_checks(plain, lambda where: f"{name}:{_line(tree, where)}")
     try:
         pipeline = Pipeline.model_validate(expanded)
         if not problems:
@@ -80,7 +80,7 @@ def _plain(node: Any) -> Any:
 
 
 def _expand_checks(
-    plain: dict[str, Any],
+    plain: dict[str, Any], at: Callable[[Location], str]
 ) -> tuple[dict[str, Any], dict[Location, int], list[tuple[Location, str]]]:
     """Replace checks as written by the checks they stand for, and remember which came from which."""
     origins: dict[Location, int] = {}
@@ -92,12 +92,15 @@ def _expand_checks(
             continue
         checks: list[dict[str, Any]] = []
         for index, item in enumerate(written):
+            where: Location = ("tables", name, "checks", index)
             try:
                 for one in expand(item):
                     origins[(name, len(checks))] = index
-                    checks.append(one)
+                    if "at" in one:
+                        raise InvalidPipeline(f"unknown key 'at' of {one['check']}")
+                    checks.append({**one, "at": at(where)})
             except InvalidPipeline as error:
-                problems.append((("tables", name, "checks", index), str(error)))
+                problems.append((where, str(error)))
         table["checks"] = checks
     return plain, origins, problems
 
@@ -127,7 +130,7 @@ def _sentence(error: Any) -> str:
 def _known_keys(where: Location) -> list[str]:
     if where[:1] == ("tables",) and len(where) >= 5 and where[2] == "checks":
         fields = REGISTRY[str(where[4])].model_fields
-        return [key for key in fields if key != "check"]
+        return [key for key in fields if key not in ("check", "at")]
     pattern = ("tables", "*") if where[:1] == ("tables",) else where
     model = _MODELS.get(pattern)
     return [field.alias or key for key, field in model.model_fields.items()] if model else []

@@ -8,9 +8,10 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from dotenv import dotenv_values
-from pydantic import Field, ValidationError, field_validator
+from pydantic import ByteSize, Field, ValidationError, field_validator
 
 from sluice.errors import BadEnvironment
 from sluice.model import Model
@@ -42,6 +43,12 @@ class Settings(Model):
     """More jars for Spark, as Maven coordinates or paths, separated by commas."""
     spark_properties_file: str = ""
     """More Spark configuration for every job, as a properties file."""
+    sluice_scan_engine: Literal["auto", "spark"] = "auto"
+    """Which engine audits rows: DuckDB where it may and Spark elsewhere, or always Spark."""
+    sluice_scan_bytes: ByteSize = ByteSize(8 * 1024**3)
+    """Beyond so many bytes of data files, rows are audited by Spark."""
+    sluice_scan_memory: str = Field(default="2GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$")
+    """How much memory DuckDB may take in a worker, before it spills to disk."""
     temporal_ui: str = "http://127.0.0.1:8233"
     sluice_heartbeat_timeout: float = Field(default=15.0, ge=1)
     sluice_open_timeout: float = Field(default=60.0, ge=1)

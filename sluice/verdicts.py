@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
@@ -10,7 +11,8 @@ from sluice.checks.base import Check, Finding
 from sluice.model import Model
 
 Verdict = Literal["pass", "warn", "fail", "error"]
-AnsweredBy = Literal["metadata", "scan"]
+AnsweredBy = Literal["metadata", "duckdb", "spark", "scan"]
+"""By what. Runs of before there were two engines say `scan`."""
 
 SAMPLE_ROWS = 5
 _CELL = 120
@@ -33,6 +35,10 @@ class CheckResult(Model):
     sample: list[dict[str, Any]] = Field(default_factory=list)
     """A few of the bad rows, cut short."""
     scope: str = "added"
+    files: int = 0
+    """How many data files were read for it."""
+    bytes: int = 0
+    """How many bytes its columns take in them."""
     message: str = ""
     """Why the check could not be answered."""
 
@@ -76,15 +82,19 @@ def count_verdicts(checks: Sequence[CheckResult]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no checks"
 
 
-def concluded(
-    table: str,
-    check: Check,
-    finding: Finding,
-    answered_by: AnsweredBy,
-    sample: Sequence[dict[str, Any]] = (),
-) -> CheckResult:
+@dataclass(frozen=True)
+class Reply:
+    """How an answer came about."""
+
+    by: AnsweredBy
+    sample: Sequence[dict[str, Any]] = ()
+    files: int = 0
+    bytes: int = 0
+
+
+def concluded(table: str, check: Check, finding: Finding, reply: Reply) -> CheckResult:
     """Weigh a finding by the check's severity and write the result down."""
-    verdict: Verdict = "pass" if finding.passed else check.severity
+    verdict: Verdict = "warn" if finding.level == "fail" and check.severity == "warn" else finding.level
     return CheckResult(
         table=table,
         check=check.check,
@@ -92,10 +102,12 @@ def concluded(
         verdict=verdict,
         observed=finding.observed,
         expected=check.expected,
-        answered_by=answered_by,
+        answered_by=reply.by,
         failed_rows=finding.failed_rows,
-        sample=[] if finding.passed else [short_row(row) for row in sample[:SAMPLE_ROWS]],
+        sample=[] if finding.passed else [short_row(row) for row in reply.sample[:SAMPLE_ROWS]],
         scope=check.scope,
+        files=reply.files,
+        bytes=reply.bytes,
     )
 
 

@@ -15,11 +15,19 @@ from pyspark.sql.types import StructType
 from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.names import literal, quoted, quoted_table, suggestion
-from sluice.pipeline import Table, partition_parts
+from sluice.pipeline import Table, fit_problems, partition_parts
 from spark_jobs.harness import run_job, say
 from spark_jobs.reading import SOURCE_VIEW, check_names, read_source
 
 _INCOMING = "incoming"
+_ICEBERG = {
+    "bigint": "long",
+    "smallint": "int",
+    "tinyint": "int",
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
+}
+"""Spark's names of types that Iceberg calls otherwise."""
 
 
 def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
@@ -71,12 +79,12 @@ def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructTyp
     if existing is not None:
         check_names(rows.columns, name, existing.names)
         return
-    for column in table.columns_named():
-        if column not in rows.columns:
-            raise InvalidInput(
-                f"the pipeline names the column {column!r}, which the rows for the new table {name} "
-                f"do not have{suggestion(column, rows.columns)}"
-            )
+    types = {
+        field.name: _ICEBERG.get(field.dataType.simpleString(), field.dataType.simpleString()) for field in rows.schema
+    }
+    problems = fit_problems(name, table, types)
+    if problems:
+        raise InvalidInput("\n".join(problems))
 
 
 def _write(spark: SparkSession, rows: DataFrame, spec: IngestSpec, name: str, new: bool) -> None:

@@ -58,7 +58,7 @@ class Acts:
     async def write_table(self, order: WriteOrder) -> JobReport:
         """Run the Spark job once: the workflow counts the attempts, each on a branch of its own."""
         summary = f"{order.write.job.rsplit('/', 1)[-1]} on {order.branch}"
-        return await self._run_spark("write_table", order, JobReport, summary, _ONCE, order.write.timeout)
+        return await self._run_long("write_table", order, JobReport, summary, _ONCE, order.write.timeout)
 
     async def verify_write(self, order: VerifyOrder) -> Written:
         """Read the write back from the branch."""
@@ -69,10 +69,15 @@ class Acts:
         checks = sum(len(table.checks) for table in order.tables.values())
         return await self._ask("audit_branch", order, AuditPlan, f"{checks} checks at {order.head[:12]}")
 
+    async def scan_files(self, order: ScanOrder) -> AuditPlan:
+        """Ask the rows by DuckDB, in the worker. It only reads, so it may be repeated."""
+        summary = f"{sum(map(len, order.undecided.values()))} checks by DuckDB"
+        return await self._run_long("scan_files", order, AuditPlan, summary, _SCANS, self._step.total_seconds())
+
     async def scan_branch(self, order: ScanOrder) -> AuditPlan:
-        """Ask the rows the rest. It only reads, so it may be repeated."""
+        """Ask the rows the rest, by Spark. It only reads, so it may be repeated."""
         summary = f"{sum(map(len, order.undecided.values()))} checks by one Spark pass"
-        return await self._run_spark("scan_branch", order, AuditPlan, summary, _SCANS, self._step.total_seconds())
+        return await self._run_long("scan_branch", order, AuditPlan, summary, _SCANS, self._step.total_seconds())
 
     async def publish_branch(self, order: PublishOrder) -> Publication:
         """Merge the audited hash."""
@@ -120,10 +125,10 @@ class Acts:
         )
         return found
 
-    async def _run_spark(
+    async def _run_long(
         self, name: str, order: object, answer: type[_T], summary: str, retry: RetryPolicy, seconds: float
     ) -> _T:
-        """Run a Spark job, which must give signs of life."""
+        """Run what takes its time, and must give signs of life."""
         found: _T = await workflow.execute_activity(
             name,
             order,

@@ -86,8 +86,8 @@ class WriteAuditPublish:
         keeps_columns = pipeline.write.built_in and pipeline.write.mode != "sql"
         order = OpenOrder(
             origin=state.origin,
-            tables=list(pipeline.tables),
-            needed_columns={n: t.columns_named() for n, t in pipeline.tables.items()} if keeps_columns else {},
+            tables=pipeline.tables,
+            keeps_columns=keeps_columns,
             input_digest=self._request.input.digest,
             again=self._request.again,
             catalogue=state.catalogue,
@@ -129,15 +129,26 @@ class WriteAuditPublish:
             base=state.branch.base,
             head=state.written.head,
             tables=self._request.pipeline.tables,
+            now=workflow.now().isoformat(),
         )
         state.enter("auditing", f"at {order.head[:12]}")
         plan = await self._acts.audit_branch(order)
-        report = state.audited(plan.decided)
+        decided, left = plan.decided, dict(plan.undecided)
+        report = state.audited(decided)
         heed_cancellation()
-        if plan.undecided:
-            state.enter("scanning", f"{sum(map(len, plan.undecided.values()))} checks")
-            scanned = await self._acts.scan_branch(ScanOrder(audit=order, undecided=plan.undecided))
-            report = state.audited([*plan.decided, *scanned.decided])
+        if plan.files:
+            state.enter("scanning", f"{sum(map(len, plan.files.values()))} checks by DuckDB")
+            scanned = await self._acts.scan_files(ScanOrder(audit=order, undecided=plan.files))
+            decided = [*decided, *scanned.decided]
+            left = {
+                name: [*left.get(name, []), *scanned.undecided.get(name, [])] for name in [*left, *scanned.undecided]
+            }
+            report = state.audited(decided)
+            heed_cancellation()
+        if left:
+            state.enter("scanning", f"{sum(map(len, left.values()))} checks by Spark")
+            scanned = await self._acts.scan_branch(ScanOrder(audit=order, undecided=left))
+            report = state.audited([*decided, *scanned.decided])
             heed_cancellation()
         return report
 

@@ -1,36 +1,71 @@
-"""The checks, in one registry. To add one: write its class, and name it in `AnyCheck`."""
+"""The checks, in one registry. To add one: write its class, and name it in `_Union`."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
+from sluice.checks import blast, counts, keys, metrics, nulls, query, relations, series, shape, texts, values
 from sluice.checks.base import Check
-from sluice.checks.counts import RowCount
-from sluice.checks.keys import Unique, UniqueCombinationOfColumns
-from sluice.checks.nulls import NotNull, NotNullProportion
-from sluice.checks.query import Sql
-from sluice.checks.shape import Schema
-from sluice.checks.values import AcceptedRange, AcceptedValues
 from sluice.errors import InvalidPipeline
 from sluice.names import suggestion
 
 _Union = (
-    NotNull
-    | NotNullProportion
-    | RowCount
-    | AcceptedValues
-    | AcceptedRange
-    | Unique
-    | UniqueCombinationOfColumns
-    | Schema
-    | Sql
+    nulls.NotNull
+    | nulls.NotNullProportion
+    | nulls.AtLeastOne
+    | counts.RowCount
+    | counts.EqualRowCount
+    | counts.Volume
+    | values.AcceptedValues
+    | values.NotAcceptedValues
+    | values.AcceptedRange
+    | values.NotNan
+    | texts.NotEmptyString
+    | texts.MatchRegex
+    | texts.NotMatchRegex
+    | texts.MatchLike
+    | texts.NotMatchLike
+    | texts.ValidFormat
+    | texts.StringLength
+    | keys.Unique
+    | keys.UniqueCombinationOfColumns
+    | keys.NotConstant
+    | keys.DistinctCount
+    | keys.DistinctRatio
+    | metrics.MinInRange
+    | metrics.MaxInRange
+    | metrics.MeanInRange
+    | metrics.SumInRange
+    | metrics.StddevInRange
+    | metrics.QuantileInRange
+    | relations.CompareColumns
+    | relations.Relationships
+    | series.Freshness
+    | series.RowPerDatePart
+    | series.SequentialValues
+    | shape.Schema
+    | shape.ColumnType
+    | shape.ColumnExists
+    | shape.SchemaDrift
+    | blast.AppendOnly
+    | blast.DeletedRows
+    | blast.ChangedPartitions
+    | blast.ChangedTables
+    | blast.AddedFiles
+    | blast.AddedBytes
+    | blast.PartitioningUnchanged
+    | blast.SortOrderUnchanged
+    | query.ExpressionIsTrue
+    | query.Sql
 )
 AnyCheck = Annotated[_Union, Field(discriminator="check")]
 
 REGISTRY: dict[str, type[Check]] = {cls.model_fields["check"].default: cls for cls in get_args(_Union)}
 """Every check by its name."""
 
+_CONSTANT = "+"
+"""What begins the name of a parameter that an alias sets, not the person."""
 _ALIASES: dict[str, tuple[str, dict[str, str]]] = {
     alias: (name, dict(renamed)) for name, cls in REGISTRY.items() for alias, renamed in cls.aliases.items()
 }
@@ -40,11 +75,13 @@ def expand(written: object) -> Sequence[dict[str, Any]]:
     """Turn one check as a person wrote it into the fields of the checks that it stands for.
 
     Args:
-        written: an item of the YAML list, such as `{"not_null": ["a", "b"]}`.
+        written: an item of the YAML list, such as `{"not_null": ["a", "b"]}`, or a bare name such as `"append_only"`.
 
     Raises:
         InvalidPipeline: it is not of that form, or there is no such check.
     """
+    if isinstance(written, str):
+        written = {written: {}}
     if not isinstance(written, dict) or len(written) != 1:
         raise InvalidPipeline("a check is written as one name and its parameters: `- not_null: [a, b]`")
     ((written_name, value),) = written.items()
@@ -53,6 +90,9 @@ def expand(written: object) -> Sequence[dict[str, Any]]:
     if cls is None:
         known = [*REGISTRY, *_ALIASES]
         raise InvalidPipeline(f"there is no check {name!r}{suggestion(name, known)}")
+    if value is None:
+        value = {}
     parameters = value if isinstance(value, dict) else {cls.shorthand: value}
     parameters = {renamed.get(str(key), str(key)): each for key, each in parameters.items()}
-    return [{**one, "check": name} for one in cls.expand(parameters)]
+    constants = {key[1:]: each for key, each in renamed.items() if key.startswith(_CONSTANT)}
+    return [{**one, "check": name} for one in cls.expand({**constants, **parameters})]

@@ -1,21 +1,29 @@
-"""Checks of how many rows there are."""
+"""Checks of how many rows there are: by themselves, beside another table, beside earlier publications."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from statistics import fmean, stdev
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.checks.base import Check, Finding, Numbers, Scan, between
+from sluice.checks.base import Check, Finding, Numbers, Other, Question, a_range, between, passed_if
+from sluice.checks.rows import Filtered
 from sluice.facts import TableFacts
+from sluice.sql.dialect import Dialect
 
 Rows = Annotated[int, Field(ge=0)]
 
 
-class RowCount(Check):
+class RowCount(Filtered):
     """The rows that the run brings (`scope: added`), or those of the table, must number in a range."""
 
-    aliases = {"expect_table_row_count_to_be_between": {"min_value": "min", "max_value": "max"}}
+    aliases = {
+        "expect_table_row_count_to_be_between": {"min_value": "min", "max_value": "max"},
+        "expect_table_row_count_to_equal": {"value": "exactly"},
+        "number_of_rows": {"threshold": "min"},
+    }
     shorthand = "min"
+    proof = "no row-level deletes apply"
 
     check: Literal["row_count"] = "row_count"
     min: Rows | None = None
@@ -23,10 +31,119 @@ class RowCount(Check):
 
     @model_validator(mode="after")
     def _a_range(self) -> "RowCount":
-        if self.min is None and self.max is None:
-            raise ValueError("give min, max or both")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is above max {self.max}")
+        a_range(self.min, self.max)
+        return self
+
+    @property
+    def own_columns(self) -> list[str]:
+        return []
+
+    @property
+    def expected(self) -> str:
+        return f"{between(self.min, self.max)} rows" + (f" where {self.where}" if self.where else "")
+
+    def prove(self, facts: TableFacts) -> Finding | None:
+        rows = facts.rows(self.scope)
+        return None if rows is None or (self.where and rows) else self.judge({"rows": rows}, facts)
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        where = self.filtered(sql, types)
+        counted = {"rows": sql.count_if(where)} if where else {}
+        return Question(aggregates=counted, columns=self.column_names)
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        rows = int(numbers["rows"])
+        return passed_if(
+            (self.min is None or rows >= self.min) and (self.max is None or rows <= self.max),
+            rows,
+        )
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        exactly = {"min": parameters["exactly"], "max": parameters["exactly"]} if "exactly" in parameters else {}
+        return [{**{key: value for key, value in parameters.items() if key != "exactly"}, **exactly}]
+
+
+class EqualRowCount(Check):
+    """The rows must be as many as those of another table, within a ratio if one is given."""
+
+    aliases = {
+        "expect_table_row_count_to_equal_other_table": {"other_table_name": "to"},
+        "dbt_utils.equal_rowcount": {"compare_model": "to"},
+    }
+    shorthand = "to"
+    needs = frozenset({"others"})
+    proof = "no row-level deletes apply to either table"
+
+    check: Literal["equal_row_count"] = "equal_row_count"
+    to: str = Field(min_length=1)
+    ref: Literal["branch", "main"] = "branch"
+    min_ratio: float = Field(default=1, ge=0)
+    max_ratio: float = Field(default=1, ge=0)
+    """Bounds of these rows as a multiple of the other table's."""
+
+    @model_validator(mode="after")
+    def _a_range(self) -> "EqualRowCount":
+        a_range(self.min_ratio, self.max_ratio)
+        return self
+
+    @property
+    def column_names(self) -> list[str]:
+        return []
+
+    @property
+    def other(self) -> Other:
+        return Other(table=self.to, ref=self.ref)
+
+    @property
+    def expected(self) -> str:
+        exact = self.min_ratio == self.max_ratio == 1
+        times = "as many rows as" if exact else f"{self.min_ratio:g} to {self.max_ratio:g} times the rows of"
+        return f"{times} {self.other.key}"
+
+    def prove(self, facts: TableFacts) -> Finding | None:
+        rows, theirs = facts.rows(self.scope), facts.others.get(self.other.key)
+        return None if rows is None or theirs is None else self.judge({"rows": rows, "theirs": theirs}, facts)
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        return Question(aggregates={"theirs": f"(SELECT count(*) FROM {self.other.view})"}, other=self.other)
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        rows, theirs = int(numbers["rows"]), int(numbers["theirs"])
+        good = self.min_ratio * theirs <= rows <= self.max_ratio * theirs
+        return passed_if(good, f"{rows}, and {theirs} in {self.other.key}")
+
+
+class Volume(Check):
+    """The rows that the run adds must be about as many as the last publications into the table added.
+
+    Too few publications to tell are no evidence: `if_fewer` says what that means.
+    """
+
+    needs = frozenset({"change", "volumes"})
+    proof = "always"
+    shorthand = "last"
+
+    check: Literal["volume"] = "volume"
+    last: int = Field(default=10, ge=1)
+    """How many publications to look back at."""
+    deviations: float | None = Field(default=None, gt=0)
+    """How many standard deviations from their mean are allowed."""
+    min_ratio: float | None = Field(default=None, ge=0)
+    max_ratio: float | None = Field(default=None, ge=0)
+    """Bounds as a multiple of their mean."""
+    if_fewer: Literal["pass", "warn", "fail"] = "warn"
+    at_least: int = Field(default=2, ge=1)
+    """Fewer publications than this are too few."""
+
+    @model_validator(mode="after")
+    def _some_bound(self) -> "Volume":
+        if self.deviations is None:
+            a_range(self.min_ratio, self.max_ratio)
+        if self.deviations is not None and self.at_least < 2:
+            raise ValueError("a deviation takes at least 2 publications")
+        if self.at_least > self.last:
+            raise ValueError(f"at_least {self.at_least} is above last {self.last}")
         return self
 
     @property
@@ -35,17 +152,21 @@ class RowCount(Check):
 
     @property
     def expected(self) -> str:
-        return f"{between(self.min, self.max)} rows"
+        parts = [f"within {self.deviations:g} deviations" if self.deviations else ""]
+        if self.min_ratio is not None or self.max_ratio is not None:
+            parts.append(f"{between(self.min_ratio, self.max_ratio)} times the mean")
+        return f"{', '.join(part for part in parts if part)} of the last {self.last} publications"
 
-    def prove(self, facts: TableFacts) -> Finding | None:
-        rows = facts.rows(self.scope)
-        return None if rows is None else self.judge({"rows": rows})
-
-    def scan(self, types: Mapping[str, str]) -> Scan:
-        return Scan()
-
-    def judge(self, numbers: Numbers) -> Finding:
-        rows = int(numbers["rows"])
-        low = self.min is None or rows >= self.min
-        high = self.max is None or rows <= self.max
-        return Finding(passed=low and high, observed=rows)
+    def prove(self, facts: TableFacts) -> Finding:
+        before, rows = list(facts.change.volumes)[: self.last], sum(file.rows for file in facts.added)
+        if len(before) < self.at_least:
+            words = f"{rows} rows, and {len(before)} publications before: too few to tell"
+            return Finding(level=self.if_fewer, observed=words)
+        mean = fmean(before)
+        good = (self.min_ratio is None or rows >= self.min_ratio * mean) and (
+            self.max_ratio is None or rows <= self.max_ratio * mean
+        )
+        spread = stdev(before) if len(before) > 1 else 0.0
+        if self.deviations is not None:
+            good = good and abs(rows - mean) <= self.deviations * spread
+        return passed_if(good, f"{rows} rows; mean {mean:.6g}, deviation {spread:.6g} of {len(before)}")

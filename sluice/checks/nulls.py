@@ -5,38 +5,67 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.checks.base import ColumnCheck, Finding, Numbers, Scan
-from sluice.facts import TableFacts
-from sluice.names import quoted
+from sluice.checks.base import Finding, Numbers, Question, each_column, passed_if
+from sluice.checks.rows import ColumnRows, Filtered
+from sluice.facts import FileFacts, TableFacts
+from sluice.sql.dialect import Dialect
 
 Proportion = Annotated[float, Field(ge=0, le=1)]
 
 
-class NotNull(ColumnCheck):
+class NotNull(ColumnRows):
     """No row may have a null in the column."""
 
     aliases = {"expect_column_values_to_not_be_null": {}}
+    proof = "null counts are recorded"
 
     check: Literal["not_null"] = "not_null"
 
     @property
-    def expected(self) -> str:
+    def demand(self) -> str:
         return "no nulls"
 
+    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        return f"{sql.column(self.column)} IS NULL"
+
+    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        return file.column(self.column).nulls
+
+
+class _Counting(Filtered):
+    """A check that judges how many rows and how many values there are."""
+
+    column: str = Field(min_length=1)
+
+    @property
+    def own_columns(self) -> list[str]:
+        return [self.column]
+
     def prove(self, facts: TableFacts) -> Finding | None:
-        nulls = facts.nulls(self.column, self.scope)
-        if nulls is None or (nulls and facts.row_deletes):
+        rows, nulls = facts.rows(self.scope), facts.nulls(self.column, self.scope)
+        if rows is None or nulls is None or (self.where and rows):
             return None
-        return self.judge({"failed": nulls})
+        return self.judge({"rows": rows, "failed": nulls}, facts)
 
-    def scan(self, types: Mapping[str, str]) -> Scan:
-        return Scan(bad_rows=f"{quoted(self.column)} IS NULL")
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        where, null = self.filtered(sql, types), f"{sql.column(self.column)} IS NULL"
+        return Question(
+            bad=f"{where} AND {null}" if where else null, where=where, columns=self.column_names, show=self.column_names
+        )
+
+    @classmethod
+    def expand(cls, parameters: dict[str, object]) -> list[dict[str, object]]:
+        return list(each_column(parameters))
 
 
-class NotNullProportion(ColumnCheck):
+class NotNullProportion(_Counting):
     """The share of rows with a value in the column must lie in a range. Of no rows, every share is met."""
 
-    aliases = {"expect_column_proportion_of_non_null_values_to_be_between": {"min_value": "min", "max_value": "max"}}
+    aliases = {
+        "expect_column_proportion_of_non_null_values_to_be_between": {"min_value": "min", "max_value": "max"},
+        "dbt_utils.not_null_proportion": {"at_least": "min", "at_most": "max"},
+    }
+    proof = "null counts are recorded and no row-level deletes apply"
 
     check: Literal["not_null_proportion"] = "not_null_proportion"
     min: Proportion = 0.0
@@ -52,18 +81,25 @@ class NotNullProportion(ColumnCheck):
     def expected(self) -> str:
         return f"a share of values between {self.min} and {self.max}"
 
-    def prove(self, facts: TableFacts) -> Finding | None:
-        rows, nulls = facts.rows(self.scope), facts.nulls(self.column, self.scope)
-        if rows is None or nulls is None:
-            return None
-        return self.judge({"rows": rows, "failed": nulls})
-
-    def scan(self, types: Mapping[str, str]) -> Scan:
-        return Scan(bad_rows=f"{quoted(self.column)} IS NULL")
-
-    def judge(self, numbers: Numbers) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
         rows, nulls = int(numbers["rows"]), int(numbers["failed"])
         share = (rows - nulls) / rows if rows else None
-        passed = share is None or self.min <= share <= self.max
         observed = "no rows" if share is None else round(share, 6)
-        return Finding(passed=passed, observed=observed, failed_rows=nulls)
+        return passed_if(share is None or self.min <= share <= self.max, observed, nulls)
+
+
+class AtLeastOne(_Counting):
+    """At least one row must have a value in the column."""
+
+    aliases = {"dbt_utils.at_least_one": {}}
+    proof = "null counts are recorded and no row-level deletes apply"
+
+    check: Literal["at_least_one"] = "at_least_one"
+
+    @property
+    def expected(self) -> str:
+        return "at least one value"
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        values = int(numbers["rows"]) - int(numbers["failed"])
+        return passed_if(values > 0, f"{values} values")

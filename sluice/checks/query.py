@@ -1,11 +1,36 @@
-"""A check in the user's own SQL."""
+"""Checks in the user's own SQL."""
 
 from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, field_validator
 
-from sluice.checks.base import Check, Scan, Scope
+from sluice.checks.base import Check, Finding, Numbers, Other, Question, passed_if
+from sluice.checks.rows import Condition, RowCheck
+from sluice.facts import Scope, TableFacts
+from sluice.sql.dialect import Dialect, NeedsSpark
+from sluice.sql.expression import columns_of, query_problem, tables_of
+
+
+class ExpressionIsTrue(RowCheck):
+    """A condition must be true of every row; where it is unknown, because of a null, it is not true."""
+
+    aliases = {"dbt_utils.expression_is_true": {}, "forall": {"criteria": "expression"}}
+    shorthand = "expression"
+
+    check: Literal["expression_is_true"] = "expression_is_true"
+    expression: Condition
+
+    @property
+    def own_columns(self) -> list[str]:
+        return columns_of(self.expression)
+
+    @property
+    def demand(self) -> str:
+        return self.expression
+
+    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        return f"coalesce(NOT {sql.own(self.expression, types)}, TRUE)"
 
 
 class Sql(Check):
@@ -21,15 +46,31 @@ class Sql(Check):
     @field_validator("query")
     @classmethod
     def _one_query(cls, query: str) -> str:
-        return query.strip().rstrip(";").strip()
+        plain = query.strip().rstrip(";").strip()
+        why = query_problem(plain)
+        if why:
+            raise ValueError(why)
+        return plain
 
     @property
     def column_names(self) -> list[str]:
         return []
 
     @property
+    def others(self) -> list[Other]:
+        """The tables that the query reads, as far as their names tell: those with a namespace."""
+        names = {name.lower(): name for name in tables_of(self.query)}
+        return [Other(table=name) for name in names.values() if name.count(".") == 1]
+
+    @property
     def expected(self) -> str:
         return f"no rows from {self.name or ' '.join(self.query.split())}"
 
-    def scan(self, types: Mapping[str, str]) -> Scan:
-        return Scan(query=self.query)
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        if sql.name != "spark":
+            raise NeedsSpark("a query of one's own")
+        return Question(query=self.query)
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        failed = int(numbers["failed"])
+        return passed_if(failed == 0, failed, failed)

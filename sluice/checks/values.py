@@ -5,61 +5,156 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sluice.checks.base import ColumnCheck, Finding, Numbers, Scalar, Scan, between
-from sluice.facts import ColumnFacts, TableFacts
-from sluice.names import literal, quoted
+from sluice.checks.base import Finding, Numbers, Question, a_range, between
+from sluice.checks.rows import ColumnRows
+from sluice.facts import ColumnFacts, FileFacts, TableFacts
+from sluice.sql.dialect import Dialect
+from sluice.sql.values import FLOATS, ORDERED, Scalar, kind_of, typed
 
-_FLOATS = ("float", "double")
-_ORDERED_ALIKE = ("int", "long", "float", "double", "date")
-"""Types whose bounds in Python sort as Spark sorts their values."""
+Bound = int | float | str
 
 
-class AcceptedValues(ColumnCheck):
+def bound_of(value: Bound | None, kind: str) -> Any:
+    """Return a bound as a value that the column's values can be compared with: 0.5 bounds whole numbers too."""
+    if value is None:
+        return None
+    whole = kind_of(kind) in ("int", "long") and isinstance(value, float)
+    return typed(value, "decimal" if whole else kind)
+
+
+def enclosed(column: ColumnFacts, kind: str) -> tuple[Any, Any] | None:
+    """Return bounds that enclose every value of a column in a file, or None: a NaN lies outside of any."""
+    unknown = column.lower is None or column.upper is None or kind_of(kind) not in (*ORDERED, "boolean")
+    if unknown or (kind_of(kind) in FLOATS and column.nans != 0):
+        return None
+    return column.lower, column.upper
+
+
+class _Set(ColumnRows):
+    values: list[Scalar] = Field(min_length=1)
+
+    def members(self, types: Mapping[str, str]) -> list[Any]:
+        return [typed(value, types[self.column]) for value in self.values]
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        try:
+            self.members(types)
+        except ValueError as error:
+            return [f"{self.column!r} is {types[self.column]}: {error}"]
+        return []
+
+    def listed(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        return ", ".join(sql.value(member) for member in self.members(types))
+
+    def shown(self) -> str:
+        return ", ".join(str(value) for value in self.values)
+
+
+class AcceptedValues(_Set):
     """Every value must be in a set; with `all_present`, every member of the set must occur too."""
 
     aliases = {
         "expect_column_values_to_be_in_set": {"value_set": "values"},
-        "expect_column_distinct_values_to_equal_set": {"value_set": "values"},
+        "expect_column_distinct_values_to_equal_set": {"value_set": "values", "+all_present": "true"},
+        "expect_column_distinct_values_to_be_in_set": {"value_set": "values"},
     }
+    proof = "the bounds of a file hold only values of the set, or none"
 
     check: Literal["accepted_values"] = "accepted_values"
-    values: list[Scalar] = Field(min_length=1)
     all_present: bool = False
 
     @property
-    def expected(self) -> str:
-        members = ", ".join(str(value) for value in self.values)
-        return f"{'all of' if self.all_present else 'only'} {members}"
+    def demand(self) -> str:
+        return f"{'all of' if self.all_present else 'only'} {self.shown()}"
 
-    def scan(self, types: Mapping[str, str]) -> Scan:
-        column = quoted(self.column)
-        members = ", ".join(literal(value) for value in self.values)
-        counts = ", ".join(f"count_if({column} = {literal(value)})" for value in self.values)
-        return Scan(
-            bad_rows=f"{column} NOT IN ({members})",
-            aggregates={"found": f"array({counts})"} if self.all_present else {},
-        )
+    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        return f"{sql.column(self.column)} NOT IN ({self.listed(sql, types)})"
 
-    def judge(self, numbers: Numbers) -> Finding:
-        failed = int(numbers["failed"])
-        missing = [v for v, n in zip(self.values, numbers.get("found", ()), strict=False) if not n]
-        observed: Any = failed
-        if missing:
-            observed = f"{failed} other, missing: {', '.join(str(value) for value in missing)}"
-        return Finding(passed=not failed and not missing, observed=observed, failed_rows=failed)
+    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        values = file.values(self.column)
+        if values == 0:
+            return 0
+        bounds = enclosed(file.column(self.column), types[self.column])
+        if bounds is None:
+            return None
+        members = self.members(types)
+        inside = [member for member in members if bounds[0] <= member <= bounds[1]]
+        if not inside:
+            return values
+        return 0 if _covers(inside, *bounds) else None
+
+    def prove(self, facts: TableFacts) -> Finding | None:
+        return None if self.all_present else super().prove(facts)
+
+    def undecided_in(self, facts: TableFacts) -> list[FileFacts]:
+        return list(facts.files(self.scope)) if self.all_present else super().undecided_in(facts)
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        asked = super().question(sql, types)
+        if not self.all_present:
+            return asked
+        where = self.filtered(sql, types)
+        counts = {
+            f"found{index}": sql.count_if(
+                f"{sql.column(self.column)} = {sql.value(member)}" + (f" AND {where}" if where else "")
+            )
+            for index, member in enumerate(self.members(types))
+        }
+        return asked.model_copy(update={"aggregates": counts})
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        found = super().judge(numbers, facts)
+        missing = [str(value) for index, value in enumerate(self.values) if numbers.get(f"found{index}") == 0]
+        if not missing:
+            return found
+        observed = f"{found.observed} other, missing: {', '.join(missing)}"
+        return Finding(level="fail", observed=observed, failed_rows=found.failed_rows)
 
 
-class AcceptedRange(ColumnCheck):
+class NotAcceptedValues(_Set):
+    """No value may be in a set."""
+
+    aliases = {
+        "expect_column_values_to_not_be_in_set": {"value_set": "values"},
+        "dbt_utils.not_accepted_values": {},
+    }
+    proof = "the bounds of a file hold no value of the set, or only one that is in it"
+
+    check: Literal["not_accepted_values"] = "not_accepted_values"
+
+    @property
+    def demand(self) -> str:
+        return f"none of {self.shown()}"
+
+    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        return f"{sql.column(self.column)} IN ({self.listed(sql, types)})"
+
+    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        values = file.values(self.column)
+        if values == 0:
+            return 0
+        bounds = enclosed(file.column(self.column), types[self.column])
+        if bounds is None:
+            return None
+        inside = [member for member in self.members(types) if bounds[0] <= member <= bounds[1]]
+        if not inside:
+            return 0
+        return values if _covers(inside, *bounds) else None
+
+
+class AcceptedRange(ColumnRows):
     """Every value must lie between two bounds, either of which may be left out. NaN never does."""
 
     aliases = {
         "expect_column_values_to_be_between": {"min_value": "min", "max_value": "max"},
         "dbt_utils.accepted_range": {"min_value": "min", "max_value": "max"},
     }
+    kinds = ORDERED
+    proof = "the bounds of a file lie inside the range, or outside of it"
 
     check: Literal["accepted_range"] = "accepted_range"
-    min: int | float | str | None = None
-    max: int | float | str | None = None
+    min: Bound | None = None
+    max: Bound | None = None
     inclusive: bool = True
 
     @field_validator("min", "max", mode="before")
@@ -71,60 +166,85 @@ class AcceptedRange(ColumnCheck):
 
     @model_validator(mode="after")
     def _a_range(self) -> "AcceptedRange":
-        low, high = self.min, self.max
-        if low is None and high is None:
-            raise ValueError("give min, max or both")
-        if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
-            raise ValueError(f"min {low} is above max {high}")
+        a_range(self.min, self.max)
         return self
 
     @property
-    def expected(self) -> str:
+    def demand(self) -> str:
         return between(self.min, self.max) + ("" if self.inclusive else ", the bounds not included")
 
-    def prove(self, facts: TableFacts) -> Finding | None:
-        """Bounds of a file enclose its values, so bounds within the range prove a pass, never a fail."""
-        kind = facts.types.get(self.column, "")
-        if kind not in _ORDERED_ALIKE:
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        problems = super().type_problems(types)
+        try:
+            low, high = self._limits(types) if not problems else (None, None)
+        except ValueError as error:
+            return [f"{self.column!r} is {types[self.column]}: {error}"]
+        if low is not None and high is not None and low > high:
+            return [f"min {self.min} is above max {self.max}"]
+        return problems
+
+    def _limits(self, types: Mapping[str, str]) -> tuple[Any, Any]:
+        kind = types[self.column]
+        return bound_of(self.min, kind), bound_of(self.max, kind)
+
+    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        values = file.values(self.column)
+        if values == 0:
+            return 0
+        bounds = enclosed(file.column(self.column), types[self.column])
+        if bounds is None:
             return None
-        for file in facts.files(self.scope):
-            column = file.columns.get(self.column)
-            if file.rows and not (column and self._encloses(column, kind, file.rows)):
-                return None
-        return self.judge({"failed": 0})
+        low, high = self._limits(types)
+        if self._inside(bounds[0], low, high) and self._inside(bounds[1], low, high):
+            return 0
+        beyond = self._beyond(low, bounds[1]) or self._beyond(bounds[0], high)
+        return values if beyond else None
 
-    def _encloses(self, column: ColumnFacts, kind: str, rows: int) -> bool:
-        if column.nulls == rows:
-            return True
-        if kind in _FLOATS and column.nans != 0:
+    def _inside(self, value: Any, low: Any, high: Any) -> bool:
+        if self.inclusive:
+            return bool((low is None or low <= value) and (high is None or value <= high))
+        return bool((low is None or low < value) and (high is None or value < high))
+
+    def _beyond(self, upper: Any, lower: Any) -> bool:
+        """Whether nothing can lie between: the one bound is above (or at, if that does not count) the other."""
+        if upper is None or lower is None:
             return False
-        return self._holds(column.lower) and self._holds(column.upper)
+        return bool(upper > lower or (upper == lower and not self.inclusive))
 
-    def _holds(self, bound: Any) -> bool:
-        if bound is None:
-            return False
-        low, high = (_comparable(limit, bound) for limit in (self.min, self.max))
-        if (self.min is not None and low is None) or (self.max is not None and high is None):
-            return False
-        above = low is None or (bound >= low if self.inclusive else bound > low)
-        below = high is None or (bound <= high if self.inclusive else bound < high)
-        return bool(above and below)
-
-    def scan(self, types: Mapping[str, str]) -> Scan:
-        column = quoted(self.column)
-        equal = "=" if self.inclusive else ""
-        tests = []
-        if self.min is not None:
-            tests.append(f"NOT ({column} >{equal} {literal(self.min)})")
-        if self.max is not None:
-            tests.append(f"NOT ({column} <{equal} {literal(self.max)})")
-        if types.get(self.column) in _FLOATS:
-            tests.append(f"isnan({column})")
-        return Scan(bad_rows=f"{column} IS NOT NULL AND ({' OR '.join(tests)})")
+    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        column, equal = sql.column(self.column), "=" if self.inclusive else ""
+        low, high = self._limits(types)
+        tests = [f"NOT ({column} >{equal} {sql.value(low)})"] if low is not None else []
+        tests += [f"NOT ({column} <{equal} {sql.value(high)})"] if high is not None else []
+        if kind_of(types[self.column]) in FLOATS:
+            tests.append(sql.is_nan(column, types[self.column]))
+        return f"{column} IS NOT NULL AND ({' OR '.join(tests)})"
 
 
-def _comparable(limit: int | float | str | None, bound: object) -> Any:
-    """Return the limit in a form that can be compared with a bound of the metadata, or None."""
-    number = isinstance(bound, int | float) and isinstance(limit, int | float)
-    text = isinstance(bound, str) and isinstance(limit, str)
-    return limit if number or text else None
+class NotNan(ColumnRows):
+    """No value may be NaN; how large a share may be is said by `mostly` or `fail_if`."""
+
+    kinds = FLOATS
+    proof = "NaN counts are recorded"
+
+    check: Literal["not_nan"] = "not_nan"
+
+    @property
+    def demand(self) -> str:
+        return "no NaN"
+
+    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        column = sql.column(self.column)
+        return f"{column} IS NOT NULL AND {sql.is_nan(column, types[self.column])}"
+
+    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        return 0 if file.values(self.column) == 0 else file.column(self.column).nans
+
+
+def _covers(members: list[Any], lower: Any, upper: Any) -> bool:
+    """Whether every value between two bounds is a member: one value, or whole numbers without a gap."""
+    if lower == upper:
+        return bool(lower in members)
+    if isinstance(lower, int):
+        return bool(len(set(members)) == upper - lower + 1)
+    return False

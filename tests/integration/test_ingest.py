@@ -212,7 +212,7 @@ def test_a_header_without_rows(job: Ingester) -> None:
 
 def test_a_column_that_is_not_there(job: Ingester) -> None:
     source = {"path": str(csv_file(job.folder / "in.csv", ROWS))}
-    with pytest.raises(InvalidInput, match=r"'nme', which the rows .* do not have \(did you mean 'name'\?\)"):
+    with pytest.raises(InvalidInput, match=r"there is no column 'nme' \(did you mean 'name'\?\)"):
         job(source, {"checks": [{"check": "not_null", "column": "nme"}]})
     assert job.rows() == []
 

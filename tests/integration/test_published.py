@@ -34,7 +34,7 @@ def test_one_whole_run(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
         ("not_null", "city"): ("pass", "metadata"),
         ("row_count",): ("pass", "metadata"),
         ("accepted_range", "people"): ("pass", "metadata"),
-        ("unique", "id"): ("pass", "scan"),
+        ("unique", "id"): ("pass", "duckdb"),
     }
     assert result["main_after"] == lake.head()
     assert not lake.branches("cities")

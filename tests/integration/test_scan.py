@@ -1,5 +1,6 @@
-"""The audit's scan: each check's question, answered from real rows."""
+"""The audit's scan: each check's question, answered from real rows, alike by DuckDB and by Spark."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,127 +8,299 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse.nessie import Catalogue
-from lakehouse.tables import TableState
-from sluice.checks import REGISTRY, expand
-from sluice.checks.base import Check, Finding
-from sluice.checks.nulls import NotNull
-from sluice.jobs import ScanAnswer, ScanSpec, ScanTarget
-from spark_jobs.scan import _Target, scan_all
-from tests.integration.conftest import BRANCH
+from sluice.asking import Asking
+from sluice.checks import REGISTRY
+from sluice.verdicts import CheckResult
+from tests.integration.auditing import Table, check_of
+
+COLUMNS = (
+    "id INT, big BIGINT, f FLOAT, x DOUBLE, y DOUBLE, dec DECIMAL(9, 2), s STRING, t STRING, flag BOOLEAN, d DATE, "
+    "e DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ, `o'x.y ``z` INT, `select` STRING, bin BINARY, parts ARRAY<INT>"
+)
+BEFORE = [
+    "(1, 1, float(0.5), 0.5, 1.5, 1.00, 'a', 'x', true, DATE'2024-01-01', DATE'2024-01-01', "
+    "TIMESTAMP'2024-01-01 00:00:00Z', TIMESTAMP_NTZ'2024-01-01 00:00:00', 1, 'q', X'00', array(1))"
+]
+ADDED = [
+    "(2, 2, float(0.1), 1.5, 2.5, 2.50, 'bé', 'ann@example.com', true, DATE'2024-01-02', DATE'2024-01-03', "
+    "TIMESTAMP'2024-02-28 23:59:59.123456Z', TIMESTAMP_NTZ'2024-01-02 10:00:00', 1, 'a', X'0102', array(1, 2))",
+    "(3, 9007199254740993, float(0.2), 2.5, 2.5, -2.50, '', 'no mail', false, DATE'2024-01-03', DATE'2024-01-02', "
+    "TIMESTAMP'2024-01-03 10:30:00Z', TIMESTAMP_NTZ'2024-01-03 10:00:00', NULL, 'b', X'', array())",
+    "(4, NULL, float('NaN'), double('NaN'), 1.0, NULL, NULL, 'line\\n', NULL, DATE'2024-01-06', NULL, "
+    "NULL, TIMESTAMP_NTZ'2024-01-03 12:00:00', 2, NULL, NULL, NULL)",
+    "(NULL, -5, float(-0.0), -0.0, 0.0, 99.99, '日本語', 'a.b', true, NULL, DATE'2024-01-01', "
+    "TIMESTAMP'1969-12-31 23:00:00Z', NULL, 3, '100%', X'FF', array(3))",
+    "(3, 7, float(1e10), 1e300, -1e300, 0.01, 'bé', 'HTTPS://X', false, DATE'2024-01-05', DATE'2024-01-05', "
+    "TIMESTAMP'2024-01-03 10:30:00Z', TIMESTAMP_NTZ'2024-01-04 00:00:00', 3, 'a_b', X'AA', array(1))",
+]
+
+CASES: list[tuple[Any, str, Any]] = [
+    ({"not_null": "id"}, "fail", 1),
+    ({"not_null": {"column": "id", "scope": "table"}}, "fail", 1),
+    ({"not_null": {"column": "id", "where": "big > 0"}}, "pass", 0),
+    ({"not_null": {"column": "id", "mostly": 0.8}}, "pass", 1),
+    ({"not_null": {"column": "id", "mostly": 0.81}}, "fail", 1),
+    ({"not_null": {"column": "id", "max_failures": 1}}, "pass", 1),
+    ({"not_null": {"column": "id", "warn_if": "> 0", "fail_if": "> 1"}}, "warn", 1),
+    ({"not_null": {"column": "id", "warn_if": ">= 20%", "fail_if": "> 20%"}}, "warn", 1),
+    ({"not_null": {"column": "id", "severity": "warn"}}, "warn", 1),
+    ({"not_null": {"column": "o'x.y `z"}}, "fail", 1),
+    ({"not_null": "parts"}, "fail", 1),
+    ({"not_null": "bin"}, "fail", 1),
+    ({"not_null_proportion": {"column": "d", "min": 0.8}}, "pass", 0.8),
+    ({"not_null_proportion": {"column": "d", "min": 0.8, "where": "id >= 3"}}, "pass", 1.0),
+    ({"at_least_one": "s"}, "pass", "4 values"),
+    ({"at_least_one": {"column": "s", "where": "id = 4"}}, "fail", "0 values"),
+    ({"row_count": {"min": 5, "max": 5}}, "pass", 5),
+    ({"row_count": {"min": 6, "scope": "table"}}, "pass", 6),
+    ({"row_count": {"min": 3, "where": "flag = true"}}, "fail", 2),
+    ({"accepted_values": {"column": "s", "values": ["bé", "", "日本語"]}}, "pass", 0),
+    ({"accepted_values": {"column": "s", "values": ["bé", "'; DROP"]}}, "fail", 2),
+    ({"accepted_values": {"column": "id", "values": [2, 3, 4]}}, "pass", 0),
+    ({"accepted_values": {"column": "id", "values": [2, 3, 4, 5], "all_present": True}}, "fail", "0 other, missing: 5"),
+    ({"accepted_values": {"column": "f", "values": [0.1, 0.2, 0, 1e10]}}, "fail", 1),
+    ({"accepted_values": {"column": "flag", "values": [True]}}, "fail", 2),
+    ({"accepted_values": {"column": "dec", "values": [2.5, -2.5, 99.99, "0.01"]}}, "pass", 0),
+    ({"accepted_values": {"column": "d", "values": ["2024-01-02", "2024-01-03", "2024-01-05"]}}, "fail", 1),
+    ({"not_accepted_values": {"column": "x", "values": [0]}}, "fail", 1),
+    ({"not_accepted_values": {"column": "s", "values": ["x\\y", "a'b"]}}, "pass", 0),
+    ({"accepted_range": {"column": "id", "min": 2, "max": 4}}, "pass", 0),
+    ({"accepted_range": {"column": "id", "min": 2, "max": 4, "inclusive": False}}, "fail", 2),
+    ({"accepted_range": {"column": "id", "min": 2.5}}, "fail", 1),
+    ({"accepted_range": {"column": "big", "max": 9007199254740992}}, "fail", 1),
+    ({"accepted_range": {"column": "x", "min": -1e308}}, "fail", 1),
+    ({"accepted_range": {"column": "f", "min": 0.1}}, "fail", 2),
+    ({"accepted_range": {"column": "dec", "min": -2.5, "max": 99.99}}, "pass", 0),
+    ({"accepted_range": {"column": "s", "min": "a", "max": "c"}}, "fail", 2),
+    ({"accepted_range": {"column": "d", "max": "2024-01-05"}}, "fail", 1),
+    ({"accepted_range": {"column": "ts", "min": "1970-01-01"}}, "fail", 1),
+    ({"accepted_range": {"column": "ts", "max": "2024-02-28T23:59:59.123456Z"}}, "pass", 0),
+    ({"accepted_range": {"column": "tn", "min": "2024-01-02 10:00:00.000001"}}, "fail", 1),
+    ({"not_nan": "x"}, "fail", 1),
+    ({"not_nan": {"column": "f", "mostly": 0.8}}, "pass", 1),
+    ({"not_empty_string": "s"}, "fail", 1),
+    ({"match_regex": {"column": "t", "pattern": "^[a-z.@ ]+$"}}, "fail", 1),
+    ({"match_regex": {"column": "t", "pattern": "a|e"}}, "fail", 1),
+    ({"match_regex": {"column": "t", "pattern": "(?i)https"}}, "fail", 4),
+    ({"match_regex": {"column": "s", "pattern": "^.{0,3}$"}}, "pass", 0),
+    ({"not_match_regex": {"column": "t", "pattern": "\\s$"}}, "fail", 1),
+    ({"match_like": {"column": "t", "pattern": "%a%"}}, "fail", 2),
+    ({"match_like": {"column": "select", "pattern": "_"}}, "fail", 2),
+    ({"not_match_like": {"column": "select", "pattern": "%\\%"}}, "fail", 1),
+    ({"not_match_like": {"column": "select", "pattern": "a\\_b"}}, "fail", 1),
+    ({"valid_format": {"column": "t", "format": "email"}}, "fail", 4),
+    ({"valid_format": {"column": "t", "format": "url"}}, "fail", 5),
+    ({"string_length": {"column": "s", "min": 1, "max": 3}}, "fail", 1),
+    ({"string_length": {"column": "s", "max": 2}}, "fail", 1),
+    ({"unique": "id"}, "fail", 2),
+    ({"unique": {"column": "big", "where": "id > 0"}}, "pass", 0),
+    ({"unique": {"column": "x"}}, "pass", 0),
+    ({"unique": {"column": "s", "scope": "table"}}, "fail", 2),
+    ({"unique_combination_of_columns": ["id", "s"]}, "pass", 0),
+    ({"unique_combination_of_columns": ["o'x.y `z", "flag"]}, "fail", 1),
+    ({"unique_combination_of_columns": {"columns": ["id", "ts"], "max_failures": 2}}, "pass", 2),
+    ({"not_constant": "flag"}, "pass", "different values"),
+    ({"not_constant": {"column": "s", "where": "id = 2"}}, "fail", "at most 1 value"),
+    ({"distinct_count": {"column": "s", "min": 3, "max": 3}}, "pass", 3),
+    ({"distinct_count": {"column": "x", "max": 4}}, "fail", 5),
+    ({"distinct_ratio": {"column": "s", "min": 0.75}}, "pass", 0.75),
+    ({"min_in_range": {"column": "id", "min": 2}}, "pass", 2),
+    ({"min_in_range": {"column": "d", "max": "2024-01-01"}}, "fail", "2024-01-02"),
+    ({"max_in_range": {"column": "x", "max": 1e300}}, "fail", "NaN"),
+    ({"max_in_range": {"column": "ts", "min": "2024-02-28"}}, "pass", "2024-02-28 23:59:59.123456+00:00"),
+    ({"max_in_range": {"column": "s", "max": "bé"}}, "fail", "日本語"),
+    ({"mean_in_range": {"column": "id", "min": 3, "max": 3}}, "pass", 3),
+    ({"mean_in_range": {"column": "dec", "min": 25, "max": 25}}, "pass", 25),
+    ({"mean_in_range": {"column": "x", "min": 0}}, "fail", "NaN"),
+    ({"mean_in_range": {"column": "id", "min": 3, "where": "id < 0"}}, "fail", "no values"),
+    ({"sum_in_range": {"column": "big", "min": 9007199254740997, "max": 9007199254740997}}, "pass", 9007199254740997),
+    ({"sum_in_range": {"column": "dec", "max": 100}}, "pass", 100),
+    ({"stddev_in_range": {"column": "id", "max": 0.82}}, "pass", 0.816496580928),
+    ({"quantile_in_range": {"column": "id", "quantile": 0.5, "min": 3, "max": 3}}, "pass", 3),
+    ({"quantile_in_range": {"column": "dec", "quantile": 0.25, "max": 0}}, "pass", -0.6175),
+    ({"compare_columns": {"left": "d", "operator": "<=", "right": "e"}}, "fail", 1),
+    ({"compare_columns": {"left": "x", "operator": ">", "right": "y"}}, "fail", 3),
+    ({"compare_columns": {"left": "id", "operator": "!=", "right": "big"}}, "fail", 1),
+    ({"compare_columns": {"left": "id", "operator": "<", "right": "dec"}}, "fail", 2),
+    ({"freshness": {"column": "ts", "max_age": "2d"}}, "pass", "2024-02-28 23:59:59.123456+00:00"),
+    ({"freshness": {"column": "d", "max_age": "2d"}}, "fail", "2024-01-06"),
+    ({"row_per_date_part": {"column": "d"}}, "fail", "1 of 5 days without a row"),
+    ({"row_per_date_part": {"column": "tn", "last": "2024-01-04 01:00:00"}}, "pass", "0 of 3 days without a row"),
+    ({"row_per_date_part": {"column": "ts", "part": "month", "where": "id=3"}}, "pass", "0 of 1 months without a row"),
+    ({"sequential_values": {"column": "id"}}, "fail", 1),
+    ({"sequential_values": {"column": "d", "datepart": "day", "max_failures": 1}}, "pass", 1),
+    ({"sequential_values": {"column": "id", "group_by": ["flag"]}}, "fail", 1),
+    ({"expression_is_true": "id > 1 AND big IS NOT NULL"}, "fail", 2),
+    ({"expression_is_true": {"expression": "d <= DATE '2024-01-06'", "where": "d IS NOT NULL"}}, "pass", 0),
+    ({"expression_is_true": {"expression": "id % 2 = 0", "max_failures": 3}}, "pass", 3),
+    ({"expression_is_true": "lower(t) = t"}, "fail", 1),
+]  # fmt: skip
+TO_SPARK = ("(?i)", "id % 2", "lower(t)", "'id', 'operator': '<', 'right': 'dec'", "parts", "flag = true and")
 
 
-class Table:
-    """A table with rows of an earlier run and rows of this one, and the questions about them."""
-
-    def __init__(self, spark: SparkSession, catalogue: Catalogue, name: str) -> None:
-        self._spark, self._catalogue, self._name = spark, catalogue, name
-
-    def fill(self, columns: str, before: list[str], added: list[str]) -> None:
-        """Make the table, with rows written as SQL values."""
-        self._spark.sql(f"CREATE TABLE {self._name} ({columns})")
-        for rows in before, added:
-            self._base = self._catalogue.table(BRANCH, self._name)
-            if rows:
-                self._spark.sql(f"INSERT INTO {self._name} VALUES {', '.join(rows)}")
-
-    def state(self) -> TableState:
-        place = self._catalogue.table(BRANCH, self._name)
-        assert place
-        return TableState.load(place, self._base, {})
-
-    def ask(self, written: dict[str, Any]) -> tuple[Finding | str, ScanAnswer]:
-        """Ask one check of the rows; return the finding, or the error, and the answer."""
-        fields = expand(written)[0]
-        check = REGISTRY[fields["check"]].model_validate(fields)
-        answer = self.scan([check])[0]
-        return answer.error or check.judge(answer.numbers), answer
-
-    def scan(self, checks: list[Check], insist: bool = False) -> list[ScanAnswer]:
-        state = self.state()
-        scans = {str(index): check.scan(state.types) for index, check in enumerate(checks)}
-        whole = checks[0].scope == "table"
-        target = ScanTarget(
-            table=self._name,
-            types=state.types,
-            whole_table=whole,
-            added_paths=None if whole else state.added_paths(),
-            scans=scans,
-        )
-        spec = ScanSpec(catalogue="nessie", targets=[target], sample_rows=5, insist=insist, answer="")
-        found = scan_all(self._spark, spec).scans
-        return [found[key] for key in scans]
+@pytest.fixture(scope="module")
+def rich(spark: SparkSession, stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Table:
+    table = Table(spark, Catalogue(stack["NESSIE_URI"]), "i.rich", tmp_path_factory.mktemp("duck"))
+    table.fill(COLUMNS, BEFORE, ADDED)
+    return table
 
 
 @pytest.fixture
-def table(spark: SparkSession, stack: dict[str, str], request: pytest.FixtureRequest) -> Table:
-    return Table(spark, Catalogue(stack["NESSIE_URI"]), f"i.{request.node.name.split('[')[0]}")
+def table(spark: SparkSession, stack: dict[str, str], request: pytest.FixtureRequest, tmp_path: Path) -> Table:
+    return Table(spark, Catalogue(stack["NESSIE_URI"]), f"i.{request.node.name.split('[')[0]}", tmp_path)
 
 
-def found(table: Table, written: dict[str, Any]) -> tuple[bool, Any, int | None]:
-    finding, answer = table.ask(written)
-    assert isinstance(finding, Finding), finding
-    if finding.failed_rows:
-        assert answer.sample
-    return finding.passed, finding.observed, finding.failed_rows
+def seen(result: CheckResult) -> tuple[Any, ...]:
+    assert not result.message, result.message
+    return result.verdict, result.observed
+
+
+def test_every_check_says_the_same_by_either_engine(rich: Table) -> None:
+    checks = [check_of(written) for written, _, _ in CASES]
+    by_duckdb, by_spark = rich.by_duckdb(checks), rich.by_spark(checks)
+    wrong = []
+    for (written, verdict, observed), duck, spark in zip(CASES, by_duckdb, by_spark, strict=True):
+        expected = (verdict, observed)
+        if seen(spark) != expected:
+            wrong.append(f"{written}: Spark found {seen(spark)}, expected {expected}")
+        if duck is None:
+            if not any(part in str(written) for part in TO_SPARK):
+                wrong.append(f"{written}: DuckDB was not asked")
+        elif seen(duck) != expected or duck.failed_rows != spark.failed_rows or duck.sample != spark.sample:
+            wrong.append(f"{written}: DuckDB found {seen(duck)} {duck.sample}, expected {expected} {spark.sample}")
+        if spark.failed_rows and not spark.sample and spark.verdict != "pass" and spark.check != "not_null_proportion":
+            wrong.append(f"{written}: no sample")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_metadata_never_contradicts_the_rows(rich: Table) -> None:
+    checks = [check_of(written) for written, _, _ in CASES]
+    proven = [(case, found) for case, found in zip(CASES, rich.by_metadata(checks), strict=True) if found]
+    wrong = [f"{written}: {found}" for (written, verdict, _), found in proven if found.verdict != verdict]
+    assert not wrong
+    assert len(proven) > 15
+
+
+def test_each_check_that_asks_rows_is_among_the_cases() -> None:
+    asked = {check_of(written).check for written, _, _ in CASES}
+    metadata_only = {name for name, cls in REGISTRY.items() if cls.proof == "always"}
+    elsewhere = {"sql", "relationships", "equal_row_count"}
+    assert set(REGISTRY) - asked - metadata_only == elsewhere
 
 
 def test_only_added_rows_count_unless_the_table_is_asked(table: Table) -> None:
     table.fill("id INT", before=["(NULL)", "(1)", "(1)"], added=["(2)", "(3)"])
-    assert found(table, {"not_null": "id"}) == (True, 0, 0)
-    assert found(table, {"not_null": {"column": "id", "scope": "table"}}) == (False, 1, 1)
-    assert found(table, {"row_count": {"min": 2, "max": 2}}) == (True, 2, None)
-    assert found(table, {"row_count": {"min": 5, "max": 5, "scope": "table"}}) == (True, 5, None)
-    assert found(table, {"unique": "id"}) == (True, 0, 0)
-    assert found(table, {"unique": {"column": "id", "scope": "table"}}) == (False, 2, 2)
+    both = [{"unique": "id"}, {"unique": {"column": "id", "scope": "table"}}]
+    checks = [check_of(each) for each in both]
+    for results in (table.by_duckdb(checks), table.by_spark(checks)):
+        assert [seen(each) for each in results if each] == [("pass", 0), ("fail", 2)]
 
 
 def test_a_key_that_main_has_already_is_not_unique(table: Table) -> None:
-    table.fill("id INT, part INT", before=["(1, 1)", "(2, 1)"], added=["(2, 1)", "(NULL, 1)", "(NULL, 1)"])
-    assert found(table, {"unique": "id"}) == (False, 1, 1)
-    assert found(table, {"unique_combination_of_columns": ["id", "part"]}) == (False, 3, 3)
+    table.fill("id INT, part INT", before=["(1, 1)", "(2, 1)", "(NULL, 1)"], added=["(2, 1)", "(NULL, 1)", "(NULL, 1)"])
+    checks = [check_of({"unique": "id"}), check_of({"unique_combination_of_columns": ["id", "part"]})]
+    for results in (table.by_duckdb(checks), table.by_spark(checks)):
+        assert [seen(each) for each in results if each] == [("fail", 1), ("fail", 3)]
 
 
-def test_accepted_values_and_the_missing_ones(table: Table) -> None:
-    table.fill("kind STRING, n INT", before=[], added=["('a', 1)", "('b''s', 2)", "(NULL, 3)", "('x', 3)"])
-    assert found(table, {"accepted_values": {"column": "kind", "values": ["a", "b's", "x"]}}) == (True, 0, 0)
-    assert found(table, {"accepted_values": {"column": "kind", "values": ["a", "x"]}}) == (False, 1, 1)
-    assert found(table, {"accepted_values": {"column": "n", "values": [1, 2, 3], "all_present": True}})[0]
-    missing = found(table, {"accepted_values": {"column": "n", "values": [1, 2, 3, 4], "all_present": True}})
-    assert missing == (False, "0 other, missing: 4", 0)
+def test_files_whose_keys_lie_apart_are_not_read(table: Table) -> None:
+    table.fill("id INT", before=["(1)", "(5)"], added=["(6)"])
+    table.insert(["(7)", "(8)"])
+    (result,) = table.by_duckdb([check_of({"unique": "id"})])
+    assert result and (result.verdict, result.files) == ("pass", 2)
+    table.insert(["(5)"])
+    (result,) = table.by_duckdb([check_of({"unique": "id"})])
+    assert result and (result.verdict, result.observed, result.files) == ("fail", 1, 4)
 
 
-def test_ranges_of_numbers_dates_and_texts(table: Table) -> None:
-    table.fill(
-        "n INT, x DOUBLE, d DATE, s STRING",
-        before=[],
-        added=[
-            "(1, 0.5, DATE'2024-01-01', 'a')",
-            "(5, double('NaN'), DATE'2024-02-01', 'c')",
-            "(NULL, NULL, NULL, NULL)",
-        ],
-    )
-    assert found(table, {"accepted_range": {"column": "n", "min": 1, "max": 5}}) == (True, 0, 0)
-    assert found(table, {"accepted_range": {"column": "n", "min": 1, "max": 5, "inclusive": False}}) == (False, 2, 2)
-    assert found(table, {"accepted_range": {"column": "x", "min": 0}}) == (False, 1, 1)  # NaN lies in no range
-    assert found(table, {"accepted_range": {"column": "d", "max": "2024-01-31"}}) == (False, 1, 1)
-    assert found(table, {"accepted_range": {"column": "s", "min": "a", "max": "b"}}) == (False, 1, 1)
+def test_values_of_another_table(table: Table, spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE i.parents (id BIGINT, name STRING)")
+    spark.sql("INSERT INTO i.parents VALUES (1, 'a'), (2, 'b'), (NULL, 'c')")
+    table.fill("parent INT, big BIGINT", before=["(9, 1)"], added=["(1, 1)", "(2, 1)", "(NULL, 1)", "(3, 1)", "(3, 2)"])
+    written = [
+        {"relationships": {"column": "parent", "to": "i.parents", "field": "id"}},
+        {
+            "relationships": {
+                "column": "parent",
+                "to": "i.parents",
+                "field": "id",
+                "where": "big = 2",
+                "max_failures": 1,
+            }
+        },
+        {"equal_row_count": {"to": "i.parents", "min_ratio": 1, "max_ratio": 2}},
+    ]
+    checks = [check_of(each) for each in written]
+    expected = [("fail", 2), ("pass", 1), ("pass", "5, and 3 in i.parents")]
+    duck, spark_found = table.by_duckdb(checks), table.by_spark(checks)
+    assert [seen(each) for each in duck if each] == expected == [seen(each) for each in spark_found]
+    assert duck[0] and duck[0].sample == spark_found[0].sample == [{"parent": 3, "rows": 2}]
+    gone = check_of({"relationships": {"column": "parent", "to": "i.nobody", "field": "id"}})
+    assert "no table i.nobody" in str(table.audited([gone]).problem(gone))
 
 
-def test_strange_column_names_are_quoted(table: Table) -> None:
-    table.fill("`a``b` INT, `o'x` INT, `select` INT, `ein.aus` INT", before=[], added=["(1, NULL, 2, NULL)"])
-    for column, nulls in (("a`b", 0), ("o'x", 1), ("select", 0), ("ein.aus", 1)):
-        assert found(table, {"not_null": column}) == (nulls == 0, nulls, nulls)
+def test_row_level_deletes_are_left_to_spark(table: Table) -> None:
+    table.fill("id INT, s STRING", before=[], added=["(1, 'a')", "(2, NULL)", "(3, 'c')"], more=
+        "TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")  # fmt: skip
+    table.sql("DELETE FROM {t} WHERE id = 2")
+    checks = [check_of(each) for each in ({"not_null": "s"}, {"not_null": "id"}, {"row_count": 2}, {"unique": "id"})]
+    assert table.by_metadata(checks)[0] is None
+    assert table.by_metadata(checks)[2] is None
+    proven = table.by_metadata(checks)[1]
+    assert proven and proven.verdict == "pass"
+    assert table.by_duckdb(checks) == [None] * 4
+    assert [seen(each) for each in table.by_spark(checks)] == [("pass", 0), ("pass", 0), ("pass", 2), ("pass", 0)]
 
 
-def test_a_query_returns_the_bad_rows_and_can_only_read(table: Table) -> None:
+def test_files_from_before_the_schema_changed(table: Table) -> None:
+    table.fill("id INT, f FLOAT, dec DECIMAL(5, 2), old STRING", before=[], added=["(1, float(0.5), 1.00, 'x')"])
+    table.sql("ALTER TABLE {t} ALTER COLUMN id TYPE BIGINT")
+    table.sql("ALTER TABLE {t} ALTER COLUMN f TYPE DOUBLE")
+    table.sql("ALTER TABLE {t} ALTER COLUMN dec TYPE DECIMAL(9, 2)")
+    table.sql("ALTER TABLE {t} RENAME COLUMN old TO `new name`")
+    table.sql("ALTER TABLE {t} ADD COLUMN late INT")
+    table.insert(["(5000000000, 0.25, 1234567.00, 'y', 7)"])
+    written: list[tuple[Any, str, Any]] = [
+        ({"accepted_range": {"column": "id", "min": 1, "max": 5000000000}}, "pass", 0),
+        ({"accepted_range": {"column": "f", "min": 0.25, "max": 0.4}}, "fail", 1),
+        ({"accepted_range": {"column": "dec", "max": 1000}}, "fail", 1),
+        ({"accepted_values": {"column": "new name", "values": ["x", "y"]}}, "pass", 0),
+        ({"not_null": "late"}, "fail", 1),
+        ({"sum_in_range": {"column": "id", "max": 5000000001}}, "pass", 5000000001),
+        ({"unique": "new name"}, "pass", 0),
+    ]
+    checks = [check_of(each) for each, _, _ in written]
+    expected = [(verdict, observed) for _, verdict, observed in written]
+    assert [seen(each) for each in table.by_duckdb(checks) if each] == expected
+    assert [seen(each) for each in table.by_spark(checks)] == expected
+    for proven, (verdict, _) in zip(table.by_metadata(checks), expected, strict=True):
+        assert proven is None or proven.verdict == verdict
+    assert table.by_metadata(checks)[0] is not None
+    assert table.by_metadata(checks)[4] is None
+
+
+def test_only_undecided_files_are_read(table: Table) -> None:
     table.fill("id INT", before=[], added=["(1)", "(2)"])
-    name = table._name
-    assert found(table, {"sql": f"SELECT * FROM {name} WHERE id > 1 -- the end"}) == (False, 1, 1)
-    assert found(table, {"sql": f"WITH a AS (SELECT 1) SELECT * FROM {name} WHERE id > 2;"}) == (True, 0, 0)
-    for attempt in (f"DELETE FROM {name}", f"1) ; DROP TABLE {name} --", "SELECT"):
-        error, _ = table.ask({"sql": attempt})
-        assert isinstance(error, str) and error
-    assert found(table, {"row_count": {"min": 2, "scope": "table"}})[0]
+    table.insert(["(50)", "(150)"])
+    table.insert(["(200)", "(201)", "(NULL)"])
+    check = check_of({"accepted_range": {"column": "id", "max": 100}})
+    for result in (*table.by_duckdb([check]), *table.by_spark([check])):
+        assert result and (result.verdict, result.observed, result.files) == ("fail", 3, 1)
+        assert 0 < result.bytes < 200
+
+
+def test_a_query_returns_the_bad_rows(table: Table) -> None:
+    table.fill("id INT", before=[], added=["(1)", "(2)"])
+    checks = [
+        check_of({"sql": f"SELECT * FROM {table.name} WHERE id > 1 -- the end"}),
+        check_of({"sql": f"WITH a AS (SELECT 1) SELECT * FROM {table.name} WHERE id > 2;"}),
+        check_of({"sql": "SELECT * FROM i.nowhere"}),
+    ]
+    assert table.by_duckdb(checks) == [None] * 3
+    found, none, broken = table.by_spark(checks)
+    assert (found.verdict, found.sample) == ("fail", [{"id": 2}])
+    assert none.verdict == "pass"
+    assert (broken.verdict, "nowhere" in broken.message) == ("error", True)
 
 
 def test_what_may_pass_fails_the_job_until_the_last_try(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,19 +308,8 @@ def test_what_may_pass_fails_the_job_until_the_last_try(table: Table, monkeypatc
         raise PySparkException("Failed to execute GET request against Nessie")
 
     table.fill("id INT", before=[], added=["(1)"])
-    monkeypatch.setattr(_Target, "_aggregated", away)
-    check = NotNull(column="id")
+    monkeypatch.setattr(Asking, "_aggregated", away)
+    check = check_of({"unique": "id"})
     with pytest.raises(PySparkException):
-        table.scan([check], insist=False)
-    assert "Nessie" in table.scan([check], insist=True)[0].error
-
-
-def test_a_question_without_an_answer_spoils_no_other(table: Table) -> None:
-    table.fill("id INT, kind STRING", before=[], added=["(1, 'x')"])
-    fields: list[dict[str, Any]] = [
-        {"check": "accepted_values", "column": "id", "values": ["no number"]},
-        {"check": "not_null", "column": "kind"},
-    ]
-    broken, whole = table.scan([REGISTRY[each["check"]].model_validate(each) for each in fields])
-    assert "no number" in broken.error
-    assert not whole.error and whole.numbers["failed"] == 0
+        table.by_spark([check], insist=False)
+    assert "Nessie" in table.by_spark([check], insist=True)[0].message

@@ -45,7 +45,7 @@ def test_the_examples_are_valid(file: Path) -> None:
         ("write:", "wirte:", "p.yml:2: unknown key 'wirte' (did you mean 'write'?)"),
         ("path:", "pth:", "p.yml:3: unknown key 'pth' (did you mean 'path'?)"),
         ("not_null:", "not_nul:", "p.yml:7: there is no check 'not_nul' (did you mean 'not_null'?)"),
-        ("not_null: [id, name]", "not_null", "p.yml:7: a check is written as one name and its parameters"),
+        ("not_null: [id, name]", "[not_null]", "p.yml:7: a check is written as one name and its parameters"),
         ("[id, name]", "{column: id, sevrity: warn}", "p.yml:7: unknown key 'sevrity' (did you mean 'severity'?)"),
         ("[id, name]", "{column: id, severity: loud}", "input should be 'fail' or 'warn', not 'loud'"),
         ("not_null: [id, name]", "row_count: {min: 3, max: 1}", "p.yml:7: "),

@@ -1,36 +1,53 @@
 """What metadata proves, and what it must leave undecided, where a careless planner would be wrong."""
 
+import struct
+from dataclasses import replace
+from datetime import date, datetime, timezone
 from typing import Any
 
 import pytest
 
+from lakehouse.facts import bound
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
+from sluice.checks.rows import RowCheck
 from sluice.facts import ColumnFacts, FileFacts, TableFacts
+from sluice.jobs import ScanAnswer
+from sluice.planner import overlapping, readings
+from sluice.sql.dialect import DUCKDB
 
 
-def check(written: dict[str, Any]) -> Check:
-    fields = expand(written)[0]
+def check(written: Any) -> Check:
+    (fields,) = expand(written)
     return REGISTRY[fields["check"]].model_validate(fields)
 
 
-def file(rows: int = 10, **facts: Any) -> FileFacts:
-    return FileFacts(rows=rows, columns={"c": ColumnFacts(**facts)} if facts else {})
+def file(rows: int = 10, deletes: bool = False, **facts: Any) -> FileFacts:
+    return FileFacts(rows=rows, columns={"c": ColumnFacts(**facts)} if facts else {}, deletes=deletes)
 
 
 def table(*files: FileFacts, kind: str = "int", row_deletes: bool = False) -> TableFacts:
-    return TableFacts(types={"c": kind, "d": "string"}, added=list(files), live=list(files), row_deletes=row_deletes)
+    found = [replace(each, deletes=each.deletes or row_deletes, path=str(n)) for n, each in enumerate(files)]
+    return TableFacts(types={"c": kind, "d": "string"}, added=found, live=found, now=NOW)
 
 
-def proven(written: dict[str, Any], facts: TableFacts) -> tuple[bool, Any] | None:
+def proven(written: Any, facts: TableFacts) -> tuple[bool, Any] | None:
     finding = check(written).prove(facts)
     return None if finding is None else (finding.passed, finding.observed)
 
 
+NOW = datetime(2024, 3, 1, tzinfo=timezone.utc)
 NOT_NULL = {"not_null": "c"}
 SHARE = {"not_null_proportion": {"column": "c", "min": 0.9}}
 COUNT = {"row_count": {"min": 15, "max": 25}}
 RANGE = {"accepted_range": {"column": "c", "min": 0, "max": 9}}
+TEXTS = {"accepted_range": {"column": "c", "min": "b", "max": "bz"}}
+ONE = {"accepted_values": {"column": "c", "values": [1]}}
+LIKE = {"match_like": {"column": "c", "pattern": "ab%"}}
+MINIMUM = {"min_in_range": {"column": "c", "min": 4}}
+MAXIMUM = {"max_in_range": {"column": "c", "max": 10}}
+MEAN = {"mean_in_range": {"column": "c", "min": 5, "max": 8}}
+FRESH = {"freshness": {"column": "c", "max_age": "2d"}}
 DATES = {"accepted_range": {"column": "c", "min": "2024-01-01", "max": "2024-12-31"}}
 
 
@@ -61,12 +78,78 @@ DATES = {"accepted_range": {"column": "c", "min": "2024-01-01", "max": "2024-12-
         (RANGE, table(file(nulls=0, lower=0.0, upper=9.0, nans=1), kind="double"), None),
         (RANGE, table(file(nulls=0, lower=0.0, upper=9.0, nans=0), kind="double"), (True, 0)),
         (RANGE, table(file(nulls=0, lower=1, upper=2), row_deletes=True), (True, 0)),
-        (RANGE, table(file(nulls=0, lower="1", upper="2"), kind="string"), None),  # cut at 16 characters
-        (DATES, table(file(nulls=0, lower="2024-02-01", upper="2024-02-02"), kind="date"), (True, 0)),
-        (DATES, table(file(nulls=0, lower="2023-02-01", upper="2024-02-02"), kind="date"), None),
-        (DATES, table(file(nulls=0, lower=5, upper=6)), None),  # a date is no number
+        (RANGE, table(file(nulls=1, lower=10, upper=12)), (False, 9)),  # all values lie beyond, exactly
+        (RANGE, table(file(nulls=1, lower=10, upper=12), row_deletes=True), None),  # these may be deleted
+        (RANGE, table(file(nulls=None, lower=10, upper=12)), None),
+        (RANGE, table(file(nulls=0, lower=None, upper=None)), None),  # metrics mode `counts`
+        (RANGE, table(file(nulls=0, lower=10.0, upper=12.0, nans=None), kind="double"), None),
+        (DATES, table(file(nulls=0, lower=date(2024, 2, 1), upper=date(2024, 2, 2)), kind="date"), (True, 0)),
+        (DATES, table(file(nulls=0, lower=date(2023, 2, 1), upper=date(2024, 2, 2)), kind="date"), None),
+        (TEXTS, table(file(nulls=0, lower="bcdefghijklmnopq", upper="bcdefghijklmnopr"), kind="string"), (True, 0)),
+        (TEXTS, table(file(nulls=0, lower="bcdefghijklmnopq", upper="c"), kind="string"), None),
+        (TEXTS, table(file(nulls=0, lower="d", upper="e"), kind="string"), (False, 10)),
         ({"unique": "c"}, table(file(nulls=0, lower=1, upper=1)), None),
-        ({"accepted_values": {"column": "c", "values": [1]}}, table(file(nulls=0, lower=1, upper=1)), None),
+        (ONE, table(file(nulls=0, lower=1, upper=1)), (True, 0)),
+        (ONE, table(file(nulls=2, lower=2, upper=2)), (False, 8)),
+        (ONE, table(file(nulls=0, lower=1, upper=2)), None),
+        (ONE, table(), (True, 0)),
+        ({"accepted_values": {"column": "c", "values": [1, 2, 3]}}, table(file(nulls=0, lower=1, upper=3)), (True, 0)),
+        ({"accepted_values": {"column": "c", "values": [1, 3]}}, table(file(nulls=0, lower=1, upper=3)), None),
+        ({"accepted_values": {"column": "c", "values": [1], "all_present": True}}, table(file(lower=1, upper=1)), None),
+        ({"not_accepted_values": {"column": "c", "values": [5]}}, table(file(nulls=0, lower=1, upper=3)), (True, 0)),
+        ({"not_accepted_values": {"column": "c", "values": [2]}}, table(file(nulls=0, lower=1, upper=3)), None),
+        ({"not_accepted_values": {"column": "c", "values": [2]}}, table(file(nulls=4, lower=2, upper=2)), (False, 6)),
+        ({"not_nan": "c"}, table(file(nulls=0, nans=2), kind="double"), (False, 2)),
+        ({"not_nan": "c"}, table(file(nulls=0, nans=None), kind="double"), None),
+        ({"not_empty_string": "c"}, table(file(nulls=0, lower="a"), kind="string"), (True, 0)),
+        ({"not_empty_string": "c"}, table(file(nulls=0, lower=""), kind="string"), None),
+        (LIKE, table(file(nulls=0, lower="ab", upper="abd"), kind="string"), (True, 0)),
+        (LIKE, table(file(nulls=0, lower="ab", upper="ac"), kind="string"), None),
+        ({"at_least_one": "c"}, table(file(nulls=10), file(nulls=9)), (True, "1 values")),
+        ({"at_least_one": "c"}, table(file(nulls=10), file(nulls=9), row_deletes=True), None),
+        ({"not_constant": "c"}, table(file(nulls=0, lower=1, upper=2), file(lower=3, upper=3)), None),
+        (
+            {"not_constant": "c"},
+            table(file(nulls=0, lower=1, upper=2), file(nulls=0, lower=3, upper=3)),
+            (True, "different values"),
+        ),
+        ({"not_constant": "c"}, table(file(nulls=0, lower=1, upper=2)), None),  # bounds need not occur
+        ({"not_constant": "c"}, table(file(nulls=0, lower=1, upper=1)), (False, "1 value")),
+        (MINIMUM, table(file(nulls=0, lower=5, upper=8)), (True, "between 5 and 8")),
+        (MINIMUM, table(file(nulls=0, lower=3, upper=8)), None),  # the bound 3 need not occur
+        (MINIMUM, table(file(nulls=0, lower=1, upper=3)), (False, "between 1 and 3")),
+        (MINIMUM, table(file(nulls=0, lower=1, upper=3), row_deletes=True), None),
+        (MINIMUM, table(file(nulls=10), file(nulls=0, lower=5, upper=5)), (True, 5)),
+        (MAXIMUM, table(file(nulls=0, lower=1, upper=3), file(nulls=0, lower=5, upper=8)), (True, "between 5 and 8")),
+        (MAXIMUM, table(file(nulls=0, lower=12, upper=30)), (False, "between 12 and 30")),
+        (
+            MEAN,
+            table(file(nulls=0, lower=1, upper=2), file(rows=30, nulls=0, lower=8, upper=9)),
+            (True, "between 6.25 and 7.25"),
+        ),
+        (MEAN, table(file(nulls=0, lower=1, upper=20)), None),
+        (
+            {"sum_in_range": {"column": "c", "max": 90}},
+            table(file(nulls=1, lower=1, upper=10)),
+            (True, "between 9 and 90"),
+        ),
+        (
+            {"sum_in_range": {"column": "c", "max": 90}},
+            table(file(nulls=0, nans=0, lower=1.0, upper=2.0), kind="double"),
+            None,
+        ),
+        (
+            FRESH,
+            table(file(nulls=0, lower=date(2024, 2, 28), upper=date(2024, 2, 28)), kind="date"),
+            (True, "at least 2024-02-28"),
+        ),
+        (FRESH, table(file(nulls=0, lower=date(2024, 1, 1), upper=date(2024, 2, 29)), kind="date"), None),
+        (
+            FRESH,
+            table(file(nulls=0, lower=date(2024, 1, 1), upper=date(2024, 2, 1)), kind="date"),
+            (False, "at most 2024-02-01"),
+        ),
+        ({"relationships": {"column": "c", "to": "a.b", "field": "x"}}, table(file(nulls=10)), (True, 0)),
     ],
 )
 def test_proofs(written: dict[str, Any], facts: TableFacts, answer: tuple[bool, Any] | None) -> None:
@@ -99,3 +182,61 @@ def test_each_scope_has_its_files() -> None:
     assert proven({"not_null": "c"}, facts) == (True, 0)
     assert proven({"not_null": {"column": "c", "scope": "table"}}, facts) == (False, 2)
     assert proven({"row_count": {"min": 20, "scope": "table"}}, facts) == (True, 20)
+
+
+def test_where_leaves_proven_bad_rows_undecided() -> None:
+    some = {"not_null": {"column": "c", "where": "d = 'x'"}}
+    assert proven(some, table(file(nulls=0))) == (True, 0)
+    assert proven(some, table(file(nulls=3))) is None
+
+
+def test_only_files_that_are_undecided_must_be_read() -> None:
+    inside, across, beyond = (file(nulls=0, lower=low, upper=high) for low, high in ((1, 2), (5, 15), (20, 30)))
+    facts = table(inside, across, beyond)
+    ranged = check(RANGE)
+    assert isinstance(ranged, RowCheck)
+    assert [each.path for each in ranged.undecided_in(facts)] == ["1"]
+    assert [ranged.known_in(each, facts.types) for each in facts.added] == [0, None, 10]
+    (reading,) = readings({0: ranged}, facts, DUCKDB)[0]
+    finding = reading.finding(0, ScanAnswer(numbers={"rows": 10, "failed": 4}))
+    assert (finding.level, finding.observed) == ("fail", 14)
+
+
+def test_a_share_of_rows_counts_files_that_were_not_read() -> None:
+    shared = check({"accepted_range": {"column": "c", "max": 9, "mostly": 0.5}})
+    facts = table(file(rows=10, nulls=0, lower=1, upper=2), file(rows=10, nulls=0, lower=5, upper=15))
+    (reading,) = readings({0: shared}, facts, DUCKDB)[0]
+    assert reading.finding(0, ScanAnswer(numbers={"rows": 10, "failed": 10})).level == "pass"
+    deleted = table(file(rows=10, nulls=0, lower=1, upper=2, deletes=True), file(nulls=0, lower=5, upper=15))
+    assert isinstance(shared, RowCheck)
+    assert len(shared.undecided_in(deleted)) == 2  # the first file's rows must be counted
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "value"),
+    [
+        ("int", (5).to_bytes(4, "little"), 5),
+        ("long", (5).to_bytes(4, "little"), 5),  # written as int, promoted since
+        ("long", (-5).to_bytes(8, "little", signed=True), -5),
+        ("double", struct.pack("<f", 0.5), 0.5),  # written as float, promoted since
+        ("double", struct.pack("<d", float("nan")), None),
+        ("date", (19000).to_bytes(4, "little"), date(2022, 1, 8)),
+        ("timestamp", (19000).to_bytes(4, "little"), None),  # a date promoted since: of another width
+        ("timestamptz", (0).to_bytes(8, "little"), datetime(1970, 1, 1, tzinfo=timezone.utc)),
+        ("string", b"abc", "abc"),
+        ("string", b"\xff\xfe", None),
+        ("boolean", b"\x01", True),
+        ("list<int>", b"\x01", None),
+        ("int", None, None),
+    ],
+)
+def test_bounds_are_read_by_the_present_type(kind: str, raw: bytes | None, value: Any) -> None:
+    assert bound(raw, kind) == value
+
+
+def test_files_that_cannot_hold_a_key_are_left_out() -> None:
+    ours = [file(nulls=0, lower=10, upper=20)]
+    theirs = [file(nulls=0, lower=low, upper=high) for low, high in ((1, 9), (9, 10), (20, 25), (21, 25), (None, None))]
+    assert [each.column("c").lower for each in overlapping(theirs, "c", ours, "c")] == [9, 20, None]
+    assert overlapping(theirs, "c", [file(nulls=None)], "c") == theirs
+    assert overlapping(theirs, "c", [file(nulls=10)], "c") == []

@@ -1,0 +1,196 @@
+"""Ask the rows by DuckDB, in this process, straight over the undecided data files."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+from temporalio import activity
+
+from activities.audited import AuditedTable, audited_tables, fields_of
+from activities.failures import told_to_temporal
+from activities.spark_folder import job_folder
+from engine.duck import Duck, FileView
+from lakehouse.nessie import Catalogue
+from lakehouse.reports import Reports
+from lakehouse.tables import TableState
+from sluice.checks.base import REST, ROWS, Check
+from sluice.checks.rows import RowCheck
+from sluice.facts import FileFacts
+from sluice.orders import AuditPlan, Origin, ScanOrder
+from sluice.planner import READABLE, Reading, clusters, readings, why_not_duckdb
+from sluice.settings import Settings
+from sluice.sql.dialect import DUCKDB
+from sluice.sql.values import kind_of
+from sluice.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted
+
+_BEAT = 1.0
+log = logging.getLogger("sluice.scan")
+
+
+@dataclass(frozen=True)
+class ScanFilesActivity:
+    """Needs the catalogue, the properties by which Iceberg reads the lake, and the worker's settings."""
+
+    catalogue: Catalogue
+    io: dict[str, str]
+    settings: Settings
+    reports: Reports
+
+    @activity.defn(name="scan_files")
+    async def scan_files(self, order: ScanOrder) -> AuditPlan:
+        """Answer checks; those that turn out to be beyond DuckDB are handed back as undecided."""
+        with told_to_temporal():
+            duck = open_duck(self.settings, order.audit.origin)
+            work = asyncio.create_task(asyncio.to_thread(self._scan, duck, order))
+            try:
+                while not (await asyncio.wait({work}, timeout=_BEAT))[0]:
+                    activity.heartbeat("scanning data files")
+            except asyncio.CancelledError:
+                duck.interrupt()
+                await asyncio.wait({work})
+                raise
+            return work.result()
+
+    def _scan(self, duck: Duck, order: ScanOrder) -> AuditPlan:
+        decided: list[CheckResult] = []
+        left: dict[str, list[int]] = {}
+        with duck:
+            for name, table in audited_tables(self.catalogue, order.audit, self.io):
+                indexes = order.undecided.get(name, [])
+                if table is None or not indexes:
+                    continue
+                try:
+                    decided += answered(duck, table, {index: table.checks[index] for index in indexes})
+                except duckdb.InterruptException:
+                    raise
+                except duckdb.Error as error:
+                    log.warning("%s: DuckDB gives up, Spark takes over: %s", name, str(error).split("\n", 1)[0])
+                    left[name] = indexes
+        self.reports.keep_part(order.audit.origin, "files", decided)
+        return AuditPlan(decided=fitted(decided), undecided=left)
+
+
+def open_duck(settings: Settings, origin: Origin | None = None) -> Duck:
+    """Start a DuckDB within the bounds of the settings."""
+    scratch = job_folder(settings, origin, "scan") / "duckdb" if origin else settings.runs / "duckdb"
+    return Duck(settings.sluice_scan_memory, scratch)
+
+
+def unreadable(table: AuditedTable, checks: Mapping[int, Check], settings: Settings) -> dict[int, str]:
+    """Return the checks that DuckDB must not answer, with the reason."""
+    if settings.sluice_scan_engine == "spark":
+        return dict.fromkeys(checks, "the settings say Spark")
+    evolved = _evolved(table.state)
+    found, left = readings(checks, table.facts, DUCKDB)
+    for reading in found:
+        for index, question in reading.questions.items():
+            files = [*reading.files, *_beside(table, reading, index)]
+            columns = {name: table.facts.types[name] for name in question.columns}
+            why = evolved or why_not_duckdb(files, columns, settings.sluice_scan_bytes)
+            if why:
+                left[index] = why
+    return left
+
+
+def sample_of(table: AuditedTable, check: Check, settings: Settings) -> list[dict[str, object]]:
+    """Return a few of the rows that metadata proves to be bad; none where DuckDB may not read them."""
+    if not isinstance(check, RowCheck) or unreadable(table, {0: check}, settings):
+        return []
+    types = table.facts.types
+    files = [file for file in table.facts.files(check.scope) if check.known_in(file, types) != 0]
+    question = check.question(DUCKDB, types)
+    if question.groups:
+        return []
+    with open_duck(settings) as duck:
+        views = [_view(ROWS, table.state, files)]
+        try:
+            answers = duck.ask(views, {"sample": question}, types, with_rest=False, sample_rows=SAMPLE_ROWS)
+        except duckdb.Error as error:
+            log.warning("%s: no sample of bad rows: %s", table.name, str(error).split("\n", 1)[0])
+            return []
+    return answers["sample"].sample
+
+
+def answered(duck: Duck, table: AuditedTable, checks: Mapping[int, Check]) -> list[CheckResult]:
+    results: list[CheckResult] = []
+    for reading in readings(checks, table.facts, DUCKDB)[0]:
+        questions = {str(index): question for index, question in reading.questions.items()}
+        rest = _rest(table, reading)
+        views = [_view(ROWS, table.state, reading.files), *_other_views(table, reading)]
+        views += [_view(REST, table.state, rest)] if rest else []
+        answers = duck.ask(
+            views,
+            questions,
+            table.facts.types,
+            with_rest=bool(rest),
+            sample_rows=SAMPLE_ROWS,
+            apart={} if rest else _apart(table, reading),
+        )
+        for index, check in reading.checks.items():
+            answer = answers[str(index)]
+            read = [*reading.files, *_beside(table, reading, index)]
+            reply = Reply("duckdb", answer.sample, len(read), reading.bytes_of(index))
+            results.append(concluded(table.name, check, reading.finding(index, answer), reply))
+    return results
+
+
+def _rest(table: AuditedTable, reading: Reading) -> list[FileFacts]:
+    """Return the other live files that any question of keys must look at."""
+    wanted = {
+        file.path: file
+        for question in reading.questions.values()
+        if question.groups_with_rest
+        for file in table.rest(question, reading.files)
+    }
+    return list(wanted.values())
+
+
+def _apart(table: AuditedTable, reading: Reading) -> dict[str, list[FileView]]:
+    """Part the files of each question of keys by the bounds of the key, where no key can lie in two parts."""
+    found = {}
+    for index, question in reading.questions.items():
+        if question.groups_with_rest and question.key and not question.null_keys:
+            parts = clusters(reading.files, question.key, table.facts.types[question.key])
+            if len(parts) > 1:
+                found[str(index)] = [
+                    _view(f"{ROWS}_{index}_{number}", table.state, part, question.columns)
+                    for number, part in enumerate(parts)
+                ]
+    return found
+
+
+def _beside(table: AuditedTable, reading: Reading, index: int) -> list[FileFacts]:
+    """Return the files beside the rows in scope that one check looks at."""
+    question = reading.questions[index]
+    if question.other:
+        other = table.others[question.other.key]
+        return table.files_of(other, list(reading.questions.values()), reading.files)
+    return table.rest(question, reading.files) if question.groups_with_rest else []
+
+
+def _other_views(table: AuditedTable, reading: Reading) -> list[FileView]:
+    questions = list(reading.questions.values())
+    keys = {question.other.key for question in questions if question.other}
+    views = []
+    for key in sorted(keys):
+        other = table.others[key]
+        files = table.files_of(other, questions, reading.files)
+        views.append(_view(other.other.view, other.state, files, other.other.columns))
+    return views
+
+
+def _view(name: str, state: TableState, files: Sequence[FileFacts], columns: Sequence[str] = ()) -> FileView:
+    readable = [each for each in fields_of(state) if kind_of(each.type) in READABLE]
+    wanted = [each for each in readable if each.name in columns] or readable
+    return FileView(name, wanted, [file.path for file in files])
+
+
+def _evolved(state: TableState) -> str | None:
+    """Return why the files cannot be read by field id alone, or None."""
+    if "schema.name-mapping.default" in state.table.properties:
+        return "files are mapped by name"
+    if any(field.initial_default is not None for field in state.table.schema().fields):
+        return "a column has a default"
+    return None

@@ -1,0 +1,207 @@
+"""Measure the audit: Sluice's beside SQL by hand on Spark and on DuckDB, and beside the checking libraries.
+
+    python -m bench.audit [--rows 1000000,10000000,50000000] [--rounds 5] [--out docs/data/audit.json]
+
+One stack, one warm Spark session, the same tables for all, the ways in turn within each round; then each from
+a cold process. Medians and ratios are printed, raw data is kept. `make bench-audit` is the whole of it.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from pyspark.sql import SparkSession
+from temporalio.testing import ActivityEnvironment
+
+from activities.audit_branch import AuditBranchActivity
+from activities.scan_files import ScanFilesActivity
+from bench import suites, tables
+from lakehouse.facts import file_facts
+from lakehouse.nessie import Catalogue
+from lakehouse.reports import Reports
+from lakehouse.tables import TableState
+from sluice.checks import expand
+from sluice.orders import AuditOrder, AuditPlan, Origin, ScanOrder
+from sluice.pipeline import Table
+from sluice.settings import Settings, read_settings
+
+SUITES = {
+    "provable": suites.PROVABLE,
+    "mixed": suites.MIXED,
+    "one scan": suites.ONE_SCAN,
+    "twenty scans": suites.TWENTY_SCANS,
+}
+
+
+Ways = dict[str, Callable[[], object]]
+
+
+class Audit:
+    """Sluice's audit of one table: the very activities that a worker runs."""
+
+    def __init__(self, settings: Settings, base: str) -> None:
+        self._catalogue = Catalogue(settings.nessie_uri)
+        self._settings, self._base, self._reports = settings, base, Reports(settings.lake, {})
+        self._head = self._catalogue.head(tables.BRANCH)
+
+    def __call__(self, table: str, suite: str) -> AuditPlan:
+        """Audit a table; return what is left for Spark, which must be nothing here."""
+        checks = [one for written in SUITES[suite] for one in expand(written)]
+        order = AuditOrder(
+            origin=Origin(run_id="bench", workflow_id="bench", pipeline="bench", label="bench", attempt=1),
+            branch=tables.BRANCH,
+            base=self._base,
+            head=self._head,
+            tables={table: Table.model_validate({"checks": checks})},
+        )
+        worker = ActivityEnvironment()
+        parts: Any = (self._catalogue, {}, self._settings, self._reports)
+        plan = worker.run(AuditBranchActivity(*parts).audit_branch, order)
+        decided = list(plan.decided)
+        if plan.files:
+            scanned = asyncio.run(
+                worker.run(ScanFilesActivity(*parts).scan_files, ScanOrder(audit=order, undecided=plan.files))
+            )
+            decided += scanned.decided
+        bad = [check for check in decided if check.verdict != "pass"]
+        assert not bad and not plan.undecided and len(decided) == len(checks), (bad, plan.undecided)
+        return plan
+
+
+def paths_of(settings: Settings, table: str) -> list[str]:
+    """Return the data files of a table, for DuckDB by hand."""
+    place = Catalogue(settings.nessie_uri).table(tables.BRANCH, table)
+    assert place
+    return [file.path.removeprefix("file:") for file in file_facts(TableState.load(place, None, {}), [])]
+
+
+def by_duckdb(paths: list[str], suite: str) -> None:
+    """Answer a suite by one fused query that a person wrote."""
+    with duckdb.connect(":memory:") as connection:
+        wanted = ", ".join(suites.by_hand(suite, "duckdb"))
+        connection.execute(f"SELECT {wanted} FROM read_parquet({paths!r})").fetchall()
+
+
+def by_spark(spark: SparkSession, table: str, suite: str, fused: bool) -> None:
+    """Answer a suite on Spark by SQL that a person wrote: all in one query, or a query each."""
+    wanted = suites.by_hand(suite, "spark")
+    for query in [", ".join(wanted)] if fused else wanted:
+        spark.sql(f"SELECT {query} FROM {table}").collect()
+
+
+def measure(ways: Ways, rounds: int, warm_up: int = 1) -> dict[str, list[float]]:
+    """Time each way, in turn, in every round; return the seconds of each."""
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(warm_up + rounds):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            way()
+            if number >= warm_up:
+                found[name].append(time.perf_counter() - began)
+    return found
+
+
+def warm(settings: Settings, spark: SparkSession, base: str, sizes: list[int], rounds: int) -> dict[str, Any]:
+    """Measure every way on every size, sessions warm."""
+    found: dict[str, Any] = {}
+    for size in sizes:
+        table = tables.build(spark, size)
+        audit, paths = Audit(settings, base), paths_of(settings, table)
+        for suite in ("provable", "mixed"):
+            ways: Ways = {
+                "sluice": partial(audit, table, suite),
+                "duckdb fused by hand": partial(by_duckdb, paths, suite),
+                "spark fused by hand": partial(by_spark, spark, table, suite, fused=True),
+                "spark per check": partial(by_spark, spark, table, suite, fused=False),
+            }
+            found[f"{suite}/{size}"] = measure(ways, rounds)
+            show(f"{suite}, {size:,} rows, warm", found[f"{suite}/{size}"])
+        scans: Ways = {suite: partial(audit, table, suite) for suite in ("one scan", "twenty scans")}
+        found[f"scans/{size}"] = measure(scans, rounds)
+        show(f"more scan checks, {size:,} rows", found[f"scans/{size}"], "one scan")
+    return found
+
+
+def cold(base: str, size: int, rounds: int, environment: dict[str, str]) -> dict[str, Any]:
+    """Measure ways from a cold process, imports and all."""
+    table = f"bench.orders_{size // 1000}k"
+    found: dict[str, Any] = {}
+    for suite in ("provable", "mixed"):
+        names = ("sluice", "duckdb fused by hand", "spark fused by hand")
+        ways: Ways = {name: partial(process, name, table, suite, base, environment) for name in names}
+        found[f"{suite}/{size}"] = measure(ways, rounds, warm_up=0)
+        show(f"{suite}, {size:,} rows, from a cold process", found[f"{suite}/{size}"])
+    return found
+
+
+def process(way: str, table: str, suite: str, base: str, environment: dict[str, str]) -> None:
+    """Start a process that does one way once."""
+    words = [sys.executable, "-m", "bench.audit", "--cold", way, table, suite, base]
+    quiet = subprocess.DEVNULL
+    subprocess.run(words, env={**os.environ, **environment}, check=True, stdout=quiet, stderr=quiet)
+
+
+def one_cold(settings: Settings, way: str, table: str, suite: str, base: str) -> None:
+    """Do one way once: what a cold process is started for."""
+    if way == "sluice":
+        Audit(settings, base)(table, suite)
+    elif way.startswith("duckdb"):
+        by_duckdb(paths_of(settings, table), suite)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            by_spark(tables.session(settings, Path(folder)), table, suite, fused=True)
+
+
+def show(title: str, found: dict[str, list[float]], first: str = "sluice") -> None:
+    """Print medians, and their ratio to the first way's."""
+    unit = statistics.median(found[first])
+    print(f"\n{title}")
+    for name, seconds in found.items():
+        median, spread = statistics.median(seconds), f"of {len(seconds)}: {min(seconds):.3f} to {max(seconds):.3f}"
+        print(f"  {name:24} {median:9.3f} s   {median / unit:8.2f} x   {spread}", flush=True)
+
+
+def main() -> None:
+    """Measure, print, and keep the raw data."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default="1000000,10000000,50000000")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--cold", nargs=4)
+    given = parser.parse_args()
+    if given.cold:
+        one_cold(read_settings(os.environ), *given.cold)
+        return
+    sizes = [int(each) for each in given.rows.split(",")]
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as home:
+        stack = tables.stack(Path(home))
+        try:
+            environment = {**stack.up(), "SLUICE_HOME": home}
+            settings = read_settings(environment)
+            base = tables.prepare(Catalogue(settings.nessie_uri))
+            spark = tables.session(settings, Path(home) / "spark")
+            found = {"warm": warm(settings, spark, base, sizes, given.rounds)}
+            spark.stop()
+            found["cold"] = {}
+            for size in sizes:
+                found["cold"].update(cold(base, size, min(given.rounds, 3), environment))
+        finally:
+            stack.down()
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(json.dumps({"cpus": os.cpu_count(), "seconds": found}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

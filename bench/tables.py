@@ -1,0 +1,72 @@
+"""The tables that the audit is measured on: orders with numbers, texts, dates and a few nulls."""
+
+import os
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from devstack.stack import ROOT, Stack
+from engine.java import find_java
+from engine.submit import SparkJob, properties
+from lakehouse.nessie import Catalogue
+from sluice.settings import Settings
+
+BRANCH = "wap/bench/audit"
+ROWS_A_FILE = 500_000
+
+_COLUMNS = """
+    id,
+    id % 100000 + (id DIV 1000000) AS customer,
+    CAST(1 + abs(hash(id, 1)) % 100 AS INT) AS qty,
+    (abs(hash(id, 2)) % 1000000) / 1000.0e0 AS amount,
+    element_at(array('new', 'paid', 'sent', 'done', 'void'), 1 + abs(hash(id, 3)) % 5) AS status,
+    concat('AB-', lpad(CAST(id % 1000000 AS STRING), 6, '0')) AS code,
+    date_add(DATE'2024-01-01', CAST(abs(hash(id, 4)) % 300 AS INT)) AS created,
+    date_add(DATE'2024-01-01', CAST(abs(hash(id, 4)) % 300 + id % 30 AS INT)) AS updated,
+    CASE WHEN id % 50 = 0 THEN NULL ELSE concat('note ', id % 977) END AS note
+"""
+
+
+def session(settings: Settings, folder: Path, at: str | None = None) -> SparkSession:
+    """Start a Spark like that of Sluice's jobs, on the branch of the measurement."""
+    os.environ["JAVA_HOME"] = str(find_java())
+    job = SparkJob(Path(), folder, BRANCH, at=at, run_id="bench", attempt=1)
+    conf: dict[str, bool | float | int | str | None] = {
+        **properties(settings, job),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    found = SparkSession.builder.config(map=conf).getOrCreate()
+    found.sparkContext.setLogLevel("ERROR")
+    return found
+
+
+def build(spark: SparkSession, rows: int) -> str:
+    """Make a table of so many rows, half a million in a file, by one append; return its name."""
+    name = f"bench.orders_{rows // 1000}k"
+    files = max(2, rows // ROWS_A_FILE)
+    spark.sql(f"CREATE TABLE {name} USING iceberg AS SELECT {_COLUMNS} FROM range(0, 0)")
+    spark.conf.set("spark.sql.iceberg.distribution-mode", "none")
+    spark.range(0, rows, 1, files).selectExpr(*_split(_COLUMNS)).writeTo(name).append()
+    return name
+
+
+def _split(columns: str) -> list[str]:
+    return [part.strip() for part in columns.strip().split(",\n")]
+
+
+def stack(home: Path) -> Stack:
+    """Return a stack with a home of its own, with the tools that set-up installed."""
+    for tools in ("jars", "bin"):
+        if (ROOT / ".sluice" / tools).exists() and not (home / tools).exists():
+            (home / tools).symlink_to(ROOT / ".sluice" / tools)
+    return Stack(home, {**os.environ, "SLUICE_HOME": str(home)})
+
+
+def prepare(catalogue: Catalogue) -> str:
+    """Make the branch of the measurement; return where it began."""
+    base = catalogue.main_head()
+    catalogue.create_branch(BRANCH, base)
+    catalogue.add_namespaces(BRANCH, ["bench.orders"])
+    return base

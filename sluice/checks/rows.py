@@ -1,0 +1,164 @@
+"""Checks about some rows, and checks that each row passes or breaks."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from sluice.checks.base import Check, Finding, Numbers, Question, each_column, wrong_kind
+from sluice.checks.thresholds import contradiction, exceeds, is_share, threshold
+from sluice.facts import FileFacts, TableFacts
+from sluice.sql.dialect import Dialect
+from sluice.sql.expression import columns_of, expression_problem
+
+
+def _condition(text: str) -> str:
+    why = expression_problem(text)
+    if why:
+        raise ValueError(why)
+    return text
+
+
+Condition = Annotated[str, AfterValidator(_condition)]
+Threshold = Annotated[str, BeforeValidator(threshold)]
+
+
+class Filtered(Check):
+    """A check that can be about some of the rows only."""
+
+    where: Condition | None = None
+    """About the rows for which this condition, in Spark SQL, is true."""
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(dict.fromkeys([*self.own_columns, *(columns_of(self.where) if self.where else [])]))
+
+    @property
+    @abstractmethod
+    def own_columns(self) -> list[str]:
+        """The columns that it is about, those of `where` aside."""
+
+    def filtered(self, sql: Dialect, types: Mapping[str, str]) -> str | None:
+        """Return the condition of `where` in a dialect."""
+        return sql.own(self.where, types) if self.where else None
+
+
+class RowCheck(Filtered):
+    """A check that each row passes or breaks by itself or with its like, so that bad rows can be counted."""
+
+    row_level = True
+
+    mostly: float | None = Field(default=None, gt=0, le=1)
+    """The share of rows that must be good."""
+    max_failures: int | None = Field(default=None, ge=0)
+    """How many rows may be bad."""
+    warn_if: Threshold | None = None
+    fail_if: Threshold | None = None
+
+    @model_validator(mode="after")
+    def _one_threshold(self) -> "RowCheck":
+        given = [name for name in ("mostly", "max_failures", "fail_if") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} contradict each other: give one of them")
+        if self.severity == "warn" and self.fail_if:
+            raise ValueError("severity: warn never fails, and fail_if says when to fail")
+        if self.warn_if and self.fail_if and (why := contradiction(self.warn_if, self.fail_if)):
+            raise ValueError(why)
+        return self
+
+    @property
+    def expected(self) -> str:
+        limits = {
+            "mostly": f"in {self.mostly:.10g} of the rows" if self.mostly is not None else None,
+            "max_failures": f"but for {self.max_failures} rows" if self.max_failures is not None else None,
+            "warn_if": f"warn if {self.warn_if}" if self.warn_if else None,
+            "fail_if": f"fail if {self.fail_if}" if self.fail_if else None,
+            "where": f"where {self.where}" if self.where else None,
+        }
+        return ", ".join([self.demand, *(limit for limit in limits.values() if limit)])
+
+    @property
+    @abstractmethod
+    def demand(self) -> str:
+        """What it demands of each row, for a person."""
+
+    @abstractmethod
+    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        """Return the condition that is true for each bad row."""
+
+    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        """Return how many rows of a file are bad if its metadata proves it, or None: undecided."""
+        return None
+
+    @property
+    def by_share(self) -> bool:
+        """Whether its judgement needs the number of rows."""
+        limits = [limit for limit in (self.warn_if, self.fail_if) if limit]
+        return self.mostly is not None or any(map(is_share, limits))
+
+    def known_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        """Return how many rows of a file are bad, `where` and row-level deletes considered, or None."""
+        if file.rows == 0:
+            return 0
+        found = self.bad_in(file, types)
+        inexact = found and (self.where is not None or file.deletes)
+        return None if inexact else found
+
+    def undecided_in(self, facts: TableFacts) -> list[FileFacts]:
+        """Return the files that must be read."""
+        files = facts.files(self.scope)
+        found = [file for file in files if self.known_in(file, facts.types) is None]
+        if found and self.by_share:
+            return list(files) if self.where else [f for f in files if f in found or f.deletes]
+        return found
+
+    def prove(self, facts: TableFacts) -> Finding | None:
+        counts = [self.known_in(file, facts.types) for file in facts.files(self.scope)]
+        if any(count is None for count in counts):
+            return None
+        failed = sum(count or 0 for count in counts)
+        rows = facts.rows(self.scope)
+        return None if rows is None and failed else self.judge({"failed": failed, "rows": rows or 0}, facts)
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        where, bad = self.filtered(sql, types), self.bad(sql, types)
+        return Question(
+            bad=f"{where} AND ({bad})" if where else bad,
+            where=where if self.by_share else None,
+            columns=self.column_names,
+            show=self.column_names,
+        )
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        failed, rows = int(numbers["failed"]), int(numbers.get("rows") or 0)
+        if self.mostly is not None:
+            fails = Fraction(str(self.mostly)) * rows > rows - failed
+        elif self.max_failures is not None:
+            fails = failed > self.max_failures
+        elif self.fail_if:
+            fails = exceeds(failed, rows, self.fail_if)
+        else:
+            fails = failed > 0 and not self.warn_if
+        warns = self.warn_if is not None and exceeds(failed, rows, self.warn_if)
+        return Finding(level="fail" if fails else "warn" if warns else "pass", observed=failed, failed_rows=failed)
+
+
+class ColumnRows(RowCheck):
+    """A row check of one column. Written with several, it becomes one check for each."""
+
+    column: str = Field(min_length=1)
+    kinds: ClassVar[tuple[str, ...]] = ()
+    """The kinds of columns that it is for; none stated means all."""
+
+    @property
+    def own_columns(self) -> list[str]:
+        return [self.column]
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        return wrong_kind(self.column, types, self.kinds)
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> Sequence[dict[str, Any]]:
+        return each_column(parameters)

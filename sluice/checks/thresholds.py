@@ -1,0 +1,53 @@
+"""How many bad rows are too many: `mostly`, `max_failures`, or two levels, `warn_if` and `fail_if`."""
+
+import re
+from fractions import Fraction
+
+_TERM = re.compile(r"\s*(>=|>|!=)?\s*(\d+(?:\.\d+)?)\s*(%)?\s*")
+
+
+def threshold(text: str | int | float) -> str:
+    """Return a threshold in one form: `> 10`, `>= 1%`. A bare number means more than that.
+
+    Raises:
+        ValueError: it is none.
+    """
+    match = None if isinstance(text, bool) else _TERM.fullmatch(str(text))
+    if not match:
+        raise ValueError(f"{text!r} is no threshold: write such as '> 10' (rows) or '>= 1%' (of the rows)")
+    operator, number, percent = match[1] or ">", match[2], match[3] or ""
+    if operator == "!=":
+        if Fraction(number):
+            raise ValueError(f"{text!r} is no threshold: '!=' goes with 0 only")
+        operator = ">"
+    if percent and Fraction(number) > 100:
+        raise ValueError(f"{text!r} is more than all rows")
+    if not percent and "." in number:
+        raise ValueError(f"{text!r} is no number of rows")
+    if operator == ">=" and not Fraction(number):
+        raise ValueError(f"{text!r} is always so")
+    return f"{operator} {number}{percent}"
+
+
+def exceeds(failed: int, rows: int, limit: str) -> bool:
+    """Return whether so many bad rows of so many are beyond a threshold."""
+    operator, number = limit.split()
+    bound = Fraction(number.rstrip("%"))
+    if number.endswith("%"):
+        bound = bound * rows / 100
+    return failed > bound or (operator == ">=" and failed == bound and failed > 0)
+
+
+def is_share(limit: str) -> bool:
+    """Return whether a threshold is a share of the rows."""
+    return limit.endswith("%")
+
+
+def contradiction(warn: str, fail: str) -> str | None:
+    """Return why two levels contradict each other: a warning must come no later than the failure."""
+    if is_share(warn) != is_share(fail):
+        return None
+    levels = [(Fraction(each.split()[1].rstrip("%")), each.startswith("> ")) for each in (warn, fail)]
+    if levels[0] >= levels[1]:
+        return f"warn_if ({warn}) would never be reached before fail_if ({fail})"
+    return None

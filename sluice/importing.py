@@ -1,0 +1,155 @@
+"""Checks from elsewhere: the generic tests of a dbt `schema.yml`, the expectations of a Great Expectations suite.
+
+What becomes a check was validated as one; everything else is reported, with the reason.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from sluice.checks import REGISTRY, expand
+from sluice.errors import InvalidPipeline
+
+Written = dict[str, Any]
+_REFERENCE = re.compile(r"""[\s{]*(?:ref|source)\s*\(\s*(?:['"]([^'"]+)['"]\s*,\s*)?['"]([^'"]+)['"]\s*\)[\s}]*""")
+_KINDS = ("models", "seeds", "snapshots")
+_CONFIG = {"severity": "severity", "where": "where", "warn_if": "warn_if", "error_if": "fail_if"}
+_SILENT = ("name", "description", "tags", "meta", "enabled", "alias", "config", "store_failures", "group", "docs")
+_EVERYWHERE = {"mostly": "mostly", "row_condition": "where"}
+_NOTHING = ("result_format", "catch_exceptions", "include_config", "batch_id", "strict_min", "strict_max")
+_ROWS_TOO = ("strictly", "parse_strings_as_datetimes", "ignore_row_if", "condition_parser")
+
+
+@dataclass
+class Imported:
+    """What became of a file."""
+
+    checks: dict[str, list[Written]] = field(default_factory=dict)
+    """The checks by table, as a pipeline file says them."""
+    left: list[str] = field(default_factory=list)
+    """What could not be carried over, and why."""
+
+    def take(self, table: str, what: str, name: str, parameters: Written) -> None:
+        """Keep one check if it is valid, else the reason why not."""
+        written = {name: parameters}
+        try:
+            for one in expand(written):
+                REGISTRY[one["check"]].model_validate(one)
+        except InvalidPipeline:
+            self.left.append(f"{what}: there is no such check")
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            self.left.append(f"{what}: {place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}")
+        else:
+            self.checks.setdefault(table, []).append(written)
+
+
+def import_checks(path: Path, scope: str, namespace: str, table: str | None = None) -> Imported:
+    """Turn a dbt `schema.yml` or a Great Expectations suite into checks.
+
+    Args:
+        scope: what the checks are to be about; there, they are about the whole table.
+        namespace: the namespace that the tables of dbt models get.
+        table: the table that a suite is about; a suite may name none.
+
+    Raises:
+        InvalidPipeline: the file cannot be read, or is neither.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        tree = json.loads(text) if path.suffix == ".json" else YAML(typ="safe").load(text)
+    except (OSError, UnicodeDecodeError, ValueError, YAMLError) as error:
+        raise InvalidPipeline(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    if isinstance(tree, dict) and isinstance(tree.get("expectations"), list):
+        return _suite(tree, scope, table or f"{namespace}.{_plain(str(tree.get('name') or path.stem))}")
+    if isinstance(tree, dict) and any(isinstance(tree.get(key), list) for key in (*_KINDS, "sources")):
+        return _dbt(tree, scope, namespace)
+    raise InvalidPipeline(
+        f"{path} is neither a dbt schema.yml (`models:`) nor a Great Expectations suite (`expectations`)"
+    )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def _dbt(tree: Mapping[str, Any], scope: str, namespace: str) -> Imported:
+    found = Imported()
+    for model in _models(tree):
+        table = f"{namespace}.{_plain(str(model.get('name', '')))}"
+        for test in _tests(model):
+            _take_test(found, table, None, test, scope, namespace)
+        for column in model.get("columns") or []:
+            for test in _tests(column):
+                _take_test(found, table, str(column.get("name", "")), test, scope, namespace)
+    return found
+
+
+def _models(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for key in _KINDS:
+        yield from tree.get(key) or []
+    for source in tree.get("sources") or []:
+        yield from source.get("tables") or []
+
+
+def _tests(node: Mapping[str, Any]) -> list[Any]:
+    return [*(node.get("tests") or []), *(node.get("data_tests") or [])]
+
+
+def _take_test(found: Imported, table: str, column: str | None, test: Any, scope: str, namespace: str) -> None:
+    name, given = (test, {}) if isinstance(test, str) else next(iter(test.items()))
+    given = dict(given or {})
+    what = f"{table}{'.' + column if column else ''}: {name}"
+    config = {**(given.get("config") or {}), **{key: given.pop(key) for key in _CONFIG if key in given}}
+    if config.get("enabled") is False:
+        found.left.append(f"{what}: it is not enabled")
+        return
+    arguments = {**given, **(given.pop("arguments", None) or {})}
+    parameters = {key: value for key, value in arguments.items() if key not in (*_SILENT, "arguments")}
+    if column is not None and "column" not in parameters and name != "dbt_utils.expression_is_true":
+        parameters["column"] = parameters.pop("column_name", column)
+    if name == "dbt_utils.expression_is_true" and column is not None:
+        parameters["expression"] = f"`{column}` {parameters.get('expression', '')}"
+    for key in ("to", "compare_model"):
+        if key in parameters:
+            parameters[key] = _referenced(str(parameters[key]), namespace)
+    for key, ours in _CONFIG.items():
+        if key in config:
+            parameters[ours] = (
+                {"error": "fail"}.get(str(config[key]), config[key]) if key == "severity" else config[key]
+            )
+    found.take(table, what, str(name), {**parameters, "scope": scope})
+
+
+def _referenced(text: str, namespace: str) -> str:
+    match = _REFERENCE.fullmatch(text)
+    return f"{_plain(match[1]) if match[1] else namespace}.{_plain(match[2])}" if match else text
+
+
+def _suite(tree: Mapping[str, Any], scope: str, table: str) -> Imported:
+    found = Imported()
+    for expectation in tree["expectations"]:
+        name = str(expectation.get("expectation_type") or expectation.get("type") or "?")
+        given = dict(expectation.get("kwargs") or {})
+        what = f"{table}: {name}({given.get('column') or given.get('column_list') or ''})"
+        strange = [key for key in _ROWS_TOO if given.get(key)]
+        strict = [key for key in ("strict_min", "strict_max") if given.get(key)]
+        if strange or len(strict) == 1:
+            found.left.append(f"{what}: {(strange or strict)[0]} has no like here")
+            continue
+        said = {key: value for key, value in given.items() if key not in (*_NOTHING, *_ROWS_TOO) and value is not None}
+        parameters: Written = {_EVERYWHERE.get(str(key), str(key)): value for key, value in said.items()}
+        if strict:
+            parameters["inclusive"] = False
+        if expectation.get("severity") in ("warning", "info"):
+            parameters["severity"] = "warn"
+        found.take(table, what, name, {**parameters, "scope": scope})
+    return found

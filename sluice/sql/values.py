@@ -1,0 +1,133 @@
+"""Values of checks, typed by the column that they are compared with.
+
+A pipeline file knows numbers, texts and truth values; a column has an Iceberg type. What a person wrote is
+turned into the column's type once, here, so that bounds in metadata and rows in either engine are compared
+with the same value.
+"""
+
+import math
+import struct
+from datetime import date, datetime, timezone
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+Scalar = bool | int | float | str
+
+NUMBERS = ("int", "long", "float", "double", "decimal")
+FLOATS = ("float", "double")
+TIMES = ("date", "timestamp", "timestamptz")
+ORDERED = (*NUMBERS, *TIMES, "string")
+"""Kinds whose values and bounds sort alike in Iceberg, in Python and in both engines."""
+_WORDS = {
+    "int": "a whole number",
+    "long": "a whole number",
+    "float": "a number",
+    "double": "a number",
+    "decimal": "a decimal number",
+    "boolean": "true or false",
+    "string": "a text: write it in quotes",
+    "uuid": "a UUID",
+    "date": "a date such as 2024-01-31",
+    "timestamp": "a time such as 2024-01-31 12:00:00",
+    "timestamptz": "a time such as 2024-01-31 12:00:00+00:00",
+}
+
+
+def kind_of(iceberg_type: str) -> str:
+    """Return a type without its parameters: `decimal(9, 2)` is a `decimal`, `list<int>` a `list`."""
+    return iceberg_type.split("(", maxsplit=1)[0].split("[", maxsplit=1)[0].split("<", maxsplit=1)[0].strip()
+
+
+def typed(value: Scalar, iceberg_type: str) -> Any:
+    """Return a value as the Python value of a column's type.
+
+    Raises:
+        ValueError: it is none of that type.
+    """
+    kind = kind_of(iceberg_type)
+    if kind not in _WORDS:
+        raise ValueError(f"{iceberg_type} values cannot be compared")
+    try:
+        return _READERS[kind](value)
+    except (ValueError, TypeError, OverflowError, InvalidOperation) as error:
+        raise ValueError(f"{value!r} is not {_WORDS[kind]}") from error
+
+
+def _whole(value: Scalar) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError
+    return int(value)
+
+
+def _double(value: Scalar) -> float:
+    found = float(value)
+    if isinstance(value, bool) or not math.isfinite(found):
+        raise ValueError
+    return found
+
+
+def _single(value: Scalar) -> float:
+    """Round to the 32 bits that the column holds: 0.1 there is not the 0.1 of 64 bits."""
+    rounded: float = struct.unpack("<f", struct.pack("<f", _double(value)))[0]
+    return rounded
+
+
+def _decimal(value: Scalar) -> Decimal:
+    found = Decimal(str(value))
+    if isinstance(value, bool) or not found.is_finite():
+        raise ValueError
+    return found
+
+
+def _truth(value: Scalar) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _text(value: Scalar) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+def _plain_time(value: Scalar) -> datetime:
+    found = datetime.fromisoformat(_text(value).strip())
+    if found.tzinfo is not None:
+        raise ValueError
+    return found
+
+
+def _zoned_time(value: Scalar) -> datetime:
+    """A time without a zone is in UTC, the zone of every session."""
+    text = _text(value).strip()
+    found = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
+    return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+
+
+_READERS: dict[str, Any] = {
+    "int": _whole,
+    "long": _whole,
+    "float": _single,
+    "double": _double,
+    "decimal": _decimal,
+    "boolean": _truth,
+    "string": _text,
+    "uuid": _text,
+    "date": lambda value: date.fromisoformat(_text(value).strip()),
+    "timestamp": _plain_time,
+    "timestamptz": _zoned_time,
+}
+
+
+def plain(value: Any) -> Any:
+    """Return a value from an engine as JSON can carry it: the same from either engine."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime):
+        return (value.astimezone(timezone.utc) if value.tzinfo else value).isoformat(sep=" ")
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    return str(value)
