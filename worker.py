@@ -17,10 +17,12 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.audit_branch import AuditBranchActivity
+from activities.divide_rows import DivideRowsActivity
 from activities.end_branch import EndBranchActivity
 from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
 from activities.publish_branch import PublishBranchActivity
+from activities.record_run import RecordRunActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
 from activities.verify_write import VerifyWriteActivity
@@ -30,6 +32,7 @@ from engine.java import find_java
 from engine.runner import Spark
 from engine.submit import jar_files
 from engine.supervise import SparkSlots
+from lakehouse.ledger import Ledger
 from lakehouse.nessie import Catalogue
 from lakehouse.reports import Reports
 from lakehouse.storage import storage_properties
@@ -63,10 +66,12 @@ def make_worker(client: Client, settings: Settings) -> Worker:
             AuditBranchActivity(catalogue, io, settings, reports).audit_branch,
             ScanFilesActivity(catalogue, io, settings, reports).scan_files,
             ScanBranchActivity(catalogue, io, spark, reports).scan_branch,
+            DivideRowsActivity(catalogue, io, spark).divide_rows,
             publishing.publish_branch,
             publishing.confirm_publication,
             ending.discard_branch,
             ending.quarantine_branch,
+            RecordRunActivity(reports, Ledger(catalogue, settings.lake, io)).record_run,
             NotifyActivity(settings, client.namespace).notify,
         ],
         activity_executor=ThreadPoolExecutor(_THREADS, thread_name_prefix="activity"),

@@ -35,7 +35,10 @@ class AuditBranchActivity:
             for name, table in audited_tables(self.catalogue, order, self.io):
                 if table is None:
                     checks: Sequence[Check] = order.tables[name].checks
-                    decided += [unanswered(name, check, f"there is no table {name} on the branch") for check in checks]
+                    decided += [
+                        unanswered(name, index, check, f"there is no table {name} on the branch")
+                        for index, check in enumerate(checks)
+                    ]
                     continue
                 results, left = self._decided(table)
                 decided += results
@@ -43,7 +46,7 @@ class AuditBranchActivity:
                 for kind, indexes in (("files", [i for i in left if i not in slow]), ("undecided", sorted(slow))):
                     if indexes:
                         plan[kind][name] = indexes
-            self.reports.keep_part(order.origin, "metadata", decided)
+            self.reports.keep_part(order.origin, order.head, "metadata", decided)
             return AuditPlan(decided=fitted(decided), **plan)
 
     def _decided(self, table: AuditedTable) -> tuple[list[CheckResult], list[int]]:
@@ -54,10 +57,10 @@ class AuditBranchActivity:
         left: list[int] = []
         for index, check in enumerate(table.checks):
             if (problem := problems[index]) is not None:
-                results.append(unanswered(table.name, check, problem))
+                results.append(unanswered(table.name, index, check, problem))
             elif (finding := next(findings)) is not None:
                 sample = [] if finding.passed else sample_of(table, check, self.settings)
-                results.append(concluded(table.name, check, finding, Reply("metadata", sample=sample)))
+                results.append(concluded(table.name, index, check, finding, Reply("metadata", sample=sample)))
             else:
                 left.append(index)
         return results, left

@@ -59,7 +59,7 @@ class ScanBranchActivity:
             if answer.error:
                 raise JobFailed(answer.error)
             decided = [each for table, reading in found for each in verdicts(table, reading, answer.scans)]
-            self.reports.keep_part(order.audit.origin, "spark", decided)
+            self.reports.keep_part(order.audit.origin, order.audit.head, "spark", decided)
             return AuditPlan(decided=fitted(decided))
 
     def _readings(self, order: ScanOrder) -> Iterator[tuple[AuditedTable, Reading]]:
@@ -101,10 +101,10 @@ def verdicts(table: AuditedTable, reading: Reading, answers: dict[str, ScanAnswe
     for index, check in reading.checks.items():
         answer = answers.get(_key(table.name, index), ScanAnswer(error="the scan gave no answer"))
         if answer.error:
-            yield unanswered(table.name, check, answer.error)
+            yield unanswered(table.name, index, check, answer.error)
         else:
             reply = Reply("spark", answer.sample, len(reading.files), reading.bytes_of(index))
-            yield concluded(table.name, check, reading.finding(index, answer), reply)
+            yield concluded(table.name, index, check, reading.finding(index, answer), reply)
 
 
 def _key(table: str, index: int) -> str:

@@ -68,7 +68,7 @@ class ScanFilesActivity:
                 except duckdb.Error as error:
                     log.warning("%s: DuckDB gives up, Spark takes over: %s", name, str(error).split("\n", 1)[0])
                     left[name] = indexes
-        self.reports.keep_part(order.audit.origin, "files", decided)
+        self.reports.keep_part(order.audit.origin, order.audit.head, "files", decided)
         return AuditPlan(decided=fitted(decided), undecided=left)
 
 
@@ -132,7 +132,7 @@ def answered(duck: Duck, table: AuditedTable, checks: Mapping[int, Check]) -> li
             answer = answers[str(index)]
             read = [*reading.files, *_beside(table, reading, index)]
             reply = Reply("duckdb", answer.sample, len(read), reading.bytes_of(index))
-            results.append(concluded(table.name, check, reading.finding(index, answer), reply))
+            results.append(concluded(table.name, index, check, reading.finding(index, answer), reply))
     return results
 
 

@@ -27,7 +27,7 @@ class VerifyWriteActivity:
             changed = [key for key in self.catalogue.changes(branch.base, branch.name, head) if key.kind != "NAMESPACE"]
             changes: dict[str, TableChange] = {}
             for key in changed:
-                if key.name not in order.tables:
+                if key.name not in (*order.tables, *order.set_apart):
                     raise UnexpectedWrite(
                         f"the job changed {key.name}, which the pipeline does not name under `tables`"
                     )
@@ -47,8 +47,12 @@ class VerifyWriteActivity:
                 f"the job ended well and wrote nothing to {', '.join(missing)}: "
                 "no snapshot of this attempt is on its branch"
             )
+        for table, rows in order.set_apart.items():
+            moved = changes[table].added_rows if table in changes else 0
+            if moved != rows:
+                raise UnexpectedWrite(f"{rows} bad rows were set apart, and {table} got {moved}")
         stated = order.job.rows_written
-        for table, change in changes.items():
+        for table, change in changes.items() if not order.set_apart else ():
             if stated is not None and stated != change.added_rows:
                 raise UnexpectedWrite(
                     f"the job counted {stated} rows for {table}, its snapshots {change.added_rows}: rows were lost"

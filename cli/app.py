@@ -4,7 +4,7 @@ import getpass
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,8 @@ from temporalio.client import WorkflowUpdateFailedError
 from cli.checks import import_file, list_checks
 from cli.door import WRONG_USE, Door, enter, nothing
 from cli.find import Found, find_run, recent_runs, result_of, status_of
+from cli.requeue import Repair, requeued
+from cli.results import results
 from cli.show import runs_table, standing
 from cli.start import find_input, load_pipeline, start
 from cli.watch import follow, progress_of
@@ -21,7 +23,7 @@ from sluice.approval import Ruling
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline import Pipeline
 from sluice.run import RunInput
-from sluice.settings import read_environment
+from sluice.settings import read_environment, read_settings
 from workflows.write_audit_publish import WriteAuditPublish
 
 _DEFAULT = "run"
@@ -56,6 +58,10 @@ def run(
         loaded = load_pipeline(pipeline, read_environment())
         return loaded, find_input(loaded)
 
+    _start(before, again, detach, as_json)
+
+
+def _start(before: Callable[[], tuple[Pipeline, RunInput]], again: bool, detach: bool, as_json: bool) -> None:
     async def act(door: Door, ready: tuple[Pipeline, RunInput]) -> int:
         loaded, found = ready
         started = await start(door.client, door.settings, loaded, found, again)
@@ -69,6 +75,27 @@ def run(
         return await _follow(door, await find_run(door.client, started.handle.id))
 
     enter(act, as_json, before)
+
+
+@app.command()
+def requeue(
+    pipeline: Annotated[Path, typer.Argument(help="The pipeline file whose run set the rows apart.")],
+    table: Annotated[str | None, typer.Option(help="The table, where the pipeline has several.")] = None,
+    run: Annotated[str | None, typer.Option(help="Only rows that this run (its id) set apart.")] = None,
+    where: Annotated[str | None, typer.Option(help="Only rows of which this condition is true.")] = None,
+    repairs: Annotated[
+        list[str] | None, typer.Option("--set", metavar="COLUMN=SQL", help="A repair: what a column is to hold.")
+    ] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put rows of a quarantine table through the pipeline again: a run of its own, audited, published by one merge."""
+    repair = Repair(table, run, where, repairs or [])
+
+    def before() -> tuple[Pipeline, RunInput]:
+        return requeued(pipeline, repair, read_settings(read_environment()))
+
+    _start(before, False, detach, as_json)
 
 
 @app.command()
@@ -168,6 +195,7 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
 
 app.command("checks")(list_checks)
 app.command("import")(import_file)
+app.command("results")(results)
 
 
 def main(arguments: Sequence[str]) -> None:

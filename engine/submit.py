@@ -21,6 +21,9 @@ _STRICT = {
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.csv.parser.columnPruning.enabled": "false",  # else a broken row passes unseen
 }
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_UNMARKED = "org.apache.spark.sql.execution.datasources.v2.OptimizeMetadataOnlyDeleteFromTable"
+"""A DELETE of whole files would commit by a path of Iceberg's that puts no marks on its snapshot."""
 _INTERNAL = Path(__file__).resolve().parent.parent
 
 
@@ -82,6 +85,7 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
         "spark.local.dir": str(job.folder / "scratch"),
         "spark.sql.warehouse.dir": str(job.folder / "scratch"),
         "spark.jars": ",".join([*jar_files(settings), *_listed(job.conf.get("spark.jars"))]),
+        _EXCLUDED: ",".join([_UNMARKED, *_listed(job.conf.get(_EXCLUDED))]),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         catalogue: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalogue}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",

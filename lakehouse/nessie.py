@@ -108,6 +108,47 @@ class Catalogue:
                     raise
                 return self.head(self.main)  # another run was first
 
+    def bare_branch(self, name: str) -> str:
+        """Return the head of a branch that has nothing of main, made from nothing if it is not there."""
+        with nessie_failures(self.uri):
+            try:
+                return self.head(name)
+            except NoSuchBranch:
+                self._v2.create_bare(name, self.main, self._v2.config()["noAncestorHash"])
+                return self.head(name)
+
+    def content(self, ref: str, name: str) -> Any:
+        """Return a table's content on a branch as PyNessie has it, or None."""
+        with nessie_failures(self.uri):
+            found = self._content(ref, name.split("."))
+        return found if isinstance(found, IcebergTable) else None
+
+    def put_table(
+        self, branch: str, head: str, name: str, place: str, snapshot: int, content: str | None
+    ) -> tuple[str, str]:
+        """Move a table on a branch to another metadata file; return the new head and the content's id.
+
+        Args:
+            content: the id of the table's content, if it is there already.
+
+        Raises:
+            ServiceUnavailable: the branch is not at `head`, or another moved the table.
+        """
+        elements = name.split(".")
+        table = {"type": "ICEBERG_TABLE", "metadataLocation": place, "snapshotId": snapshot}
+        table |= {"schemaId": 0, "specId": 0, "sortOrderId": 0, **({"id": content} if content else {})}
+        operations = [{"type": "PUT", "key": {"elements": elements}, "content": table}]
+        if not content:
+            operations.insert(0, _namespace(elements[:-1]))
+        with nessie_failures(self.uri):
+            try:
+                after = self._v2.commit(branch, head, f"Update {name}", operations)
+            except RefusedByNessie as error:
+                if error.status == 409:
+                    raise ServiceUnavailable(f"{branch} moved meanwhile") from error
+                raise
+            return after, str(self._content(branch, elements).id)
+
     def create_branch(self, name: str, base: str) -> None:
         """Make a branch of main at `base`; one that is there at that hash already is as good."""
         with nessie_failures(self.uri):

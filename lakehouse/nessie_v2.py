@@ -29,6 +29,15 @@ class NessieV2:
         """Return the server's description of itself and its repository."""
         return self._send("GET", "config")
 
+    def create_bare(self, branch: str, main: str, root: str) -> None:
+        """Make a branch at the root of all history; one that is there is as good."""
+        source = {"type": "BRANCH", "name": main, "hash": root}
+        try:
+            self._send("POST", "trees", source, {"name": branch, "type": "BRANCH"})
+        except RefusedByNessie as error:
+            if error.status != 409:
+                raise
+
     def commit(self, branch: str, head: str, message: str, operations: list[dict[str, Any]]) -> str:
         """Commit operations on a branch that is expected at `head`; return the new head."""
         body = {"commitMeta": {"message": message, "authors": ["sluice"]}, "operations": operations}

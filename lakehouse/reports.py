@@ -22,17 +22,17 @@ class Reports:
     io: Mapping[str, str]
     _file_io: list[FileIO] = field(default_factory=list, repr=False)
 
-    def keep_part(self, origin: Origin, part: str, checks: Sequence[CheckResult]) -> None:
+    def keep_part(self, origin: Origin, head: str, part: str, checks: Sequence[CheckResult]) -> None:
         """Keep the verdicts that one step of an audit gave; a repeated step replaces its own."""
         if checks:
-            self._write(self._place(origin, part), [check.model_dump(mode="json") for check in checks])
+            self._write(self._place(origin, head, part), [check.model_dump(mode="json") for check in checks])
 
-    def verdicts(self, origin: Origin) -> list[CheckResult]:
-        """Return every verdict of the last attempt of a run, whole."""
+    def verdicts(self, origin: Origin, head: str) -> list[CheckResult]:
+        """Return every verdict on a branch at a hash, whole."""
         found: list[CheckResult] = []
         for part in _PARTS:
             try:
-                with self._io.new_input(self._place(origin, part)).open() as file:
+                with self._io.new_input(self._place(origin, head, part)).open() as file:
                     found += [CheckResult.model_validate(each) for each in json.loads(file.read())]
             except FileNotFoundError:
                 continue
@@ -53,8 +53,8 @@ class Reports:
     def _folder(self, origin: Origin) -> str:
         return f"{self.lake.rstrip('/')}/{_FOLDER}/{origin.pipeline}/{origin.run_id}"
 
-    def _place(self, origin: Origin, part: str) -> str:
-        return f"{self._folder(origin)}/a{origin.attempt}-{part}.json"
+    def _place(self, origin: Origin, head: str, part: str) -> str:
+        return f"{self._folder(origin)}/a{origin.attempt}-{head[:16]}-{part}.json"
 
     def _write(self, place: str, content: Any) -> None:
         with self._io.new_output(place).create(overwrite=True) as file:

@@ -55,6 +55,28 @@ class ScanSpec(Model):
     answer: str
 
 
+class DivideSpec(Model):
+    """What `spark_jobs/divide.py` moves."""
+
+    class Part(Model):
+        """The bad rows of one table."""
+
+        table: str
+        quarantine: str
+        target: ScanTarget
+        labels: dict[str, str]
+        """What each check is called, by the key of its question."""
+        limit: int
+        """More bad rows than this are not moved."""
+
+    catalogue: str
+    main: str = "main"
+    run_id: str
+    at: str
+    tables: list[Part]
+    answer: str
+
+
 class ScanAnswer(Model):
     """What the rows say to one check."""
 
@@ -70,5 +92,9 @@ class JobAnswer(Model):
     rows_read: int | None = None
     rows_written: int | None = None
     scans: dict[str, ScanAnswer] = Field(default_factory=dict)
+    bad_rows: dict[str, int] = Field(default_factory=dict)
+    """By table, how many rows break a check."""
+    above_cap: list[str] = Field(default_factory=list)
+    """The tables that have more of them than may be moved; then none was moved."""
     error: str = ""
     error_kind: Literal["", "InvalidInput", "InvalidPipeline", "JobFailed"] = ""

@@ -74,6 +74,8 @@ class VerifyOrder(Model):
     write: Write
     tables: list[str]
     job: JobReport
+    set_apart: dict[str, int] = Field(default_factory=dict)
+    """How many rows quarantine tables must have got, by their names, where bad rows were set apart."""
 
 
 class TableChange(Model):
@@ -128,6 +130,23 @@ class ScanOrder(Model):
 
     audit: AuditOrder
     undecided: dict[str, list[int]]
+
+
+class DivideOrder(Model):
+    """What `divide_rows` does: set the rows apart that break these checks."""
+
+    audit: AuditOrder
+    failing: dict[str, list[int]]
+    """By table, the indexes of the checks."""
+
+
+class Division(Model):
+    """What became of bad rows."""
+
+    bad_rows: dict[str, int]
+    """By table, how many there are."""
+    above_cap: list[str] = Field(default_factory=list)
+    """The tables with more of them than their cap; then nothing was moved."""
 
 
 class PublishOrder(Model):

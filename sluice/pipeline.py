@@ -137,6 +137,20 @@ class Table(Model):
     comments: dict[str, str] = Field(default_factory=dict)
     """Comments on columns, by name."""
     checks: list[AnyCheck] = Field(default_factory=list)
+    on_bad_rows: Literal["fail", "quarantine"] = "fail"
+    """Whether rows that break a check keep the whole run out, or go to `<table>__quarantine`."""
+    max_bad_rows: int | None = Field(default=None, ge=0)
+    max_bad_proportion: float | None = Field(default=None, ge=0, le=1)
+    """Caps: with more bad rows, the whole run is kept out all the same."""
+
+    @model_validator(mode="after")
+    def _capped(self) -> "Table":
+        caps = [cap for cap in (self.max_bad_rows, self.max_bad_proportion) if cap is not None]
+        if self.on_bad_rows == "quarantine" and not caps:
+            raise ValueError("on_bad_rows: quarantine takes a cap: give max_bad_rows, max_bad_proportion or both")
+        if self.on_bad_rows == "fail" and caps:
+            raise ValueError("max_bad_rows and max_bad_proportion go with `on_bad_rows: quarantine`")
+        return self
 
     @field_validator("properties", mode="before")
     @classmethod

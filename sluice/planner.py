@@ -5,7 +5,7 @@ files of all checks of one scope are read together, once; what was proven of the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sluice.checks.base import Check, Finding, Other, Question
@@ -37,6 +37,10 @@ class Reading:
         """Whether it reads every live row of the table, as far as is known."""
         known = self.facts.live or ()
         return len(self.files) == len(known)
+
+    def over(self, files: Sequence[FileFacts]) -> "Reading":
+        """Return the same questions about other files."""
+        return replace(self, files=[file for file in files if file.rows])
 
     def finding(self, index: int, answer: ScanAnswer) -> Finding:
         """Join what the rows said with what was proven of the files that were not read."""

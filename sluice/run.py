@@ -6,14 +6,14 @@ from pydantic import Field
 
 from sluice.approval import ApprovalRecord
 from sluice.model import Model
-from sluice.orders import TableChange
+from sluice.orders import Origin, TableChange
 from sluice.pipeline import Pipeline
 from sluice.verdicts import CheckResult
 
 Outcome = Literal["published", "quarantined", "discarded", "cancelled", "failed"]
 Cause = Literal["audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable"]
 Stage = Literal[
-    "starting", "opening", "writing", "verifying", "auditing", "scanning", "waiting for approval",
+    "starting", "opening", "writing", "verifying", "auditing", "scanning", "dividing", "waiting for approval",
     "publishing", "compensating", "cleaning up", "ended",
 ]  # fmt: skip
 
@@ -72,6 +72,14 @@ class Notice(Model):
     """When the wait for approval ends, in ISO 8601; empty for a run that ended."""
 
 
+class RecordOrder(Model):
+    """What `record_run` does: write down what became of a run."""
+
+    origin: Origin
+    result: "RunResult"
+    ended_at: str
+
+
 class StageEvent(Model):
     """That a run came to a stage."""
 
@@ -96,7 +104,11 @@ class RunResult(Model):
     main_after: str | None = None
     tables: dict[str, TableChange] = Field(default_factory=dict)
     checks: list[CheckResult] = Field(default_factory=list)
+    bad_rows: dict[str, int] = Field(default_factory=dict)
+    """By table, the rows that broke a check and went to its quarantine table in the same merge."""
     approval: ApprovalRecord | None = None
+    report: str | None = None
+    """Where the whole report of a run that ended is, as JSON."""
     attempts: int = 0
     timings: dict[str, float] = Field(default_factory=dict)
     """Seconds by stage, all attempts together, and `total`."""

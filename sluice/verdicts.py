@@ -24,6 +24,8 @@ class CheckResult(Model):
     """One check's verdict and its evidence."""
 
     table: str
+    index: int = -1
+    """Its place among the table's checks in the pipeline file, from 0."""
     check: str
     columns: list[str]
     verdict: Verdict
@@ -82,6 +84,11 @@ def count_verdicts(checks: Sequence[CheckResult]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no checks"
 
 
+def label(check: Check) -> str:
+    """Return a check as a person would call it: its name and columns."""
+    return f"{check.check}({', '.join(check.column_names)})" if check.column_names else check.check
+
+
 @dataclass(frozen=True)
 class Reply:
     """How an answer came about."""
@@ -92,11 +99,12 @@ class Reply:
     bytes: int = 0
 
 
-def concluded(table: str, check: Check, finding: Finding, reply: Reply) -> CheckResult:
+def concluded(table: str, index: int, check: Check, finding: Finding, reply: Reply) -> CheckResult:
     """Weigh a finding by the check's severity and write the result down."""
     verdict: Verdict = "warn" if finding.level == "fail" and check.severity == "warn" else finding.level
     return CheckResult(
         table=table,
+        index=index,
         check=check.check,
         columns=check.column_names,
         verdict=verdict,
@@ -111,10 +119,11 @@ def concluded(table: str, check: Check, finding: Finding, reply: Reply) -> Check
     )
 
 
-def unanswered(table: str, check: Check, why: str) -> CheckResult:
+def unanswered(table: str, index: int, check: Check, why: str) -> CheckResult:
     """Write down that a check could not be answered, which blocks whatever its severity."""
     return CheckResult(
         table=table,
+        index=index,
         check=check.check,
         columns=check.column_names,
         verdict="error",

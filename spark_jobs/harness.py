@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -17,6 +18,7 @@ _DATA_CONDITIONS = (
     "UNSUPPORTED_", "DUPLICATE_", "COLUMN_", "USER_RAISED_",
 )  # fmt: skip
 """Beginnings of Spark's error conditions that lie in the data or the pipeline: the same again fails again."""
+_MARK = "spark.sql.iceberg.snapshot-property."
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)[\].]")
 _DATA_WORDS = (
     "CSV header does not conform",
@@ -31,6 +33,22 @@ _LONGEST = 700
 def say(doing: str) -> None:
     """Tell the worker what the job does now; it shows as the run's progress."""
     print(f"sluice: {doing}", flush=True)
+
+
+def mark_deletes(spark: SparkSession) -> None:
+    """Let a DELETE without a condition put the session's marks on its snapshot, like every other write.
+
+    Iceberg commits it from metadata alone, and then heeds only the properties of the thread, not of the session.
+    """
+    jvm: Any = spark._jvm
+    found = jvm.java.util.HashMap()
+    for key, value in spark.sparkContext.getConf().getAll():
+        if key.startswith(_MARK):
+            found.put(key.removeprefix(_MARK), value)
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    field = loader.loadClass("org.apache.iceberg.spark.CommitMetadata").getDeclaredField("COMMIT_PROPERTIES")
+    field.setAccessible(True)
+    field.get(None).set(found)
 
 
 def run_job(answer_file: str, work: Callable[[SparkSession], JobAnswer]) -> int:

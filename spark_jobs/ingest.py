@@ -16,7 +16,7 @@ from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.names import literal, quoted, quoted_table, suggestion
 from sluice.pipeline import Table, fit_problems, partition_parts
-from spark_jobs.harness import run_job, say
+from spark_jobs.harness import mark_deletes, run_job, say
 from spark_jobs.reading import SOURCE_VIEW, check_names, read_source
 
 _INCOMING = "incoming"
@@ -33,6 +33,7 @@ _ICEBERG = {
 def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     """Do what the spec says; return how many rows were read and written."""
     if spec.write.mode == "sql":
+        mark_deletes(spark)
         for number, statement in enumerate(spec.write.statements, 1):
             say(f"running statement {number} of {len(spec.write.statements)}")
             spark.sql(statement)

@@ -47,7 +47,7 @@ def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[st
 
     try:
         for view in target.views:
-            _rows(spark, spec, view).createOrReplaceTempView(view.name)
+            rows_of(spark, spec.catalogue, spec.main, view).createOrReplaceTempView(view.name)
     except (PySparkException, Py4JJavaError) as error:
         why = excuse(error)
         if why is None:
@@ -62,12 +62,13 @@ def _in_utc(row: dict[str, Any], zoned: list[str]) -> dict[str, Any]:
     return {name: value.astimezone(timezone.utc) if value and name in zoned else value for name, value in row.items()}
 
 
-def _rows(spark: SparkSession, spec: ScanSpec, view: View) -> DataFrame:
+def rows_of(spark: SparkSession, catalogue: str, main: str, view: View) -> DataFrame:
+    """Return the rows of a view, as the session's branch or a hash of main has them."""
     if view.at_main:
         *namespace, table = view.table.split(".")
-        pinned = ".".join(map(quoted, [spec.catalogue, *namespace, f"{table}@{spec.main}#{view.at_main}"]))
+        pinned = ".".join(map(quoted, [catalogue, *namespace, f"{table}@{main}#{view.at_main}"]))
         return spark.read.table(pinned)
-    name = quoted_table(view.table, spec.catalogue)
+    name = quoted_table(view.table, catalogue)
     return spark.read.table(name) if view.paths is None else _rows_of_files(spark, name, view.paths)
 
 

@@ -17,6 +17,7 @@ import requests
 from pyiceberg.table import StaticTable
 
 from devstack.stack import ROOT
+from lakehouse.ledger import BRANCH as LEDGER
 from worker import READY
 
 DOOR = ROOT / "run_workflow.py"
@@ -109,9 +110,10 @@ class Lake:
         return str(found["reference"]["hash"])
 
     def branches(self, containing: str = "") -> list[str]:
-        """Return the names of all branches but main that contain a text."""
+        """Return the names of all branches, but main and the ledger's, that contain a text."""
         found = requests.get(f"{self._uri}/trees", timeout=30).json()["references"]
-        return [ref["name"] for ref in found if ref["name"] != "main" and containing in ref["name"]]
+        names = [ref["name"] for ref in found]
+        return [each for each in names if each not in ("main", LEDGER) and containing in each]
 
     def discard(self, branch: str) -> None:
         """Delete a branch."""

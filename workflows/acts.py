@@ -14,6 +14,8 @@ with workflow.unsafe.imports_passed_through():
         AuditOrder,
         AuditPlan,
         ConfirmOrder,
+        DivideOrder,
+        Division,
         JobReport,
         OpenBranch,
         OpenOrder,
@@ -26,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
         WriteOrder,
         Written,
     )
-    from sluice.run import Notice, Policy
+    from sluice.run import Notice, Policy, RecordOrder
 
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
@@ -79,6 +81,11 @@ class Acts:
         summary = f"{sum(map(len, order.undecided.values()))} checks by one Spark pass"
         return await self._run_long("scan_branch", order, AuditPlan, summary, _SCANS, self._step.total_seconds())
 
+    async def divide_rows(self, order: DivideOrder) -> Division:
+        """Set bad rows apart, once: an attempt that breaks off here is written again."""
+        summary = f"bad rows of {', '.join(order.failing)}"
+        return await self._run_long("divide_rows", order, Division, summary, _ONCE, self._step.total_seconds())
+
     async def publish_branch(self, order: PublishOrder) -> Publication:
         """Merge the audited hash."""
         return await self._ask("publish_branch", order, Publication, f"merge {order.head[:12]} into main")
@@ -97,6 +104,19 @@ class Acts:
         name = quarantine_branch(origin.pipeline, workflow.now().date().isoformat(), origin.run_id)
         order = QuarantineOrder(branch=branch, head=head, name=name)
         return await self._ask("quarantine_branch", order, str, name)
+
+    async def record_run(self, order: RecordOrder) -> str:
+        """Write down what became of the run. Whoever calls this ignores its failure."""
+        found: str = await workflow.execute_activity(
+            "record_run",
+            order,
+            result_type=str,
+            start_to_close_timeout=timedelta(seconds=60),
+            schedule_to_close_timeout=timedelta(seconds=120),
+            retry_policy=_PATIENT,
+            summary=order.result.outcome or "",
+        )
+        return found
 
     async def notify(self, notice: Notice) -> None:
         """Tell people. Whoever calls this ignores its failure."""

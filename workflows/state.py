@@ -7,6 +7,7 @@ from temporalio.common import SearchAttributeUpdate
 
 with workflow.unsafe.imports_passed_through():
     from sluice.approval import ApprovalRecord, Decision, Refused, Ruled, refusal, settled
+    from sluice.division import spoken
     from sluice.markdown import details
     from sluice.orders import OpenBranch, Origin, Publication
     from sluice.orders import Written as WrittenBranch
@@ -75,7 +76,7 @@ class RunState:
         self.attempt += 1
         self.branch = self.written = self.report = None
         self.publishing = False
-        self.update(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[])
+        self.update(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], bad_rows={})
 
     def opened(self, branch: OpenBranch) -> None:
         """Note the branch that the attempt writes on."""
@@ -100,7 +101,7 @@ class RunState:
         self.update(
             outcome="published",
             cause=None,
-            reason="",
+            reason=spoken(self.result.bad_rows),
             branch=None,
             main_before=publication.main_before,
             main_after=publication.main_after,

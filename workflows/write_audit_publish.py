@@ -9,19 +9,30 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 with workflow.unsafe.imports_passed_through():
     from sluice.approval import Decision, Ruled, Ruling
     from sluice.certificate import certificate, merge_message
+    from sluice.division import divisible
     from sluice.durations import spoken
     from sluice.endings import Ending, ending, stopped_by
-    from sluice.orders import AuditOrder, OpenOrder, PublishOrder, ScanOrder, VerifyOrder, WriteOrder
+    from sluice.orders import (
+        OpenOrder,
+        PublishOrder,
+        VerifyOrder,
+        WriteOrder,
+    )
     from sluice.pipeline import Approval
-    from sluice.run import Notice, RunRequest, RunResult, RunStatus
+    from sluice.run import Notice, RecordOrder, RunRequest, RunResult, RunStatus
     from sluice.verdicts import AuditReport
     from workflows.acts import Acts
     from workflows.attributes import OUTCOME
+    from workflows.audit import audit, divide
     from workflows.breaks import Stopped, explained, heed_cancellation, is_cancelled, may_pass, to_the_end, words_of
     from workflows.state import RunState
 
 RESULT_MEMO = "sluice.result"
 """Where the result of a cancelled run is found: such a run has none in Temporal's sense."""
+_WRITING = ("writing", "verifying", "dividing")
+"""The stages in which an attempt that breaks off may be made again."""
+_RECORDED = "record-run"
+"""Runs that began before there was a ledger end without it."""
 _COMMIT_TIMEOUT = timedelta(seconds=5)
 """How long Nessie works on a commit at most: a merge in flight is decided after it."""
 
@@ -60,13 +71,17 @@ class WriteAuditPublish:
             await self._open()
             try:
                 await self._write()
+                report = await audit(self._acts, self._state)
+                if failing := divisible(report.checks, self._request.pipeline.tables):
+                    await divide(self._acts, self._state, failing)
+                    report = await audit(self._acts, self._state)
             except ActivityError as error:
                 failures += 1
-                if failures >= self._request.pipeline.write.attempts or not may_pass(error):
+                again = self._state.stage in _WRITING and may_pass(error)
+                if failures >= self._request.pipeline.write.attempts or not again:
                     raise
                 await self._fence(f"attempt {self._state.attempt} failed: {words_of(error)[1]}")
                 continue
-            report = await self._audit()
             if not report.passed:
                 raise Stopped("audit", stopped_by(report.checks))
             if self._request.pipeline.approval:
@@ -119,38 +134,6 @@ class WriteAuditPublish:
         )
         state.found(await self._acts.verify_write(verify))
         heed_cancellation()
-
-    async def _audit(self) -> AuditReport:
-        state = self._state
-        assert state.branch and state.written
-        order = AuditOrder(
-            origin=state.origin,
-            branch=state.branch.name,
-            base=state.branch.base,
-            head=state.written.head,
-            tables=self._request.pipeline.tables,
-            now=workflow.now().isoformat(),
-        )
-        state.enter("auditing", f"at {order.head[:12]}")
-        plan = await self._acts.audit_branch(order)
-        decided, left = plan.decided, dict(plan.undecided)
-        report = state.audited(decided)
-        heed_cancellation()
-        if plan.files:
-            state.enter("scanning", f"{sum(map(len, plan.files.values()))} checks by DuckDB")
-            scanned = await self._acts.scan_files(ScanOrder(audit=order, undecided=plan.files))
-            decided = [*decided, *scanned.decided]
-            left = {
-                name: [*left.get(name, []), *scanned.undecided.get(name, [])] for name in [*left, *scanned.undecided]
-            }
-            report = state.audited(decided)
-            heed_cancellation()
-        if left:
-            state.enter("scanning", f"{sum(map(len, left.values()))} checks by Spark")
-            scanned = await self._acts.scan_branch(ScanOrder(audit=order, undecided=left))
-            report = state.audited([*decided, *scanned.decided])
-            heed_cancellation()
-        return report
 
     async def _decision(self, approval: Approval) -> None:
         """Wait for people, durably. No answer in time means no."""
@@ -253,10 +236,22 @@ class WriteAuditPublish:
                 await self._acts.discard_branch(state.branch.name)
             except ActivityError as error:
                 state.update(reason=f"published; its branch {state.branch.name} is left: {words_of(error)[1]}")
+        await self._record()
         state.enter("ended", state.result.outcome or "")
         state.index(OUTCOME.value_set(state.result.outcome or ""))
         await self._notify()
         await workflow.wait_condition(workflow.all_handlers_finished)
+
+    async def _record(self) -> None:
+        """Write the run down, where that is possible; it changes nothing about how the run ended."""
+        if not workflow.patched(_RECORDED):
+            return
+        state = self._state
+        order = RecordOrder(origin=state.origin, result=state.result, ended_at=workflow.now().isoformat())
+        try:
+            state.update(report=await self._acts.record_run(order))
+        except ActivityError as error:
+            workflow.logger.warning("the run could not be written down: %s", words_of(error)[1])
 
     async def _notify(self, waiting_until: str = "") -> None:
         try:

@@ -77,7 +77,7 @@ class _Keys(RowCheck):
         where, keys = self.filtered(sql, types), self.keys()
         added = self.scope == "added"
         return Question(
-            where=where if self.by_share else None,
+            where=where,
             groups=_repeated(sql, keys, where, skip_nulls, with_rest=False),
             groups_with_rest=_repeated(sql, keys, where, skip_nulls, with_rest=True) if added else None,
             key=keys[0],

@@ -128,7 +128,7 @@ class Relationships(ColumnRows):
             f"ON {column} = sluice_key WHERE {column} IS NOT NULL{only} GROUP BY {column}"
         )
         return Question(
-            where=where if self.by_share else None,
+            where=where,
             groups=groups if sql.name == "spark" else groups.replace("LEFT ANTI JOIN", "ANTI JOIN"),
             key=self.column,
             columns=self.column_names,

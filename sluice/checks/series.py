@@ -200,7 +200,7 @@ class SequentialValues(ColumnRows):
         tests = f" WHERE {column} IS NOT NULL" + (f" AND {where}" if where else "")
         window = f"{place} - lag({place}) OVER ({by}ORDER BY {place}) AS sluice_step"
         return Question(
-            where=where if self.by_share else None,
+            where=where,
             groups=f"SELECT {groups}{column}, 1 AS {BAD_ROWS} FROM "
             f"(SELECT {groups}{column}, {window} FROM {ROWS}{tests}) AS sluice_steps WHERE sluice_step <> {step}",
             columns=self.column_names,

@@ -89,7 +89,7 @@ class Table:
         """Return the verdict that metadata proves for each check, or None."""
         table = self.audited(checks)
         return [
-            None if finding is None else concluded(self.name, checks[index], finding, Reply("metadata"))
+            None if finding is None else concluded(self.name, index, checks[index], finding, Reply("metadata"))
             for index, finding in decide(checks, table.facts).items()
         ]
 

@@ -220,3 +220,17 @@ def test_a_column_that_is_not_there(job: Ingester) -> None:
 def test_a_transform_that_is_not_sql(job: Ingester) -> None:
     source = {"path": str(csv_file(job.folder / "in.csv", ROWS))}
     assert "Syntax error" in job.refused(source, transform="SELEKT 1")
+
+
+@pytest.mark.parametrize("condition", ["id > 0", "true", "part = 1"])
+def test_a_delete_of_whole_files_is_marked_too(job: Ingester, stack: dict[str, str], condition: str) -> None:
+    """Iceberg commits such a delete from metadata alone, by a path that puts no marks on the snapshot."""
+    rows = [{"id": number, "part": number % 2} for number in range(4)]
+    job({"path": str(csv_file(job.folder / "in.csv", rows))}, {"partition_by": ["part"]})
+    catalogue = Catalogue(stack["NESSIE_URI"])
+    before = catalogue.table(BRANCH, job.table)
+    job(mode="sql", statements=[f"DELETE FROM {job.table} WHERE {condition}"])
+    after = catalogue.table(BRANCH, job.table)
+    assert after and after != before
+    state = TableState.load(after, before, {})
+    assert state.snapshots and not state.unmarked("tests", 1)

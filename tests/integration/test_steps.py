@@ -83,6 +83,7 @@ class World:
             ),
             self._act("audit_branch", dict, lambda _: AuditPlan(decided=[])),
             self._act("scan_branch", dict, lambda _: AuditPlan(decided=[])),
+            self._act("record_run", dict, lambda _: "report.json"),
             self._act(
                 "publish_branch", PublishOrder, lambda _: Publication(merged=True, main_before="1", main_after="2")
             ),
@@ -158,7 +159,7 @@ async def test_published(scene: Scene) -> None:
     assert (result.outcome, result.main_after, result.branch) == ("published", "2", None)
     assert scene.world.called == [
         *("open_branch", "write_table", "verify_write", "audit_branch"),
-        *("publish_branch", "discard_branch", "notify"),
+        *("publish_branch", "discard_branch", "record_run", "notify"),
     ]
 
 
@@ -262,7 +263,7 @@ async def test_a_cancel_while_people_decide(scene: Scene) -> None:
     await handle.cancel()
     result = await scene.end(handle)
     assert (result.outcome, result.branch) == ("cancelled", None)
-    assert scene.world.called[-2:] == ["discard_branch", "notify"]
+    assert scene.world.called[-3:] == ["discard_branch", "record_run", "notify"]
 
 
 async def test_a_cancel_that_shows_as_a_failure(scene: Scene) -> None:
@@ -296,7 +297,7 @@ async def test_a_write_that_keeps_failing(scene: Scene) -> None:
     assert len(set(branches)) == 3
     assert scene.world.called == [
         *(("open_branch", "write_table", "discard_branch") * 2),
-        *("open_branch", "write_table", "quarantine_branch", "notify"),
+        *("open_branch", "write_table", "quarantine_branch", "record_run", "notify"),
     ]
     assert result.branch and result.branch.startswith("quarantine/p/")
 
@@ -305,14 +306,14 @@ async def test_invalid_input_is_not_tried_again_and_leaves_nothing(scene: Scene)
     scene.world.instead["write_table"] = _fails_for_good
     result = await scene.end(await scene.start())
     assert (result.outcome, result.cause, result.attempts, result.branch) == ("failed", "invalid", 1, None)
-    assert scene.world.called == ["open_branch", "write_table", "discard_branch", "notify"]
+    assert scene.world.called == ["open_branch", "write_table", "discard_branch", "record_run", "notify"]
 
 
 async def test_a_bug_leaves_the_branch_for_a_look(scene: Scene) -> None:
     scene.world.instead["audit_branch"] = _breaks
     result = await scene.end(await scene.start())
     assert (result.outcome, result.cause, result.reason) == ("failed", "error", "a bug")
-    assert scene.world.called[-2:] == ["quarantine_branch", "notify"]
+    assert scene.world.called[-3:] == ["quarantine_branch", "record_run", "notify"]
 
 
 async def test_main_moved_so_the_write_is_done_again(scene: Scene) -> None:
@@ -345,7 +346,7 @@ async def test_a_merge_whose_answer_was_lost_is_believed(scene: Scene) -> None:
     assert order == ["quarantine_branch", "confirm_publication"]
 
 
-@pytest.mark.parametrize("act", ["notify", "discard_branch"])
+@pytest.mark.parametrize("act", ["notify", "record_run", "discard_branch"])
 async def test_what_fails_after_the_merge_changes_nothing(scene: Scene, act: str) -> None:
     scene.world.instead[act] = _breaks
     result = await scene.end(await scene.start())

@@ -1,0 +1,106 @@
+"""The command that puts repaired rows of a quarantine table through their pipeline again."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.start import load_pipeline
+from lakehouse.nessie import Catalogue
+from lakehouse.storage import storage_properties
+from lakehouse.tables import TableState
+from sluice.division import AT, CHECKS, RUN, quarantine_of
+from sluice.errors import InvalidPipeline
+from sluice.names import literal, quoted, quoted_table, suggestion
+from sluice.pipeline import Pipeline, Table, Write
+from sluice.run import RunInput
+from sluice.settings import Settings, read_environment
+from sluice.sql.expression import columns_of, expression_problem
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Which rows are put through again, and with what in place of what is wrong with them."""
+
+    table: str | None
+    run: str | None
+    where: str | None
+    settings: Sequence[str]
+
+
+def requeued(file: Path, repair: Repair, settings: Settings) -> tuple[Pipeline, RunInput]:
+    """Return a pipeline that moves rows from a quarantine table back into their table, with the checks of `file`.
+
+    Raises:
+        InvalidPipeline: there is no such table or column, or a repair is no expression.
+    """
+    pipeline = load_pipeline(file, read_environment())
+    table = _table(pipeline, repair.table)
+    catalogue = Catalogue(settings.nessie_uri, settings.sluice_main)
+    head = catalogue.main_head()
+    types = _types(catalogue, settings, table, head)
+    kept = _types(catalogue, settings, quarantine_of(table), head)
+    values = _values(repair.settings, types, kept)
+    chosen = _chosen(repair, kept)
+    names = [name for name in types if name in kept or name in values]
+    selected = ", ".join(values.get(name, quoted(name)) for name in names)
+    ours, theirs = (quoted_table(name, settings.sluice_catalog) for name in (table, quarantine_of(table)))
+    statements = [
+        f"INSERT INTO {ours} ({', '.join(map(quoted, names))}) SELECT {selected} FROM {theirs}{chosen}",
+        f"DELETE FROM {theirs}{chosen}",
+    ]
+    again = pipeline.model_copy(
+        update={
+            "write": Write(mode="sql", statements=statements),
+            "tables": {table: pipeline.tables[table], quarantine_of(table): Table()},
+        }
+    )
+    place = catalogue.table(catalogue.main, quarantine_of(table), head) or ""
+    digest = hashlib.sha256("\0".join(["requeue", place, *statements]).encode()).hexdigest()
+    return Pipeline.model_validate(again.model_dump(by_alias=True)), RunInput(digest=digest)
+
+
+def _table(pipeline: Pipeline, wanted: str | None) -> str:
+    able = [name for name, table in pipeline.tables.items() if table.on_bad_rows == "quarantine"]
+    if wanted is None and len(able) == 1:
+        return able[0]
+    if wanted in able:
+        return str(wanted)
+    listed = ", ".join(able) or "none"
+    raise InvalidPipeline(
+        f"say by --table which table's rows: those of {pipeline.name} with a quarantine are: {listed}"
+    )
+
+
+def _types(catalogue: Catalogue, settings: Settings, table: str, at: str) -> dict[str, str]:
+    place = catalogue.table(catalogue.main, table, at)
+    if place is None:
+        raise InvalidPipeline(f"there is no table {table} on {catalogue.main}: nothing was set apart yet")
+    return TableState.load(place, None, storage_properties(settings)).types
+
+
+def _values(settings: Sequence[str], types: dict[str, str], kept: dict[str, str]) -> dict[str, str]:
+    found = {}
+    for setting in settings:
+        column, sign, expression = setting.partition("=")
+        column = column.strip()
+        if not sign or column not in types:
+            raise InvalidPipeline(f"--set {setting!r}: {column!r} is no column{suggestion(column, types)}")
+        _check(f"--set {setting!r}", expression, kept)
+        found[column] = f"({expression.strip()})"
+    return found
+
+
+def _chosen(repair: Repair, kept: dict[str, str]) -> str:
+    tests = [f"{RUN} = {literal(repair.run)}"] if repair.run else []
+    if repair.where:
+        _check(f"--where {repair.where!r}", repair.where, kept)
+        tests.append(f"({repair.where})")
+    return f" WHERE {' AND '.join(tests)}" if tests else ""
+
+
+def _check(what: str, expression: str, kept: dict[str, str]) -> None:
+    why = expression_problem(expression)
+    wrong = [name for name in ([] if why else columns_of(expression)) if name not in {**kept, CHECKS: "", AT: ""}]
+    if why or wrong:
+        raise InvalidPipeline(f"{what}: {why or f'there is no column {wrong[0]!r}{suggestion(wrong[0], kept)}'}")

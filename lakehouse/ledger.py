@@ -1,0 +1,144 @@
+"""The ledger: the verdicts of every run that ended, as an Iceberg table on a Nessie branch of its own.
+
+It lives beside main and never goes there: main moves by audited merges only (ADR 9).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table import CommitTableResponse, StaticTable, Table
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.metadata import TableMetadata, new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
+from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, TimestamptzType
+
+from lakehouse.nessie import Catalogue
+from sluice.certificate import RUN_MARK
+from sluice.errors import ServiceUnavailable
+
+BRANCH = "sluice/audits"
+TABLE = "sluice.audit_results"
+_TRIES = 20
+_SNAPSHOTS = 200
+"""More snapshots than this are forgotten; their rows stay."""
+
+_TEXTS = ("run_id", "workflow_id", "pipeline", "outcome", "reason", "audited_hash", "report")
+_CHECK_TEXTS = ("table_name", "check_name", "scope", "verdict", "observed", "expected", "answered_by", "message")
+_NUMBERS = ("failed_rows", "files", "bytes")
+
+
+def _schema() -> Schema:
+    fields = [NestedField(number, name, StringType()) for number, name in enumerate((*_TEXTS, *_CHECK_TEXTS), 1)]
+    fields += [NestedField(number, name, LongType()) for number, name in enumerate(_NUMBERS, 31)]
+    fields += [
+        NestedField(41, "attempt", IntegerType()),
+        NestedField(42, "columns", ListType(43, StringType(), element_required=False)),
+        NestedField(44, "ended_at", TimestamptzType()),
+    ]
+    return assign_fresh_schema_ids(Schema(*fields))
+
+
+class _OnBranch(NoopCatalog):
+    """Lets PyIceberg commit one table on the ledger's branch, by compare-and-swap of the branch's head."""
+
+    def __init__(self, catalogue: Catalogue, head: str, content: str | None) -> None:
+        super().__init__("ledger")
+        self._catalogue, self._head, self._content = catalogue, head, content
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Write the new metadata file and move the branch to it, if nobody moved it meanwhile."""
+        for requirement in requirements:
+            requirement.validate(table.metadata)
+        metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
+        place = _next_place(metadata, table.metadata_location)
+        ToOutputFile.table_metadata(metadata, table.io.new_output(place))
+        self._head, self._content = self._catalogue.put_table(
+            BRANCH, self._head, TABLE, place, metadata.current_snapshot_id or -1, self._content
+        )
+        return CommitTableResponse(metadata=metadata, metadata_location=place)
+
+
+class Ledger:
+    """Needs the catalogue, the lake's location, and the properties by which Iceberg reads it."""
+
+    def __init__(self, catalogue: Catalogue, lake: str, io: Mapping[str, str]) -> None:
+        self._catalogue, self._lake, self._io = catalogue, lake.rstrip("/"), dict(io)
+
+    def record(self, run_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Append what became of a run, once, however often this is called for it.
+
+        Raises:
+            ServiceUnavailable: others moved the ledger each time before.
+        """
+        for _ in range(_TRIES):
+            table = self._open()
+            if any(run_id == _run_of(snapshot) for snapshot in table.metadata.snapshots):
+                return
+            if self._append(table, run_id, rows):
+                return
+        raise ServiceUnavailable(f"others moved {BRANCH} each time before these results could be added")
+
+    def read(self) -> StaticTable | None:
+        """Return the ledger as it is now, or None if nothing was recorded yet."""
+        place = self._catalogue.table(BRANCH, TABLE)
+        return StaticTable.from_metadata(place, self._io) if place else None
+
+    def _open(self) -> Table:
+        head = self._catalogue.bare_branch(BRANCH)
+        found = self._catalogue.content(BRANCH, TABLE)
+        file_io = load_file_io(self._io, self._lake)
+        if found is None:
+            metadata, place = self._new(file_io)
+        else:
+            place = found.metadata_location
+            metadata = StaticTable.from_metadata(place, self._io).metadata
+        catalog = _OnBranch(self._catalogue, head, found.id if found else None)
+        return Table(("ledger", *TABLE.split(".")), metadata, place, file_io, catalog)
+
+    def _new(self, file_io: FileIO) -> tuple[TableMetadata, str]:
+        """Write the metadata of an empty table; it comes to the branch with the first rows."""
+        metadata = new_table_metadata(
+            _schema(),
+            UNPARTITIONED_PARTITION_SPEC,
+            UNSORTED_SORT_ORDER,
+            f"{self._lake}/{TABLE.replace('.', '/')}",
+            {"commit.manifest-merge.enabled": "true", "write.metadata.previous-versions-max": "20"},
+        )
+        place = _next_place(metadata, "")
+        ToOutputFile.table_metadata(metadata, file_io.new_output(place))
+        return metadata, place
+
+    def _append(self, table: Table, run_id: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+        arrow = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema().as_arrow())
+        try:
+            with table.transaction() as transaction:
+                transaction.append(arrow, snapshot_properties={RUN_MARK: run_id})
+        except ServiceUnavailable:
+            return False
+        old = [snapshot.snapshot_id for snapshot in table.metadata.snapshots[:-_SNAPSHOTS]]
+        if old:
+            try:
+                table.maintenance.expire_snapshots().by_ids(old).commit()
+            except ServiceUnavailable:
+                return True  # whoever is next forgets them
+        return True
+
+
+def _next_place(metadata: TableMetadata, before: str) -> str:
+    version = int(before.rsplit("/", 1)[-1].split("-", 1)[0]) + 1 if before else 0
+    provider = load_location_provider(metadata.location, metadata.properties)
+    return str(provider.new_table_metadata_file_location(version))
+
+
+def _run_of(snapshot: Any) -> str | None:
+    found: str | None = snapshot.summary.additional_properties.get(RUN_MARK) if snapshot.summary else None
+    return found

@@ -1,0 +1,49 @@
+"""What is written down of runs that ended: the whole report beside the lake, the verdicts in a table."""
+
+import json
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from lakehouse.ledger import BRANCH, TABLE, Ledger
+from lakehouse.nessie import Catalogue
+from sluice.settings import read_settings
+from tests.support import FrontDoor, Lake, csv_file, pipeline
+
+
+def test_every_run_that_ended_can_be_queried(
+    door: FrontDoor, lake: Lake, stack: dict[str, str], tmp_path: Path, spark: SparkSession
+) -> None:
+    source = csv_file(tmp_path / "in.csv", [{"id": 1, "name": "a"}, {"id": None, "name": "b"}])
+    good = door.run(pipeline("noted", source, "[row_count: 1, not_null: name]")).json
+    bad = door.run(pipeline("noted-bad", source, "[row_count: 1, not_null: id]")).json
+    assert (good["outcome"], bad["outcome"]) == ("published", "quarantined")
+    report = json.loads(Path(urlsplit(bad["report"]).path).read_text())
+    assert [(each["check"], each["verdict"]) for each in report["checks"]] == [
+        ("row_count", "pass"),
+        ("not_null", "fail"),
+    ]
+
+    asked = "SELECT check_name, verdict, outcome FROM results WHERE pipeline = 'noted-bad' ORDER BY check_name"
+    said = door("results", asked, "--json")
+    assert said.json["rows"] == [
+        {"check_name": "not_null", "verdict": "fail", "outcome": "quarantined"},
+        {"check_name": "row_count", "verdict": "pass", "outcome": "quarantined"},
+    ]
+    assert "noted" in door("results").out
+    for wrong in ("SELECT", "SELECT * FROM nobody"):
+        said = door("results", wrong)
+        assert said.code == 2 and said.err.startswith("sluice: "), said.err
+
+    namespace, table = TABLE.split(".")
+    found = spark.sql(f"SELECT count(*) FROM nessie.{namespace}.`{table}@{BRANCH}` WHERE run_id = '{good['run_id']}'")
+    assert found.collect()[0][0] == 2
+    assert not lake.rows(TABLE)  # main knows nothing of it
+    lake.discard(bad["branch"])
+
+    settings = read_settings(stack)
+    ledger = Ledger(Catalogue(settings.nessie_uri), settings.lake, {})
+    ledger.record(good["run_id"], [{"run_id": good["run_id"], "pipeline": "noted"}])  # again, as after a lost answer
+    rows = ledger.read()
+    assert rows and rows.scan(row_filter=f"run_id == '{good['run_id']}'").to_arrow().num_rows == 2
