@@ -6,7 +6,7 @@ PYTEST_ARGS ?=
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli devstack spark_jobs pipelines tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down status s3 lint types test unit check histories lock clean docs
+.PHONY: help setup demo up down status s3 lint types test unit check histories lock clean docs bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
@@ -51,7 +51,12 @@ histories: setup ## Record the histories that the replay tests replay
 
 lock: ## Resolve the dependencies anew into locks/ (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/runtime.txt
+	uv pip compile bench/requirements.in --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/bench.txt
 	uv pip compile pyproject.toml --group local --group dev --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -c locks/runtime.txt -o locks/dev.txt
+
+bench-audit: setup ## Measure the audit beside SQL by hand and the checking libraries (about half an hour)
+	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
+	$(VENV)/bin/python -m bench.audit --rounds 3 --libraries .sluice/bench/bin/python --out docs/data/audit.json
 
 docs: $(VENV)/.locked ## Make the table of checks in docs/checks.md anew
 	$(VENV)/bin/python -c 'import pathlib, sluice.listing as l; p = pathlib.Path("docs/checks.md"); p.write_text(l.documented(p.read_text()))'

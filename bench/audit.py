@@ -145,6 +145,24 @@ def cold(base: str, size: int, rounds: int, environment: dict[str, str]) -> dict
     return found
 
 
+def libraries(
+    python: str, settings: Settings, home: Path, sizes: list[int], rounds: int, found: dict[str, Any]
+) -> None:
+    """Measure the checking libraries in a process of their own, sessions warm; show them beside Sluice."""
+    names = {f"bench.orders_{size // 1000}k": size for size in sizes}
+    session, out = home / "session.json", home / "libraries.json"
+    session.write_text(json.dumps(tables.configuration(settings, home / "libraries")))
+    program = Path(__file__).with_name("libraries.py")
+    with (home / "libraries.log").open("wb") as log:
+        words = [python, str(program), str(session), str(out), str(rounds), *names]
+        subprocess.run(words, check=True, stdout=log, stderr=log)
+    for key, seconds in json.loads(out.read_text()).items():
+        suite, table, library = key.split("/")
+        found[f"{suite}/{names[table]}"][library] = seconds
+    for key in [each for each in found if not each.startswith("scans")]:
+        show(f"{key} rows, warm, with the checking libraries", found[key])
+
+
 def process(way: str, table: str, suite: str, base: str, environment: dict[str, str]) -> None:
     """Start a process that does one way once."""
     words = [sys.executable, "-m", "bench.audit", "--cold", way, table, suite, base]
@@ -178,7 +196,8 @@ def main() -> None:
     parser.add_argument("--rows", default="1000000,10000000,50000000")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--cold", nargs=4)
+    parser.add_argument("--libraries", metavar="PYTHON", help="an interpreter that has the packages of locks/bench.txt")
+    parser.add_argument("--cold", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.cold:
         one_cold(read_settings(os.environ), *given.cold)
@@ -191,11 +210,12 @@ def main() -> None:
             settings = read_settings(environment)
             base = tables.prepare(Catalogue(settings.nessie_uri))
             spark = tables.session(settings, Path(home) / "spark")
-            found = {"warm": warm(settings, spark, base, sizes, given.rounds)}
+            found: dict[str, Any] = {"warm": warm(settings, spark, base, sizes, given.rounds), "cold": {}}
             spark.stop()
-            found["cold"] = {}
-            for size in sizes:
-                found["cold"].update(cold(base, size, min(given.rounds, 3), environment))
+            if given.libraries:
+                libraries(given.libraries, settings, Path(home), sizes, given.rounds, found["warm"])
+            for size in sizes[:2]:
+                found["cold"].update(cold(base, size, given.rounds, environment))
         finally:
             stack.down()
     if given.out:

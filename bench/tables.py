@@ -27,16 +27,17 @@ _COLUMNS = """
 """
 
 
-def session(settings: Settings, folder: Path, at: str | None = None) -> SparkSession:
+def configuration(settings: Settings, folder: Path) -> dict[str, str]:
+    """Return the Spark configuration of Sluice's jobs, on the branch of the measurement."""
+    job = SparkJob(Path(), folder, BRANCH, run_id="bench", attempt=1)
+    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return {**properties(settings, job), **local, "spark.ui.showConsoleProgress": "false"}
+
+
+def session(settings: Settings, folder: Path) -> SparkSession:
     """Start a Spark like that of Sluice's jobs, on the branch of the measurement."""
     os.environ["JAVA_HOME"] = str(find_java())
-    job = SparkJob(Path(), folder, BRANCH, at=at, run_id="bench", attempt=1)
-    conf: dict[str, bool | float | int | str | None] = {
-        **properties(settings, job),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.showConsoleProgress": "false",
-    }
+    conf: dict[str, bool | float | int | str | None] = {**configuration(settings, folder)}
     found = SparkSession.builder.config(map=conf).getOrCreate()
     found.sparkContext.setLogLevel("ERROR")
     return found

@@ -42,8 +42,8 @@ class Imported:
         try:
             for one in expand(written):
                 REGISTRY[one["check"]].model_validate(one)
-        except InvalidPipeline:
-            self.left.append(f"{what}: there is no such check")
+        except InvalidPipeline as error:
+            self.left.append(f"{what}: {error}")
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])

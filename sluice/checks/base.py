@@ -205,6 +205,5 @@ def a_range(low: Any, high: Any) -> None:
     """
     if low is None and high is None:
         raise ValueError("give min, max or both")
-    numbers = isinstance(low, int | float) and isinstance(high, int | float)
-    if (numbers or (isinstance(low, str) and isinstance(high, str))) and low > high:
+    if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
         raise ValueError(f"min {low} is above max {high}")

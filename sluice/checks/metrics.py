@@ -15,7 +15,7 @@ from sluice.checks.rows import Filtered
 from sluice.checks.values import Bound, bound_of, enclosed
 from sluice.facts import FileFacts, TableFacts
 from sluice.sql.dialect import Dialect
-from sluice.sql.values import NUMBERS, ORDERED, kind_of, typed
+from sluice.sql.values import NUMBERS, ORDERED, kind_of, plain, typed
 
 Interval = tuple[Any, Any]
 _BOUNDS = {"min_value": "min", "max_value": "max"}
@@ -98,7 +98,8 @@ class _Metric(Filtered):
         if str(value).lower() == "nan":
             return passed_if(False, "NaN")
         low, high = self.limits(facts.types)
-        exact = self.exact(value, facts.types[self.column])
+        endless = str(value) in ("inf", "-inf")
+        exact = float(value) if endless else self.exact(value, facts.types[self.column])
         return passed_if((low is None or low <= exact) and (high is None or exact <= high), shown(exact))
 
     def exact(self, value: Any, kind: str) -> Any:
@@ -258,4 +259,4 @@ def shown(value: Any) -> Any:
     """Return an observed value as a report says it."""
     if isinstance(value, Fraction):
         return int(value) if value.denominator == 1 else float(f"{float(value):.12g}")
-    return value if isinstance(value, int | float | str) else str(value)
+    return plain(value)

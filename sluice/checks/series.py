@@ -10,6 +10,7 @@ from sluice.checks.base import BAD_ROWS, ROWS, Finding, Numbers, Question, each_
 from sluice.checks.rows import ColumnRows, Filtered
 from sluice.checks.values import enclosed
 from sluice.durations import Duration, spoken
+from sluice.errors import InvalidPipeline
 from sluice.facts import TableFacts
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import TIMES, kind_of, typed
@@ -83,6 +84,17 @@ class Freshness(Filtered):
             return passed_if(False, "no values")
         newest = moment(numbers["newest"], facts.types[self.column])
         return passed_if(newest >= self._limit(facts), str(numbers["newest"]))
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        """Read dbt's `datepart` and `interval` as an age."""
+        given = dict(parameters)
+        if given.keys() >= {"datepart", "interval"}:
+            size = _MICROSECONDS.get(str(given.pop("datepart")))
+            if size is None:
+                raise InvalidPipeline("the datepart of a recency is second, minute, hour, day or week")
+            given["max_age"] = f"{int(given.pop('interval')) * size // 10**6}s"
+        return [given]
 
 
 class RowPerDatePart(Filtered):

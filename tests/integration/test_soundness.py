@@ -1,0 +1,194 @@
+"""What metadata proves never contradicts the rows: over generated tables, the planner beside a full scan.
+
+The tables are written by PyIceberg, several files each, in the metrics modes, with the nulls, NaN, deletes and
+schema changes that the specification allows; the truth is a scan of every row that no proof has shortened.
+"""
+
+import math
+import uuid
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.io import load_file_io
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table import CommitTableResponse, StaticTable, Table
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+)
+
+from activities.audited import AuditedTable
+from activities.scan_files import answered
+from engine.duck import Duck
+from lakehouse.facts import gather
+from lakehouse.tables import TableState
+from sluice.checks import REGISTRY, expand
+from sluice.checks.base import Check
+from sluice.planner import decide
+from sluice.verdicts import CheckResult
+
+MODES = st.sampled_from(["full", "truncate(2)", "truncate(16)", "counts", "none"])
+DAY = date(2024, 1, 1)
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "i": st.integers(-3, 3),
+    "x": st.sampled_from([-1.5, -0.0, 0.0, 0.5, 2.0, math.nan, math.inf]),
+    "s": st.sampled_from(["", "a", "ab", "abc", "abz", "b", "zz", "日本", "\U0010ffff\U0010ffff"]),
+    "d": st.integers(0, 3).map(lambda days: DAY + timedelta(days=days)),
+    "n": st.integers(-200, 200).map(lambda cents: Decimal(cents) / 100),
+    "b": st.booleans(),
+}
+TYPES: dict[str, IcebergType] = {
+    "i": IntegerType(),
+    "x": FloatType(),
+    "s": StringType(),
+    "d": DateType(),
+    "n": DecimalType(6, 2),
+    "b": BooleanType(),
+}
+LATE = "late"
+PROVEN: set[str] = set()
+Row = dict[str, Any]
+FILES = st.lists(
+    st.lists(
+        st.fixed_dictionaries({name: st.none() | values for name, values in VALUES.items()}), min_size=1, max_size=4
+    ),
+    min_size=1,
+    max_size=3,
+)
+CHECKS: list[Any] = [
+    *({"not_null": name} for name in [*VALUES, LATE]),
+    *({"at_least_one": name} for name in [*VALUES, LATE]),
+    *({"not_constant": name} for name in VALUES),
+    {"not_null": {"column": "i", "mostly": 0.5}},
+    {"not_null_proportion": {"column": "x", "min": 0.5}},
+    {"row_count": {"min": 4}},
+    {"not_nan": "x"},
+    {"not_empty_string": "s"},
+    {"accepted_range": {"column": "i", "min": -1, "max": 2}},
+    {"accepted_range": {"column": "i", "min": -0.5, "inclusive": False}},
+    {"accepted_range": {"column": "x", "min": 0, "max": 2}},
+    {"accepted_range": {"column": "s", "min": "a", "max": "abz"}},
+    {"accepted_range": {"column": "d", "min": "2024-01-02"}},
+    {"accepted_range": {"column": "n", "min": -1, "max": 1.5}},
+    {"accepted_values": {"column": "i", "values": [-1, 0, 1]}},
+    {"accepted_values": {"column": "s", "values": ["a", "b"]}},
+    {"accepted_values": {"column": "b", "values": [True]}},
+    {"not_accepted_values": {"column": "i", "values": [3]}},
+    {"not_accepted_values": {"column": "s", "values": ["zz"]}},
+    {"match_like": {"column": "s", "pattern": "a%"}},
+    {"compare_columns": {"left": "i", "operator": "<=", "right": "i"}},
+    {"compare_columns": {"left": "i", "operator": "!=", "right": LATE}},
+    {"min_in_range": {"column": "i", "min": -2, "max": 1}},
+    {"max_in_range": {"column": "n", "max": 1}},
+    {"max_in_range": {"column": "x", "max": 1}},
+    {"min_in_range": {"column": "s", "min": "a"}},
+    {"mean_in_range": {"column": "i", "min": -1, "max": 1}},
+    {"mean_in_range": {"column": "x", "min": 0, "max": 1}},
+    {"sum_in_range": {"column": "i", "min": -3, "max": 4}},
+    {"sum_in_range": {"column": "n", "min": -1}},
+    {"quantile_in_range": {"column": "i", "quantile": 0.5, "min": -2, "max": 2}},
+    {"unique": "i"},
+]
+
+
+class Folder(NoopCatalog):
+    """A catalogue of one table: its metadata files, one after the other."""
+
+    now: Table
+
+    def load_table(self, identifier: str | tuple[str, ...]) -> Table:
+        return self.now
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
+        place = f"{metadata.location}/metadata/{uuid.uuid4()}.metadata.json"
+        ToOutputFile.table_metadata(metadata, table.io.new_output(place))
+        self.now = Table(table.name(), metadata, place, table.io, self)
+        return CommitTableResponse(metadata=metadata, metadata_location=place)
+
+
+def _empty(folder: Path, mode: str) -> Table:
+    fields = [NestedField(number, name, kind) for number, (name, kind) in enumerate(TYPES.items(), 1)]
+    place = f"{folder.as_uri()}/{uuid.uuid4()}"
+    properties = {} if mode == "truncate(16)" else {"write.metadata.metrics.default": mode}
+    metadata = new_table_metadata(Schema(*fields), UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, place, properties)
+    file_io = load_file_io({}, place)
+    first = f"{place}/metadata/0.metadata.json"
+    ToOutputFile.table_metadata(metadata, file_io.new_output(first))
+    return Table(("n", "t"), metadata, first, file_io, Folder("folder"))
+
+
+def _made(files: list[list[Row]], mode: str, evolves: bool, folder: Path) -> Table:
+    """Write the files; before the last one a column is added and, if the schema evolves, two are promoted."""
+    table = _empty(folder, mode)
+    for file in files[:-1]:
+        table.append(pa.Table.from_pylist(file, schema=table.schema().as_arrow()))
+    with table.update_schema() as update:
+        update.add_column(LATE, LongType())
+        if evolves:
+            update.update_column("i", LongType()).update_column("x", DoubleType())
+    last = [{**row, LATE: row["i"]} for row in files[-1]]
+    table.append(pa.Table.from_pylist(last, schema=table.schema().as_arrow()))
+    return table
+
+
+def _check(written: Any) -> Check:
+    (fields,) = expand(written)
+    return REGISTRY[fields["check"]].model_validate({**fields, "scope": "table"})
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@given(files=FILES, mode=MODES, evolves=st.booleans(), deleted=st.none() | st.integers(-3, 3))
+def test_a_proof_never_contradicts_a_full_scan(
+    tmp_path: Path, files: list[list[Row]], mode: str, evolves: bool, deleted: int | None
+) -> None:
+    table = _made(files, mode, evolves, tmp_path)
+    checks = [_check(written) for written in CHECKS]
+    columns = {column for check in checks for column in check.column_names}
+    state = TableState(StaticTable.from_metadata(table.metadata_location), None)
+    facts = gather(state, columns, {"live"})
+    if deleted is not None:  # the same rows as if they had been deleted in place: the files keep their statistics
+        table.delete(f"i == {deleted}")
+        state = TableState(StaticTable.from_metadata(table.metadata_location), None)
+        facts = replace(facts, live=[replace(file, deletes=True) for file in facts.live])
+    truth = _scanned(AuditedTable("n.t", checks, state, {}, gather(state, columns, {"live"})), tmp_path)
+    for index, finding in decide(checks, facts).items():
+        if finding is not None:
+            told = (CHECKS[index], mode, facts.live, finding, truth[index])
+            assert finding.level == truth[index].verdict, told
+            assert finding.failed_rows in (None, truth[index].failed_rows), told
+            PROVEN.add(str(CHECKS[index]))
+
+
+def test_the_proofs_were_tried() -> None:
+    assert len(PROVEN) > len(CHECKS) * 0.8, [written for written in CHECKS if str(written) not in PROVEN]
+
+
+def _scanned(table: AuditedTable, scratch: Path) -> list[CheckResult]:
+    """Answer every check from all rows, by facts that prove nothing."""
+    silent = [replace(file, columns={}) for file in table.facts.live]
+    blind = replace(table, facts=replace(table.facts, live=silent, added=silent))
+    with Duck("1GB", scratch) as duck:
+        return [answered(duck, blind, {index: check})[0] for index, check in enumerate(table.checks)]
