@@ -87,7 +87,10 @@ def target(table: AuditedTable, reading: Reading) -> ScanTarget:
         views.append(View(name=REST, table=table.name, paths=sorted(rest)))
     for key in sorted({question.other.key for question in questions.values() if question.other}):
         other = table.others[key]
-        views.append(View(name=other.other.view, table=other.other.table, at_main=other.at))
+        files = [file.path for file in table.files_of(other, list(questions.values()), reading.files)]
+        pruned = not other.at and len(files) < len(other.files)
+        paths = files if pruned else None
+        views.append(View(name=other.other.view, table=other.other.table, at_main=other.at, paths=paths))
     return ScanTarget(
         table=table.name,
         types=dict(table.facts.types),

@@ -26,6 +26,7 @@ from sluice.sql.values import kind_of
 from sluice.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted
 
 _BEAT = 1.0
+_SAMPLE_MEMORY = "256MB"
 log = logging.getLogger("sluice.scan")
 
 
@@ -54,28 +55,35 @@ class ScanFilesActivity:
             return work.result()
 
     def _scan(self, duck: Duck, order: ScanOrder) -> AuditPlan:
+        with duck:
+            if not duck.take_turn():
+                raise duckdb.InterruptException("interrupted before its turn")
+            try:
+                return self._answers(duck, order)
+            finally:
+                duck.end_turn()
+
+    def _answers(self, duck: Duck, order: ScanOrder) -> AuditPlan:
         decided: list[CheckResult] = []
         left: dict[str, list[int]] = {}
-        with duck:
-            for name, table in audited_tables(self.catalogue, order.audit, self.io):
-                indexes = order.undecided.get(name, [])
-                if table is None or not indexes:
-                    continue
-                try:
-                    decided += answered(duck, table, {index: table.checks[index] for index in indexes})
-                except duckdb.InterruptException:
-                    raise
-                except duckdb.Error as error:
-                    log.warning("%s: DuckDB gives up, Spark takes over: %s", name, str(error).split("\n", 1)[0])
-                    left[name] = indexes
+        for name, table in audited_tables(self.catalogue, order.audit, self.io):
+            indexes = order.undecided.get(name, [])
+            if table is None or not indexes:
+                continue
+            try:
+                decided += answered(duck, table, {index: table.checks[index] for index in indexes})
+            except duckdb.InterruptException:
+                raise
+            except duckdb.Error as error:
+                log.warning("%s: DuckDB gives up, Spark takes over: %s", name, str(error).split("\n", 1)[0])
+                left[name] = indexes
         self.reports.keep_part(order.audit.origin, order.audit.head, "files", decided)
         return AuditPlan(decided=fitted(decided), undecided=left)
 
 
-def open_duck(settings: Settings, origin: Origin | None = None) -> Duck:
+def open_duck(settings: Settings, origin: Origin) -> Duck:
     """Start a DuckDB within the bounds of the settings."""
-    scratch = job_folder(settings, origin, "scan") / "duckdb" if origin else settings.runs / "duckdb"
-    return Duck(settings.sluice_scan_memory, scratch)
+    return Duck(settings.sluice_scan_memory, job_folder(settings, origin, "scan") / "scratch")
 
 
 def unreadable(table: AuditedTable, checks: Mapping[int, Check], settings: Settings) -> dict[int, str]:
@@ -103,7 +111,7 @@ def sample_of(table: AuditedTable, check: Check, settings: Settings) -> list[dic
     question = check.question(DUCKDB, types)
     if question.groups:
         return []
-    with open_duck(settings) as duck:
+    with Duck(_SAMPLE_MEMORY, settings.runs / "duckdb") as duck:
         views = [_view(ROWS, table.state, files)]
         try:
             answers = duck.ask(views, {"sample": question}, types, with_rest=False, sample_rows=SAMPLE_ROWS)

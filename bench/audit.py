@@ -30,7 +30,7 @@ from bench import suites, tables
 from lakehouse.facts import file_facts
 from lakehouse.nessie import Catalogue
 from lakehouse.reports import Reports
-from lakehouse.tables import TableState
+from lakehouse.tables import TableState, forget
 from sluice.checks import expand
 from sluice.orders import AuditOrder, AuditPlan, Origin, ScanOrder
 from sluice.pipeline import Table
@@ -66,6 +66,8 @@ class Audit:
             tables={table: Table.model_validate({"checks": checks})},
         )
         worker = ActivityEnvironment()
+        forget()  # a run audits a hash that nobody read before
+        self._catalogue.forget()
         parts: Any = (self._catalogue, {}, self._settings, self._reports)
         plan = worker.run(AuditBranchActivity(*parts).audit_branch, order)
         decided = list(plan.decided)

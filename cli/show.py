@@ -100,9 +100,23 @@ def _checks(checks: list[CheckResult]) -> Table:
             escape(check.title),
             escape(check.message or str(check.observed)),
             escape(check.expected),
-            check.answered_by or "nobody",
+            _answered(check),
         )
     return table
+
+
+def _answered(check: CheckResult) -> str:
+    """Say by what a check was answered, and how much was read for it."""
+    read = f", {check.files} file{'s' * (check.files != 1)}, {_size(check.bytes)}" if check.files else ""
+    return f"{check.answered_by or 'nobody'}{read}"
+
+
+def _size(number: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1024
+    raise AssertionError(number)
 
 
 def _sample(check: CheckResult) -> Table:

@@ -34,6 +34,11 @@ _TYPES = {
 }
 
 
+_TURN = threading.Lock()
+"""Scans take turns: each has threads for every processor, and the memory that the settings allow."""
+_LOOK = 0.5
+
+
 @dataclass(frozen=True)
 class FileView:
     """Data files of one schema under the name by which questions find their rows."""
@@ -60,6 +65,17 @@ class Duck:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+
+    def take_turn(self) -> bool:
+        """Wait until no other scan of this process runs; return whether that came before an interrupt."""
+        while not self._interrupted.is_set():
+            if _TURN.acquire(timeout=_LOOK):
+                return True
+        return False
+
+    def end_turn(self) -> None:
+        """Let the next scan run."""
+        _TURN.release()
 
     def interrupt(self) -> None:
         """End the query that runs now, and let no other begin."""

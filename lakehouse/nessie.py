@@ -108,6 +108,10 @@ class Catalogue:
                     raise
                 return self.head(self.main)  # another run was first
 
+    def forget(self) -> None:
+        """Forget the places of tables, for measurements."""
+        self._places.clear()
+
     def bare_branch(self, name: str) -> str:
         """Return the head of a branch that has nothing of main, made from nothing if it is not there."""
         with nessie_failures(self.uri):
@@ -211,8 +215,8 @@ class Catalogue:
         if at and known in self._places:
             return self._places[known]
         with nessie_failures(self.uri):
-            content = self._content(ref, name.split("."), at)
-        place = content.metadata_location if isinstance(content, IcebergTable) else None
+            content = self._v2.content(ref, name.split("."), at or "")
+        place = _metadata(content)
         if at:  # a hash never holds anything else
             if len(self._places) >= _PLACES:
                 self._places.clear()

@@ -29,6 +29,15 @@ class NessieV2:
         """Return the server's description of itself and its repository."""
         return self._send("GET", "config")
 
+    def content(self, branch: str, elements: list[str], at: str = "") -> dict[str, Any] | None:
+        """Return the content of a key on a branch, at a hash of it if given, or None."""
+        try:
+            return dict(self._send("GET", f"trees/{_ref(branch, at)}/contents/{_key(elements)}")["content"])
+        except RefusedByNessie as error:
+            if error.status == 404:
+                return None
+            raise
+
     def create_bare(self, branch: str, main: str, root: str) -> None:
         """Make a branch at the root of all history; one that is there is as good."""
         source = {"type": "BRANCH", "name": main, "hash": root}
@@ -106,6 +115,12 @@ def _said(answer: requests.Response) -> str:
         return str(answer.json().get("message", answer.text))
     except ValueError:
         return answer.text[:200]
+
+
+def _key(elements: list[str]) -> str:
+    """Write a content key as a path: dots part its elements, so none may hold one."""
+    assert not any("." in element for element in elements), elements
+    return quote(".".join(elements), safe=".")
 
 
 def _ref(name: str, at: str = "") -> str:

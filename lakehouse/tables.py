@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, clear_manifest_cache
 from pyiceberg.table import StaticTable
 from pyiceberg.table.snapshots import Snapshot
 
@@ -122,6 +122,12 @@ class TableState:
 def _static_table(place: str, io: tuple[tuple[str, str], ...]) -> StaticTable:
     """Load a table by its metadata file, which never changes."""
     return StaticTable.from_metadata(place, dict(io))
+
+
+def forget() -> None:
+    """Forget every table and manifest list that was read, for measurements."""
+    _static_table.cache_clear()
+    clear_manifest_cache()
 
 
 def _volume(snapshots: list[Snapshot]) -> int:

@@ -69,6 +69,8 @@ def rows_of(spark: SparkSession, catalogue: str, main: str, view: View) -> DataF
         pinned = ".".join(map(quoted, [catalogue, *namespace, f"{table}@{main}#{view.at_main}"]))
         return spark.read.table(pinned)
     name = quoted_table(view.table, catalogue)
+    if view.paths == []:
+        return spark.read.table(name).limit(0)
     return spark.read.table(name) if view.paths is None else _rows_of_files(spark, name, view.paths)
 
 

@@ -119,3 +119,30 @@ def test_the_wrong_java(door: FrontDoor, tmp_path: Path) -> None:
     )
     assert said.returncode == 2
     assert "Spark 4.1 needs Java 17 or 21" in said.stderr and "is Java 11" in said.stderr
+
+
+def test_checks_that_cannot_be_asked(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    source = csv_file(tmp_path / "in.csv", ROWS)
+    file = "\n".join(f"      - {each}" for each in (
+        "not_null: nmae", "match_regex: {column: id, pattern: a}", "accepted_values: {column: name, values: [1]}",
+        "relationships: {column: id, to: t.nowhere, field: id}", "sql: SELECT * FROM t.nobody",
+        "unique: {column: name, where: idd > 1}",
+    ))  # fmt: skip
+    text = f'name: asked\nwrite:\n  source: {{path: "{source}"}}\ntables:\n  t.asked:\n    checks:\n{file}\n'
+    told = {
+        7: "not_null: t.asked: there is no column 'nmae' (did you mean 'name'?)",
+        8: "match_regex: t.asked: 'id' is ",
+        9: "accepted_values: t.asked: 'name' is string: 1 is not a text: write it in quotes",
+        10: "relationships: there is no table t.nowhere on main",
+        11: "sql: there is no table t.nobody on main",
+        12: "unique: t.asked: there is no column 'idd'",
+    }
+    said = door.run(text)
+    assert (said.code, said.json["outcome"]) == (6, "failed"), said.err  # the foreign tables are missed at once
+    assert all(f"yml:{line}: {words}" in said.json["reason"] for line, words in told.items() if line in (10, 11))
+    said = door.run("\n".join(line for number, line in enumerate(text.splitlines(), 1) if number not in (10, 11)))
+    moved = {7: 7, 8: 8, 9: 9, 10: 12}  # a table that is not there yet: the rows tell, before any is written
+    assert (said.code, said.json["outcome"]) == (6, "failed"), said.err
+    for line, was in moved.items():
+        assert f"yml:{line}: {told[was]}" in said.json["reason"], said.json["reason"]
+    assert "main_after" in said.json and not lake.rows("t.asked")

@@ -95,3 +95,25 @@ def test_above_the_cap_the_whole_run_is_kept_out(door: FrontDoor, lake: Lake, tm
     kept = said.json["branch"]
     assert len(lake.rows("t.capped", kept)) == 6 and not lake.rows("t.capped__quarantine", kept)
     lake.discard(kept)
+
+
+def test_strange_column_names_all_the_way(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("it's a.b,select,größe 日本\n1,x,5\n2,y,-5\n2,z,1\n,w,3\n")
+    said = door.run(f"""\
+name: strange
+write:
+  source: {{path: "{tmp_path}/in.csv"}}
+tables:
+  t.strange:
+    on_bad_rows: quarantine
+    max_bad_proportion: 1
+    checks:
+      - not_null: "it's a.b"
+      - unique: "it's a.b"
+      - accepted_range: {{column: größe 日本, min: 0, where: "`select` <> 'q'"}}
+      - match_regex: {{column: select, pattern: "^[w-z]$"}}
+      - expression_is_true: {{expression: "`it's a.b` IS NULL OR `größe 日本` < 100"}}
+""")
+    assert (said.code, said.json["bad_rows"]) == (0, {"t.strange": 3}), said.err
+    assert lake.rows("t.strange") == [{"it's a.b": 1, "select": "x", "größe 日本": 5}]
+    assert sorted(str(row["select"]) for row in lake.rows("t.strange__quarantine")) == ["w", "y", "z"]

@@ -123,3 +123,16 @@ def test_two_tables_of_one_job_are_published_in_one_merge(door: FrontDoor, lake:
     assert {name: change["added_rows"] for name, change in said.json["tables"].items()} == {"t.evens": 3, "t.odds": 5}
     assert (len(lake.rows("t.evens")), len(lake.rows("t.odds"))) == (3, 5)
     assert lake.commit(lake.head())["parentCommitHashes"][0] == said.json["main_before"]
+
+
+def test_checks_that_do_not_fit_a_table_that_is_there(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text('{"id": 1}\n')
+    (tmp_path / "no.json").write_text("{broken")  # Spark would say so: it is not asked
+    checks = "[accepted_range: {column: id, min: low}]"
+    table = "there"
+    made = door.run(pipeline(table, tmp_path / "in.json"))
+    assert made.code == 0, made.err
+    said = door.run(pipeline(table, tmp_path / "no.json", checks))
+    assert (said.code, said.json["outcome"]) == (6, "failed"), said.err
+    assert "'id' is long: 'low' is not a whole number" in said.json["reason"]
+    assert not lake.branches("there")

@@ -1,17 +1,31 @@
 """The audit's scan: each check's question, answered from real rows, alike by DuckDB and by Spark."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow
 import pytest
+from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from temporalio.testing import ActivityEnvironment
 
+from activities.scan_files import ScanFilesActivity
+from engine.duck import Duck, FileView
 from lakehouse.nessie import Catalogue
+from lakehouse.reports import Reports
 from sluice.asking import Asking
 from sluice.checks import REGISTRY
+from sluice.facts import FieldFacts
+from sluice.orders import AuditOrder, Origin, ScanOrder
+from sluice.pipeline import Table as PipelineTable
+from sluice.settings import Settings
+from sluice.sql.dialect import DUCKDB
 from sluice.verdicts import CheckResult
 from tests.integration.auditing import Table, check_of
+from tests.integration.conftest import BRANCH
 
 COLUMNS = (
     "id INT, big BIGINT, f FLOAT, x DOUBLE, y DOUBLE, dec DECIMAL(9, 2), s STRING, t STRING, flag BOOLEAN, d DATE, "
@@ -313,3 +327,100 @@ def test_what_may_pass_fails_the_job_until_the_last_try(table: Table, monkeypatc
     with pytest.raises(PySparkException):
         table.by_spark([check], insist=False)
     assert "Nessie" in table.by_spark([check], insist=True)[0].message
+
+
+def test_the_blast_radius_of_real_snapshots(table: Table) -> None:
+    table.fill(
+        "id INT, day DATE",
+        before=["(1, DATE'2024-01-01')", "(2, DATE'2024-01-02')"],
+        added=["(3, DATE'2024-01-02')", "(4, DATE'2024-01-03')"],
+        more="PARTITIONED BY (day)",
+    )
+    appended: list[tuple[Any, str, Any]] = [
+        ("append_only", "pass", "append"),
+        ({"deleted_rows": 0}, "pass", 0),
+        ({"changed_partitions": ["day=2024-01-02", "day=2024-01-03"]}, "pass", "day=2024-01-02, day=2024-01-03"),
+        ({"changed_partitions": {"max": 1}}, "fail", "day=2024-01-02, day=2024-01-03"),
+        ({"changed_tables": [table.name]}, "pass", table.name),
+        ({"added_files": {"min": 2, "max": 2}}, "pass", 2),
+        ({"added_bytes": {"min": 100, "max": "1MB"}}, "pass", None),
+        ("partitioning_unchanged", "pass", "unchanged"),
+        ("sort_order_unchanged", "pass", "unchanged"),
+        ("schema_drift", "pass", "unchanged"),
+        ({"volume": {"min_ratio": 1, "max_ratio": 1, "at_least": 1}}, "pass", None),
+        ({"volume": {"deviations": 1}}, "pass", None),
+    ]
+    assert_proven(table, appended[:-1])
+    table.mark()
+    table.sql("DELETE FROM {t} WHERE day = DATE'2024-01-01'")
+    table.sql("ALTER TABLE {t} REPLACE PARTITION FIELD day WITH month(day)")
+    table.sql("ALTER TABLE {t} WRITE ORDERED BY id")
+    table.sql("ALTER TABLE {t} RENAME COLUMN id TO number")
+    rewritten: list[tuple[Any, str, Any]] = [
+        ("append_only", "fail", None),
+        ({"deleted_rows": 0}, "fail", 1),
+        ({"changed_partitions": ["day=2024-01-01"]}, "pass", "day=2024-01-01"),
+        ("partitioning_unchanged", "fail", None),
+        ("sort_order_unchanged", "fail", None),
+        ("schema_drift", "fail", "id is renamed to number"),
+        ({"schema_drift": ["renamed"]}, "pass", None),
+        ({"volume": {"deviations": 3, "at_least": 2}}, "fail", None),
+    ]
+    assert_proven(table, rewritten[:-1])
+
+
+def assert_proven(table: Table, cases: list[tuple[Any, str, Any]]) -> None:
+    results = table.by_metadata([check_of(written) for written, _, _ in cases])
+    for (written, verdict, observed), result in zip(cases, results, strict=True):
+        assert result and result.verdict == verdict, (written, result)
+        assert observed in (None, result.observed), (written, result)
+
+
+def test_no_rows_are_an_answer_too(table: Table) -> None:
+    table.fill("id INT", before=["(1)"], added=[])
+    checks = [check_of({"max_in_range": {"column": "id", "max": 5}}), check_of({"unique": "id"})]
+    for results in (table.by_duckdb(checks), table.by_spark(checks)):
+        assert [seen(each) for each in results if each] == [("fail", "no values"), ("pass", 0)]
+
+
+def test_what_is_beyond_duckdb_is_handed_back(
+    table: Table, stack: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_much(*_: object, **__: object) -> None:
+        raise duckdb.OutOfMemoryException("failed to allocate")
+
+    table.fill("id INT", before=[], added=["(1)", "(2)"])
+    settings = Settings(sluice_home=table.scratch)
+    audit = AuditOrder(
+        origin=Origin(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1),
+        branch=BRANCH,
+        base=table.catalogue.main_head(),
+        head=table.catalogue.head(BRANCH),
+        tables={table.name: PipelineTable.model_validate({"checks": [{"check": "unique", "column": "id"}]})},
+    )
+    scan = ScanFilesActivity(table.catalogue, {}, settings, Reports(settings.lake, {}))
+    order = ScanOrder(audit=audit, undecided={table.name: [0]})
+    plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, order))
+    assert [check.verdict for check in plan.decided] == ["pass"] and not plan.undecided
+    monkeypatch.setattr(Duck, "ask", too_much)
+    plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, order))
+    assert plan.decided == [] and plan.undecided == {table.name: [0]}
+
+
+def test_a_scan_spills_within_its_memory(tmp_path: Path) -> None:
+    columns = {
+        "id": pyarrow.array(range(600_000)),
+        "s": pyarrow.array([f"some longer key {n}" for n in range(600_000)]),
+    }
+    schema = pyarrow.schema(
+        [pyarrow.field(name, each.type, metadata={"PARQUET:field_id": str(number)}) for number, (name, each) in
+         enumerate(columns.items(), 1)]
+    )  # fmt: skip
+    path = tmp_path / "big.parquet"
+    parquet.write_table(pyarrow.table(columns, schema=schema), path)
+    view = FileView("sluice_rows", [FieldFacts(1, "id", "long"), FieldFacts(2, "s", "string")], [str(path)])
+    question = check_of({"unique": "s"}).question(DUCKDB, {"id": "long", "s": "string"})
+    with Duck("40MB", tmp_path / "spill") as duck:
+        types = {"id": "long", "s": "string"}
+        found = duck.ask([view], {"k": question}, types, with_rest=False, sample_rows=5)
+    assert found["k"].numbers["failed"] == 0
