@@ -38,6 +38,7 @@ from lakehouse.reports import Reports
 from lakehouse.storage import storage_properties
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
+from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 _THREADS = 16
@@ -59,6 +60,7 @@ def make_worker(client: Client, settings: Settings) -> Worker:
         client,
         task_queue=settings.sluice_task_queue,
         workflows=[WriteAuditPublish],
+        workflow_runner=sandbox(),
         activities=[
             OpenBranchActivity(catalogue, io).open_branch,
             WriteTableActivity(spark).write_table,

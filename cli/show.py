@@ -36,6 +36,7 @@ def report(result: RunResult, link: str, console: Console) -> None:
         "attempts": str(result.attempts),
         "seconds": ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in result.timings.items()),
         "run": result.workflow_id,
+        "report": result.report,
         "Web UI": link,
     }
     for name, value in facts.items():

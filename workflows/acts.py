@@ -111,8 +111,8 @@ class Acts:
             "record_run",
             order,
             result_type=str,
-            start_to_close_timeout=timedelta(seconds=60),
-            schedule_to_close_timeout=timedelta(seconds=120),
+            start_to_close_timeout=timedelta(seconds=30),
+            schedule_to_close_timeout=timedelta(seconds=60),
             retry_policy=_PATIENT,
             summary=order.result.outcome or "",
         )

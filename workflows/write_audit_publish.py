@@ -244,9 +244,9 @@ class WriteAuditPublish:
 
     async def _record(self) -> None:
         """Write the run down, where that is possible; it changes nothing about how the run ended."""
-        if not workflow.patched(_RECORDED):
-            return
         state = self._state
+        if not workflow.patched(_RECORDED) or state.result.cause == "unreachable":
+            return  # where the catalogue is away, there is nothing to write to
         order = RecordOrder(origin=state.origin, result=state.result, ended_at=workflow.now().isoformat())
         try:
             state.update(report=await self._acts.record_run(order))

@@ -49,6 +49,18 @@ class _Set(ColumnRows):
     def shown(self) -> str:
         return ", ".join(str(value) for value in self.values)
 
+    def share_in(self, file: FileFacts, types: Mapping[str, str]) -> Literal["all", "none"] | None:
+        """Return whether all values of a file are in the set, or none; None where its metadata proves neither."""
+        bounds = enclosed(file.column(self.column), types[self.column])
+        if file.values(self.column) == 0:
+            return "all"
+        if bounds is None:
+            return None
+        inside = [member for member in self.members(types) if bounds[0] <= member <= bounds[1]]
+        if not inside:
+            return "none"
+        return "all" if _covers(inside, *bounds) else None
+
 
 class AcceptedValues(_Set):
     """Every value must be in a set; with `all_present`, every member of the set must occur too."""
@@ -71,17 +83,8 @@ class AcceptedValues(_Set):
         return f"{sql.column(self.column)} NOT IN ({self.listed(sql, types)})"
 
     def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
-        values = file.values(self.column)
-        if values == 0:
-            return 0
-        bounds = enclosed(file.column(self.column), types[self.column])
-        if bounds is None:
-            return None
-        members = self.members(types)
-        inside = [member for member in members if bounds[0] <= member <= bounds[1]]
-        if not inside:
-            return values
-        return 0 if _covers(inside, *bounds) else None
+        share = self.share_in(file, types)
+        return {"all": 0, "none": file.values(self.column)}.get(share) if share else None
 
     def prove(self, facts: TableFacts) -> Finding | None:
         return None if self.all_present else super().prove(facts)
@@ -130,16 +133,8 @@ class NotAcceptedValues(_Set):
         return f"{sql.column(self.column)} IN ({self.listed(sql, types)})"
 
     def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
-        values = file.values(self.column)
-        if values == 0:
-            return 0
-        bounds = enclosed(file.column(self.column), types[self.column])
-        if bounds is None:
-            return None
-        inside = [member for member in self.members(types) if bounds[0] <= member <= bounds[1]]
-        if not inside:
-            return 0
-        return values if _covers(inside, *bounds) else None
+        share = self.share_in(file, types)
+        return {"none": 0, "all": file.values(self.column)}.get(share) if share else None
 
 
 class AcceptedRange(ColumnRows):

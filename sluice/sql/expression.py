@@ -5,12 +5,14 @@ from collections.abc import Mapping
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.optimizer.scope import traverse_scope
 
 from sluice.sql.values import kind_of
 
-_SPARK = "spark"
+_SPARK, _DUCKDB = Spark, DuckDB
 _SAME = (
     exp.And, exp.Or, exp.Not, exp.Paren, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Is,
     exp.In, exp.Between, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Neg, exp.Add, exp.Sub,
@@ -87,7 +89,7 @@ def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
             return None
         if isinstance(node, _ARITHMETIC) and _families(node, types) - {"whole"}:
             return None  # decimals differ in their scale, doubles in what overflows
-    return found.sql(dialect="duckdb", identify=True, comments=False)
+    return found.sql(dialect=_DUCKDB, identify=True, comments=False)
 
 
 def _one_family(node: exp.Expression, types: Mapping[str, str]) -> bool:

@@ -39,6 +39,7 @@ from sluice.orders import (
 from sluice.pipeline import Pipeline
 from sluice.run import Notice, Policy, RunInput, RunRequest, RunResult
 from sluice.verdicts import CheckResult
+from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 HEAD = "ab" * 32
@@ -151,6 +152,7 @@ async def scene(skipping: WorkflowEnvironment) -> AsyncIterator[Scene]:
         skipping.client,
         task_queue=scene.queue,
         workflows=[WriteAuditPublish],
+        workflow_runner=sandbox(),
         activities=scene.world.activities(),
         max_heartbeat_throttle_interval=timedelta(milliseconds=100),
     ):
@@ -409,6 +411,18 @@ async def test_an_error_is_no_bad_row(scene: Scene) -> None:
     scene.world.instead["audit_branch"] = _bad_once("error")
     result = await scene.end(await scene.start(**PARTED))
     assert (result.outcome, "divide_rows" in scene.world.called) == ("quarantined", False)
+
+
+async def test_sql_in_checks_is_read_inside_the_workflow(scene: Scene) -> None:
+    """Its sandbox refuses what a parser imports when it is first used."""
+    checks = [
+        {"check": "not_null", "column": "a", "where": "b > 1 AND c IN ('x', `d e`) OR length(f) > 2"},
+        {"check": "expression_is_true", "expression": "d >= DATE '2024-01-01' - INTERVAL 1 DAY"},
+        {"check": "sql", "query": "WITH a AS (SELECT 1) SELECT * FROM t.x JOIN a ON true WHERE y RLIKE 'z'"},
+        {"check": "match_regex", "column": "a", "pattern": "^a.*$"},
+    ]
+    result = await scene.end(await scene.start(tables={"t.x": {"checks": checks}}))
+    assert result.outcome == "published"
 
 
 async def test_what_duckdb_hands_back_goes_to_spark(scene: Scene) -> None:
