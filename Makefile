@@ -56,7 +56,7 @@ lock: ## Resolve the dependencies anew into locks/ (needs uv)
 
 bench-audit: setup ## Measure the audit beside SQL by hand and the checking libraries (about half an hour)
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
-	$(VENV)/bin/python -m bench.audit --rounds 3 --libraries .sluice/bench/bin/python --out docs/data/audit.json
+	$(VENV)/bin/python -m bench.audit --rounds 3 --libraries .sluice/bench/bin/python --out docs/measurements/audit.json
 
 docs: $(VENV)/.locked ## Make the table of checks in docs/checks.md anew
 	$(VENV)/bin/python -c 'import pathlib, sluice.listing as l; p = pathlib.Path("docs/checks.md"); p.write_text(l.documented(p.read_text()))'

@@ -1,6 +1,6 @@
 """Measure the audit: Sluice's beside SQL by hand on Spark and on DuckDB, and beside the checking libraries.
 
-    python -m bench.audit [--rows 1000000,10000000,50000000] [--rounds 5] [--out docs/data/audit.json]
+    python -m bench.audit [--rows 1000000,10000000,50000000] [--rounds 5] [--out docs/measurements/audit.json]
 
 One stack, one warm Spark session, the same tables for all, the ways in turn within each round; then each from
 a cold process. Medians and ratios are printed, raw data is kept. `make bench-audit` is the whole of it.

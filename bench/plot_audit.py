@@ -1,6 +1,6 @@
 """Draw what bench/audit.py measured.
 
-    python bench/plot_audit.py docs/data/audit.json docs/images/audit.png
+    python bench/plot_audit.py docs/measurements/audit.json docs/images/audit.png
 
 Runs with the packages of locks/bench.txt.
 """
