@@ -82,6 +82,15 @@ def _latest_deletes(state: TableState) -> tuple[int, int]:
     return position, equality
 
 
+def reached(number: int, latest: tuple[int, int]) -> bool:
+    """Return whether deletes may apply to a data file of a sequence number.
+
+    Position deletes apply to files of their own commit too, equality deletes to earlier ones only ("Scan Planning").
+    """
+    position, equality = latest
+    return number <= position or number < equality
+
+
 def _file_facts(entry: ManifestEntry, fields: Iterable[NestedField], latest: tuple[int, int]) -> FileFacts:
     file = entry.data_file
     number = entry.sequence_number if entry.sequence_number is not None else 0
@@ -91,7 +100,7 @@ def _file_facts(entry: ManifestEntry, fields: Iterable[NestedField], latest: tup
         path=file.file_path,
         bytes=file.file_size_in_bytes,
         form=str(getattr(file.file_format, "name", file.file_format)).upper(),
-        deletes=number <= latest[0] or number < latest[1],
+        deletes=reached(number, latest),
     )
 
 

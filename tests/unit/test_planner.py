@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from lakehouse.facts import bound
+from lakehouse.facts import bound, reached
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
 from sluice.facts import ColumnFacts, FileFacts, TableFacts
 from sluice.jobs import ScanAnswer
-from sluice.planner import overlapping, readings
+from sluice.planner import clusters, overlapping, readings
 from sluice.sql.dialect import DUCKDB
 
 
@@ -240,3 +240,28 @@ def test_files_that_cannot_hold_a_key_are_left_out() -> None:
     assert [each.column("c").lower for each in overlapping(theirs, "c", ours, "c")] == [9, 20, None]
     assert overlapping(theirs, "c", [file(nulls=None)], "c") == theirs
     assert overlapping(theirs, "c", [file(nulls=10)], "c") == []
+
+
+def test_bad_rows_of_a_file_with_deletes_are_counted_again() -> None:
+    check_nulls = check(NOT_NULL)
+    assert isinstance(check_nulls, RowCheck)
+    facts = table(file(nulls=3, deletes=True), file(nulls=0, deletes=True), file(nulls=2))
+    assert [each.path for each in check_nulls.undecided_in(facts)] == ["0"]
+
+
+def test_keys_of_two_parts_never_meet() -> None:
+    def parts(*bounds: tuple[Any, Any], kind: str = "int") -> list[list[Any]]:
+        files = [replace(file(lower=low, upper=high), path=str(n)) for n, (low, high) in enumerate(bounds)]
+        return [[each.column("c").lower for each in part] for part in clusters(files, "c", kind)]
+
+    assert parts((1, 2), (3, 4), (5, 6)) == [[1], [3], [5]]
+    assert parts((5, 6), (1, 2)) == [[1], [5]]
+    assert parts((1, 3), (3, 4), (5, 6)) == [[1, 3], [5]]  # the bound may be a key of both
+    assert parts((1, 9), (2, 3), (4, 5)) == [[1, 2, 4]]  # the second ends before the first does
+    assert parts((1, 2), (None, None)) == [[1, None]]
+    assert parts((1.0, 2.0), (3.0, 4.0), kind="double") == [[1.0, 3.0]]  # a NaN lies in no bounds
+
+
+def test_which_deletes_reach_a_file() -> None:
+    assert reached(3, (3, -1)) and not reached(4, (3, -1))
+    assert reached(2, (-1, 3)) and not reached(3, (-1, 3))
