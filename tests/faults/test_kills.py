@@ -86,8 +86,9 @@ def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path)
 
 def test_worker_killed_during_the_audit(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     worker = bench.worker()
+    by_spark = "[sql: SELECT * FROM t.kill_audit WHERE id < 0]"
     run, run_id = bench.until_spark_works(
-        "scanning", pipeline("kill-audit", csv_file(tmp_path / "in.csv", ROWS), "[unique: id]")
+        "scanning", pipeline("kill-audit", csv_file(tmp_path / "in.csv", ROWS), by_spark)
     )
     worker.kill()
     wait_for(lambda: not spark_processes(run_id), 10, lambda: "Spark outlived its worker")

@@ -40,7 +40,7 @@ def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack:
     worker = WorkerProcess(environment, tmp_path)
     try:
         source = csv_file(tmp_path / "in.csv", [{"id": number} for number in range(100)])
-        run = door.begin(pipeline("survives", source, "[unique: id]"))
+        run = door.begin(pipeline("survives", source, "[sql: SELECT * FROM t.survives WHERE id < 0]"))
         door.wait_for_stage(run, stage)
         (victim,) = (daemon for daemon in own_stack.daemons() if daemon.name == service)
         os.kill(victim.pid, signal.SIGKILL)
