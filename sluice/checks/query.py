@@ -5,9 +5,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from sluice.checks.base import Check, Finding, Numbers, Other, Question, passed_if
+from sluice.checks.base import Check, Other, Question
 from sluice.checks.rows import Condition, RowCheck
-from sluice.facts import Scope, TableFacts
+from sluice.facts import Scope
 from sluice.sql.dialect import Dialect, NeedsSpark
 from sluice.sql.expression import columns_of, query_problem, tables_of
 
@@ -70,7 +70,3 @@ class Sql(Check):
         if sql.name != "spark":
             raise NeedsSpark("a query of one's own")
         return Question(query=self.query)
-
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
-        failed = int(numbers["failed"])
-        return passed_if(failed == 0, failed, failed)

@@ -8,7 +8,7 @@ from pydantic import Field
 from sluice.checks.base import BAD_ROWS, ROWS, Other, Question, wrong_kind
 from sluice.checks.rows import ColumnRows, RowCheck
 from sluice.checks.values import enclosed
-from sluice.facts import FileFacts, TableFacts
+from sluice.facts import FileFacts
 from sluice.sql.dialect import Dialect, NeedsSpark
 from sluice.sql.values import FLOATS, NUMBERS, ORDERED, kind_of
 
@@ -115,9 +115,6 @@ class Relationships(ColumnRows):
 
     def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
         return 0 if file.values(self.column) == 0 else None
-
-    def undecided_in(self, facts: TableFacts) -> list[FileFacts]:
-        return super().undecided_in(facts)
 
     def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
         where, column, field = self.filtered(sql, types), sql.column(self.column), sql.column(self.field)
