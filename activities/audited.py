@@ -1,6 +1,6 @@
 """A table as an audit sees it: its facts, the tables beside it, and what it takes to answer from its rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -76,6 +76,11 @@ class AuditedTable:
         if question.null_keys and any(file.column(key).nulls != 0 for file in files):
             return rest
         return overlapping(rest, key, files, key)
+
+    def rest_of(self, questions: Iterable[Question], files: Sequence[FileFacts]) -> list[FileFacts]:
+        """Return the rest that any of these questions must look at, each file once."""
+        asked = [question for question in questions if question.groups_with_rest]
+        return list({file.path: file for question in asked for file in self.rest(question, files)}.values())
 
     def files_of(self, other: OtherTable, questions: Sequence[Question], files: Sequence[FileFacts]) -> list[FileFacts]:
         """Return the files of another table that hold keys which these files may hold too."""

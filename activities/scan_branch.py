@@ -77,14 +77,9 @@ def target(table: AuditedTable, reading: Reading) -> ScanTarget:
     everything = whole and len(reading.files) == len([file for file in table.facts.files(reading.scope) if file.rows])
     paths = None if everything else [file.path for file in reading.files]
     views = [View(name=ROWS, table=table.name, paths=paths)]
-    rest = {
-        file.path
-        for question in questions.values()
-        if question.groups_with_rest
-        for file in table.rest(question, reading.files)
-    }
+    rest = table.rest_of(questions.values(), reading.files)
     if rest:
-        views.append(View(name=REST, table=table.name, paths=sorted(rest)))
+        views.append(View(name=REST, table=table.name, paths=[file.path for file in rest]))
     for key in sorted({question.other.key for question in questions.values() if question.other}):
         other = table.others[key]
         files = [file.path for file in table.files_of(other, list(questions.values()), reading.files)]

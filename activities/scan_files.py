@@ -125,7 +125,7 @@ def answered(duck: Duck, table: AuditedTable, checks: Mapping[int, Check]) -> li
     results: list[CheckResult] = []
     for reading in readings(checks, table.facts, DUCKDB)[0]:
         questions = {str(index): question for index, question in reading.questions.items()}
-        rest = _rest(table, reading)
+        rest = table.rest_of(reading.questions.values(), reading.files)
         views = [_view(ROWS, table.state, reading.files), *_other_views(table, reading)]
         views += [_view(REST, table.state, rest)] if rest else []
         answers = duck.ask(
@@ -142,17 +142,6 @@ def answered(duck: Duck, table: AuditedTable, checks: Mapping[int, Check]) -> li
             reply = Reply("duckdb", answer.sample, len(read), reading.bytes_of(index))
             results.append(concluded(table.name, index, check, reading.finding(index, answer), reply))
     return results
-
-
-def _rest(table: AuditedTable, reading: Reading) -> list[FileFacts]:
-    """Return the other live files that any question of keys must look at."""
-    wanted = {
-        file.path: file
-        for question in reading.questions.values()
-        if question.groups_with_rest
-        for file in table.rest(question, reading.files)
-    }
-    return list(wanted.values())
 
 
 def _apart(table: AuditedTable, reading: Reading) -> dict[str, list[FileView]]:
@@ -175,7 +164,7 @@ def _beside(table: AuditedTable, reading: Reading, index: int) -> list[FileFacts
     if question.other:
         other = table.others[question.other.key]
         return table.files_of(other, list(reading.questions.values()), reading.files)
-    return table.rest(question, reading.files) if question.groups_with_rest else []
+    return table.rest_of([question], reading.files)
 
 
 def _other_views(table: AuditedTable, reading: Reading) -> list[FileView]:

@@ -9,7 +9,7 @@ from cli.start import load_pipeline
 from lakehouse.nessie import Catalogue
 from lakehouse.storage import storage_properties
 from lakehouse.tables import TableState
-from sluice.division import AT, CHECKS, RUN, quarantine_of
+from sluice.division import RUN, quarantine_of
 from sluice.errors import InvalidPipeline
 from sluice.names import literal, quoted, quoted_table, suggestion
 from sluice.pipeline import Pipeline, Table, Write
@@ -101,6 +101,6 @@ def _chosen(repair: Repair, kept: dict[str, str]) -> str:
 
 def _check(what: str, expression: str, kept: dict[str, str]) -> None:
     why = expression_problem(expression)
-    wrong = [name for name in ([] if why else columns_of(expression)) if name not in {**kept, CHECKS: "", AT: ""}]
+    wrong = [name for name in ([] if why else columns_of(expression)) if name not in kept]
     if why or wrong:
         raise InvalidPipeline(f"{what}: {why or f'there is no column {wrong[0]!r}{suggestion(wrong[0], kept)}'}")

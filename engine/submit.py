@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pyspark
 
-from sluice.certificate import ATTEMPT_MARK, RUN_MARK
+from sluice.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 
 _JARS = "jars"
-_MARK = "spark.sql.iceberg.snapshot-property."
 _STRICT = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -98,8 +97,8 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.yarn.maxAppAttempts": "1",
-        _MARK + RUN_MARK: job.run_id,
-        _MARK + ATTEMPT_MARK: str(job.attempt),
+        SNAPSHOT_PROPERTY + RUN_MARK: job.run_id,
+        SNAPSHOT_PROPERTY + ATTEMPT_MARK: str(job.attempt),
     }
     if job.at:
         found[f"{catalogue}.ref.hash"] = job.at

@@ -4,6 +4,8 @@ from sluice.orders import Origin
 from sluice.run import RunRequest
 from sluice.verdicts import AuditReport
 
+SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
+"""What begins the names of Spark settings that Iceberg writes into every snapshot of a session."""
 RUN_MARK = "wap.run-id"
 ATTEMPT_MARK = "wap.attempt"
 """What every snapshot carries in its summary: which run made it, in which attempt."""

@@ -9,6 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 
+from sluice.certificate import SNAPSHOT_PROPERTY
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.jobs import JobAnswer
 
@@ -18,7 +19,6 @@ _DATA_CONDITIONS = (
     "UNSUPPORTED_", "DUPLICATE_", "COLUMN_", "USER_RAISED_",
 )  # fmt: skip
 """Beginnings of Spark's error conditions that lie in the data or the pipeline: the same again fails again."""
-_MARK = "spark.sql.iceberg.snapshot-property."
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)[\].]")
 _DATA_WORDS = (
     "CSV header does not conform",
@@ -43,8 +43,8 @@ def mark_deletes(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     found = jvm.java.util.HashMap()
     for key, value in spark.sparkContext.getConf().getAll():
-        if key.startswith(_MARK):
-            found.put(key.removeprefix(_MARK), value)
+        if key.startswith(SNAPSHOT_PROPERTY):
+            found.put(key.removeprefix(SNAPSHOT_PROPERTY), value)
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     field = loader.loadClass("org.apache.iceberg.spark.CommitMetadata").getDeclaredField("COMMIT_PROPERTIES")
     field.setAccessible(True)

@@ -58,11 +58,6 @@ class _Keys(RowCheck):
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
         return [problem for key in self.keys() for problem in wrong_kind(key, types, _COMPARABLE)]
 
-    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
-        names = ", ".join(sql.column(key) for key in self.keys())
-        skip = " AND ".join(f"{sql.column(key)} IS NOT NULL" for key in self.keys())
-        return f"{skip} AND count(*) OVER (PARTITION BY {names}) > 1"
-
     def prove(self, facts: TableFacts) -> Finding | None:
         files = [file for file in facts.files(self.scope) if file.rows]
         alone = self.scope == "table" or len(files) == len(facts.live)
@@ -147,10 +142,6 @@ class _Distinct(Filtered):
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
         return list(each_column(parameters))
 
-    def chosen(self, sql: Dialect, types: Mapping[str, str]) -> str:
-        where, column = self.filtered(sql, types), sql.column(self.column)
-        return f"CASE WHEN {where} THEN {column} END" if where else column
-
 
 class NotConstant(_Distinct):
     """The column must hold at least two different values."""
@@ -178,7 +169,7 @@ class NotConstant(_Distinct):
         return passed_if(False, "1 value") if one_value else None
 
     def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
-        column = self.chosen(sql, types)
+        column = self.chosen(self.column, sql, types)
         return Question(
             aggregates={"different": f"CASE WHEN min({column}) <> max({column}) THEN 1 ELSE 0 END"},
             columns=self.column_names,
@@ -208,7 +199,7 @@ class DistinctCount(_Distinct):
         return f"{between(self.min, self.max)} different values"
 
     def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
-        return Question(distinct={"distinct": self.chosen(sql, types)}, columns=self.column_names)
+        return Question(distinct={"distinct": self.chosen(self.column, sql, types)}, columns=self.column_names)
 
     def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
         found = int(numbers["distinct"])
@@ -234,7 +225,7 @@ class DistinctRatio(_Distinct):
         return f"a share of different values between {self.min} and {self.max}"
 
     def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
-        column = self.chosen(sql, types)
+        column = self.chosen(self.column, sql, types)
         return Question(
             aggregates={"values": f"count({column})"}, distinct={"distinct": column}, columns=self.column_names
         )

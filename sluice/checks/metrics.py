@@ -85,8 +85,7 @@ class _Metric(Filtered):
         return None
 
     def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
-        where, column = self.filtered(sql, types), sql.column(self.column)
-        chosen = f"CASE WHEN {where} THEN {column} END" if where else column
+        chosen = self.chosen(self.column, sql, types)
         return Question(
             aggregates={"value": self.aggregate(sql, chosen, types[self.column])}, columns=self.column_names
         )

@@ -106,13 +106,6 @@ class Relationships(ColumnRows):
     def other(self) -> Other:
         return Other(table=self.to, ref=self.ref, columns=[self.field])
 
-    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
-        column, field = sql.column(self.column), sql.column(self.field)
-        return (
-            f"{column} IS NOT NULL AND {column} NOT IN "
-            f"(SELECT {field} FROM {self.other.view} WHERE {field} IS NOT NULL)"
-        )
-
     def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
         return 0 if file.values(self.column) == 0 else None
 

@@ -44,6 +44,11 @@ class Filtered(Check):
         """Return the condition of `where` in a dialect."""
         return sql.own(self.where, types) if self.where else None
 
+    def chosen(self, column: str, sql: Dialect, types: Mapping[str, str]) -> str:
+        """Return a column whose values are nulls in the rows that `where` leaves out: aggregates pass these over."""
+        where, quoted = self.filtered(sql, types), sql.column(column)
+        return f"CASE WHEN {where} THEN {quoted} END" if where else quoted
+
 
 class RowCheck(Filtered):
     """A check that each row passes or breaks by itself or with its like, so that bad rows can be counted."""
@@ -84,9 +89,9 @@ class RowCheck(Filtered):
     def demand(self) -> str:
         """What it demands of each row, for a person."""
 
-    @abstractmethod
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
-        """Return the condition that is true for each bad row."""
+        """Return the condition that is true for each bad row, where a row is bad by itself."""
+        raise NotImplementedError(f"{self.check} asks in groups")
 
     def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
         """Return how many rows of a file are bad if its metadata proves it, or None: undecided."""

@@ -75,8 +75,7 @@ class Freshness(Filtered):
         return None
 
     def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
-        where, column = self.filtered(sql, types), sql.column(self.column)
-        chosen = f"CASE WHEN {where} THEN {column} END" if where else column
+        chosen = self.chosen(self.column, sql, types)
         return Question(aggregates={"newest": f"max({chosen})"}, columns=self.column_names)
 
     def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
@@ -195,9 +194,6 @@ class SequentialValues(ColumnRows):
         if not problems and kind == "date" and self.datepart not in ("day", "week"):
             return [f"{self.column!r} is a date: datepart is day or week"]
         return problems
-
-    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
-        raise NotImplementedError("a step is between two rows")
 
     def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
         column, kind = sql.column(self.column), types[self.column]

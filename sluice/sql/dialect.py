@@ -51,9 +51,9 @@ class Dialect(ABC):
     def time(self, value: datetime) -> str:
         """Write a time, with or without a zone."""
 
-    @abstractmethod
     def part(self, unit: str, column: str) -> str:
         """Cut a time down to the beginning of its hour, day, week, month, quarter or year."""
+        return f"date_trunc({self.text(unit)}, {column})"
 
     @abstractmethod
     def microseconds(self, column: str, kind: str) -> str:
@@ -114,9 +114,6 @@ class Spark(Dialect):
         kind = "TIMESTAMP" if value.tzinfo else "TIMESTAMP_NTZ"
         return f"{kind} '{value.isoformat(sep=' ')}'"
 
-    def part(self, unit: str, column: str) -> str:
-        return f"date_trunc({self.text(unit)}, {column})"
-
     def microseconds(self, column: str, kind: str) -> str:
         if kind_of(kind) == "date":
             return f"unix_date({column})"
@@ -160,9 +157,6 @@ class DuckDB(Dialect):
     def time(self, value: datetime) -> str:
         kind = "TIMESTAMPTZ" if value.tzinfo else "TIMESTAMP"
         return f"{kind} '{value.isoformat(sep=' ')}'"
-
-    def part(self, unit: str, column: str) -> str:
-        return f"date_trunc({self.text(unit)}, {column})"
 
     def microseconds(self, column: str, kind: str) -> str:
         if kind_of(kind) == "date":

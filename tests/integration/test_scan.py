@@ -348,9 +348,9 @@ def test_the_blast_radius_of_real_snapshots(table: Table) -> None:
         ("sort_order_unchanged", "pass", "unchanged"),
         ("schema_drift", "pass", "unchanged"),
         ({"volume": {"min_ratio": 1, "max_ratio": 1, "at_least": 1}}, "pass", None),
-        ({"volume": {"deviations": 1}}, "pass", None),
+        ({"volume": {"deviations": 1}}, "warn", None),
     ]
-    assert_proven(table, appended[:-1])
+    assert_proven(table, appended)
     table.mark()
     table.sql("DELETE FROM {t} WHERE day = DATE'2024-01-01'")
     table.sql("ALTER TABLE {t} REPLACE PARTITION FIELD day WITH month(day)")
@@ -364,9 +364,9 @@ def test_the_blast_radius_of_real_snapshots(table: Table) -> None:
         ("sort_order_unchanged", "fail", None),
         ("schema_drift", "fail", "id is renamed to number"),
         ({"schema_drift": ["renamed"]}, "pass", None),
-        ({"volume": {"deviations": 3, "at_least": 2}}, "fail", None),
+        ({"volume": {"deviations": 3, "at_least": 2}}, "warn", None),
     ]
-    assert_proven(table, rewritten[:-1])
+    assert_proven(table, rewritten)
 
 
 def assert_proven(table: Table, cases: list[tuple[Any, str, Any]]) -> None:

@@ -79,7 +79,7 @@ def test_the_tables_of_a_query() -> None:
         ("d >= DATE '2024-01-01'", "\"d\" >= CAST('2024-01-01' AS DATE)"),
         ("x > 0.5", '"x" > 0.5'),
         ("coalesce(a, 0) = 0", 'COALESCE("a", 0) = 0'),
-        ("s IN ('a', 'b') AND NOT a BETWEEN 1 AND 2", None),
+        ("s IN ('a', 'b') AND NOT a BETWEEN 1 AND 2", "\"s\" IN ('a', 'b') AND NOT \"a\" BETWEEN 1 AND 2"),
         ("a % 2 = 0", None),  # of a zero, Spark fails and DuckDB says null
         ("a / 2 > 1", None),
         ("x + 1 > 2", None),
@@ -94,11 +94,7 @@ def test_the_tables_of_a_query() -> None:
     ],
 )
 def test_only_what_means_the_same_goes_to_duckdb(text: str, duckdb: str | None) -> None:
-    found = to_duckdb(text, TYPES)
-    if duckdb is None and "BETWEEN" in text:
-        assert found and "BETWEEN" in found
-    else:
-        assert found == duckdb
+    assert to_duckdb(text, TYPES) == duckdb
 
 
 @pytest.mark.parametrize(
