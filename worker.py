@@ -22,6 +22,7 @@ from activities.end_branch import EndBranchActivity
 from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
 from activities.publish_branch import PublishBranchActivity
+from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
@@ -33,7 +34,8 @@ from engine.runner import Spark
 from engine.submit import jar_files
 from engine.supervise import SparkSlots
 from lakehouse.ledger import Ledger
-from lakehouse.nessie import Catalogue
+from lakehouse.mainline import Mainline
+from lakehouse.opening import open_catalogue
 from lakehouse.reports import Reports
 from lakehouse.storage import storage_properties
 from sluice.errors import BadEnvironment, ServiceUnavailable
@@ -50,25 +52,29 @@ log = logging.getLogger("sluice.worker")
 
 def make_worker(client: Client, settings: Settings) -> Worker:
     """Wire a worker from a client and settings."""
-    catalogue = Catalogue(settings.nessie_uri, settings.sluice_main)
+    catalogue = open_catalogue(settings)
+    mainline = Mainline(catalogue)
     io = storage_properties(settings)
     reports = Reports(settings.lake, io)
     ending = EndBranchActivity(catalogue)
     spark = Spark(settings, SparkSlots(settings.spark_slots or os.cpu_count() or 1))
-    publishing = PublishBranchActivity(catalogue)
+    publishing = PublishBranchActivity(catalogue, mainline)
+    rebasing = RebaseBranchActivity(catalogue, mainline, io, settings.sluice_realm)
     return Worker(
         client,
         task_queue=settings.sluice_task_queue,
         workflows=[WriteAuditPublish],
         workflow_runner=sandbox(),
         activities=[
-            OpenBranchActivity(catalogue, io).open_branch,
+            OpenBranchActivity(catalogue, mainline, io, settings.sluice_realm).open_branch,
             WriteTableActivity(spark).write_table,
-            VerifyWriteActivity(catalogue, io).verify_write,
+            VerifyWriteActivity(catalogue, mainline, io).verify_write,
             AuditBranchActivity(catalogue, io, settings, reports).audit_branch,
             ScanFilesActivity(catalogue, io, settings, reports).scan_files,
             ScanBranchActivity(catalogue, io, spark, reports).scan_branch,
             DivideRowsActivity(catalogue, io, spark).divide_rows,
+            rebasing.foresee_conflicts,
+            rebasing.rebase_branch,
             publishing.publish_branch,
             publishing.confirm_publication,
             ending.discard_branch,

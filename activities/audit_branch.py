@@ -1,6 +1,6 @@
 """Answer from metadata alone every check that it can answer, and say which engine may answer the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from temporalio import activity
@@ -32,6 +32,7 @@ class AuditBranchActivity:
         with told_to_temporal():
             decided: list[CheckResult] = []
             plan: dict[str, dict[str, list[int]]] = {"files": {}, "undecided": {}}
+            earlier = self._earlier(order)
             for name, table in audited_tables(self.catalogue, order, self.io):
                 if table is None:
                     checks: Sequence[Check] = order.tables[name].checks
@@ -40,7 +41,7 @@ class AuditBranchActivity:
                         for index, check in enumerate(checks)
                     ]
                     continue
-                results, left = self._decided(table)
+                results, left = self._decided(table, earlier)
                 decided += results
                 slow = unreadable(table, {index: table.checks[index] for index in left}, self.settings)
                 for kind, indexes in (("files", [i for i in left if i not in slow]), ("undecided", sorted(slow))):
@@ -49,7 +50,22 @@ class AuditBranchActivity:
             self.reports.keep_part(order.origin, order.head, "metadata", decided)
             return AuditPlan(decided=fitted(decided), **plan)
 
-    def _decided(self, table: AuditedTable) -> tuple[list[CheckResult], list[int]]:
+    def _earlier(self, order: AuditOrder) -> dict[tuple[str, int], CheckResult]:
+        """Return verdicts that still hold, of checks that look at nothing but the rows which were taken over."""
+        if order.earlier is None:
+            return {}
+        origin = order.origin.model_copy(update={"attempt": order.earlier.attempt})
+        found = {(each.table, each.index): each for each in self.reports.verdicts(origin, order.earlier.head)}
+        checks = {(name, index): c for name, table in order.tables.items() for index, c in enumerate(table.checks)}
+        return {
+            key: found[key]
+            for key, check in checks.items()
+            if key in found and check.row_level and check.scope == "added" and not check.others
+        }
+
+    def _decided(
+        self, table: AuditedTable, earlier: Mapping[tuple[str, int], CheckResult]
+    ) -> tuple[list[CheckResult], list[int]]:
         problems = {index: table.problem(check) for index, check in enumerate(table.checks)}
         sound = [check for index, check in enumerate(table.checks) if problems[index] is None]
         findings = iter(decide(sound, table.facts).values())
@@ -58,6 +74,9 @@ class AuditBranchActivity:
         for index, check in enumerate(table.checks):
             if (problem := problems[index]) is not None:
                 results.append(unanswered(table.name, index, check, problem))
+            elif (known := earlier.get((table.name, index))) is not None:
+                next(findings)
+                results.append(known)
             elif (finding := next(findings)) is not None:
                 sample = [] if finding.passed else sample_of(table, check, self.settings)
                 results.append(concluded(table.name, index, check, finding, Reply("metadata", sample=sample)))

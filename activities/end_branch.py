@@ -38,7 +38,7 @@ class EndBranchActivity:
                 else:
                     self.catalogue.keep(name, head, branch.name)
             except NoSuchBranch:
-                if name not in self.catalogue.branches(name):  # kept by an earlier try whose answer was lost?
+                if not self.catalogue.exists(name):  # kept by an earlier try whose answer was lost?
                     name = ""
             self.catalogue.delete_branch(branch.name)
             return name

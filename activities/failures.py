@@ -1,5 +1,6 @@
 """Telling Temporal which errors may pass and which never will."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,26 +11,34 @@ from temporalio.exceptions import ApplicationError, FailureError
 from lakehouse.nessie import NoSuchBranch
 from lakehouse.nessie_v2 import RefusedByNessie
 from sluice.errors import SluiceError, Terminal
+from sluice.secrets import redacted
 
+_log = logging.getLogger("sluice.activity")
 _TRIES = 5
 """How often an error that nobody foresaw is tried again: a store may hiccup, but a bug stays one."""
 
 
 @contextmanager
 def told_to_temporal() -> Iterator[None]:
-    """Turn every error into Temporal's: its type by name, and whether the same again may work."""
+    """Turn every error into Temporal's: its type by name, and whether the same again may work.
+
+    What it came from goes into the worker's log and not into the history: it may hold what is nobody's to see.
+    """
     try:
         yield
     except FailureError:
         raise
     except NoSuchBranch as error:
-        raise ApplicationError(f"the branch {error} is gone", type="NoSuchBranch", non_retryable=True) from error
+        raise _told(error, f"the branch {error} is gone", "NoSuchBranch", final=True) from None
     except (NessieException, RefusedByNessie) as error:  # an overloaded Nessie is ServiceUnavailable by now
-        raise ApplicationError(str(error), type="RefusedByNessie", non_retryable=True) from error
+        raise _told(error, str(error), "RefusedByNessie", final=True) from None
     except SluiceError as error:
-        final = isinstance(error, Terminal)
-        raise ApplicationError(str(error), type=type(error).__name__, non_retryable=final) from error
+        raise _told(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
     except Exception as error:
         kind = type(error).__name__
-        final = activity.info().attempt >= _TRIES
-        raise ApplicationError(f"{kind}: {error}", type=kind, non_retryable=final) from error
+        raise _told(error, f"{kind}: {error}", kind, activity.info().attempt >= _TRIES) from None
+
+
+def _told(error: Exception, words: str, kind: str, final: bool) -> ApplicationError:
+    _log.warning("%s: %s", kind, words, exc_info=error)
+    return ApplicationError(redacted(words), type=kind, non_retryable=final)

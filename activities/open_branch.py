@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.failures import told_to_temporal
-from lakehouse.nessie import Catalogue
+from lakehouse.mainline import Mainline
+from lakehouse.nessie import Catalogue, mark
 from lakehouse.tables import TableState
-from sluice.certificate import INPUT, PIPELINE, WORKFLOW_ID
+from sluice.certificate import INPUT, PIPELINE, WORKFLOW_ID, branch_properties
 from sluice.checks.base import Check, place
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.names import suggestion
@@ -17,10 +18,12 @@ from sluice.pipeline import fit_problems
 
 @dataclass(frozen=True)
 class OpenBranchActivity:
-    """Needs the catalogue."""
+    """Needs the catalogue, the properties by which Iceberg reads the lake, and whose runs these are."""
 
     catalogue: Catalogue
+    mainline: Mainline
     io: dict[str, str]
+    realm: str
 
     @activity.defn(name="open_branch")
     def open_branch(self, order: OpenOrder) -> OpenBranch:
@@ -33,22 +36,20 @@ class OpenBranchActivity:
             self._refuse_twice(order)
             self._check_checks(order, base)
             name = order.origin.branch
-            base = self._base_of(name) or base
+            if self.catalogue.exists(name):  # an earlier try of this act made it, and its answer was lost
+                base = self.mainline.fork_point(name)
             self.catalogue.create_branch(name, base)
-            self.catalogue.add_namespaces(name, list(order.tables))
+            if self.catalogue.head(name) == base:
+                said = branch_properties(order.origin, self.realm)
+                changes = [mark(), *self.catalogue.put_namespaces(name, order.tables)]
+                self.catalogue.commit(name, base, f"Begin attempt {order.origin.attempt}", changes, said)
             return OpenBranch(name=name, base=base, catalogue=identity)
-
-    def _base_of(self, name: str) -> str | None:
-        """Return where the branch began, if an earlier try of this act made it and its answer was lost."""
-        if name not in self.catalogue.branches(name):
-            return None
-        return self.catalogue.fork_point(name)
 
     def _refuse_twice(self, order: OpenOrder) -> None:
         if order.again:
             return
         wanted = {PIPELINE: order.origin.pipeline, INPUT: order.input_digest}
-        earlier = self.catalogue.published(wanted)
+        earlier = self.mainline.published(wanted)
         if earlier is not None:
             workflow, commit = earlier.get(WORKFLOW_ID, "?"), earlier["hash"][:12]
             raise AlreadyPublished(

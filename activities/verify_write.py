@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.failures import told_to_temporal
+from lakehouse.mainline import Mainline
 from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
 from sluice.errors import NothingWritten, UnexpectedWrite
@@ -16,6 +17,7 @@ class VerifyWriteActivity:
     """Needs the catalogue and the properties by which Iceberg reads the lake."""
 
     catalogue: Catalogue
+    mainline: Mainline
     io: dict[str, str]
 
     @activity.defn(name="verify_write")
@@ -34,11 +36,11 @@ class VerifyWriteActivity:
                 if key.after is None:
                     raise UnexpectedWrite(f"the job dropped {key.name}")
                 state = TableState.load(key.after, key.before, self.io)
-                if state.unmarked(order.origin.run_id, order.origin.attempt):
+                if state.unmarked(order.origin.run_id, order.attempts or [order.origin.attempt]):
                     raise UnexpectedWrite(f"{key.name} holds a snapshot that this attempt did not make")
                 changes[key.name] = state.change()
             self._check_complete(order, changes)
-            return Written(head=head, tables=changes)
+            return Written(head=head, tables=changes, conflicts=self.mainline.conflicts(branch.name, head))
 
     def _check_complete(self, order: VerifyOrder, changes: dict[str, TableChange]) -> None:
         missing = [table for table in order.tables if table not in changes]

@@ -28,7 +28,7 @@ from activities.audit_branch import AuditBranchActivity
 from activities.scan_files import ScanFilesActivity
 from bench import suites, tables
 from lakehouse.facts import file_facts
-from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
 from lakehouse.reports import Reports
 from lakehouse.tables import TableState, forget
 from sluice.checks import expand
@@ -51,7 +51,7 @@ class Audit:
     """Sluice's audit of one table: the very activities that a worker runs."""
 
     def __init__(self, settings: Settings, base: str) -> None:
-        self._catalogue = Catalogue(settings.nessie_uri)
+        self._catalogue = open_catalogue(settings)
         self._settings, self._base, self._reports = settings, base, Reports(settings.lake, {})
         self._head = self._catalogue.head(tables.BRANCH)
 
@@ -83,7 +83,7 @@ class Audit:
 
 def paths_of(settings: Settings, table: str) -> list[str]:
     """Return the data files of a table, for DuckDB by hand."""
-    place = Catalogue(settings.nessie_uri).table(tables.BRANCH, table)
+    place = open_catalogue(settings).table(tables.BRANCH, table)
     assert place
     return [file.path.removeprefix("file:") for file in file_facts(TableState.load(place, None, {}), [])]
 
@@ -210,7 +210,7 @@ def main() -> None:
         try:
             environment = {**stack.up(), "SLUICE_HOME": home}
             settings = read_settings(environment)
-            base = tables.prepare(Catalogue(settings.nessie_uri))
+            base = tables.prepare(open_catalogue(settings))
             spark = tables.session(settings, Path(home) / "spark")
             found: dict[str, Any] = {"warm": warm(settings, spark, base, sizes, given.rounds), "cold": {}}
             spark.stop()

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from devstack.stack import ROOT, Stack
 from engine.java import find_java
 from engine.submit import SparkJob, properties
-from lakehouse.nessie import Catalogue
+from lakehouse.nessie import Catalogue, mark
 from sluice.settings import Settings
 
 BRANCH = "wap/bench/audit"
@@ -69,5 +69,6 @@ def prepare(catalogue: Catalogue) -> str:
     """Make the branch of the measurement; return where it began."""
     base = catalogue.main_head()
     catalogue.create_branch(BRANCH, base)
-    catalogue.add_namespaces(BRANCH, ["bench.orders"])
+    changes = [mark(), *catalogue.put_namespaces(BRANCH, ["bench.orders"])]
+    catalogue.commit(BRANCH, catalogue.head(BRANCH), "Begin the measurement", changes)
     return base

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cli.start import load_pipeline
 from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
 from lakehouse.storage import storage_properties
 from lakehouse.tables import TableState
 from sluice.division import RUN, quarantine_of
@@ -36,7 +37,7 @@ def requeued(file: Path, repair: Repair, settings: Settings) -> tuple[Pipeline, 
     """
     pipeline = load_pipeline(file, read_environment())
     table = _table(pipeline, repair.table)
-    catalogue = Catalogue(settings.nessie_uri, settings.sluice_main)
+    catalogue = open_catalogue(settings)
     head = catalogue.main_head()
     types = _types(catalogue, settings, table, head)
     kept = _types(catalogue, settings, quarantine_of(table), head)

@@ -12,9 +12,9 @@ from rich.table import Table
 
 from cli.door import WRONG_USE
 from lakehouse.ledger import Ledger
-from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
 from lakehouse.storage import storage_properties
-from sluice.errors import ServiceUnavailable
+from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.settings import read_environment, read_settings
 from sluice.sql.values import plain
 
@@ -30,9 +30,9 @@ def results(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Query the verdicts of every run that ended, by SQL."""
-    settings = read_settings(read_environment())
-    catalogue = Catalogue(settings.nessie_uri, settings.sluice_main)
     try:
+        settings = read_settings(read_environment())
+        catalogue = open_catalogue(settings)
         ledger = Ledger(catalogue, settings.lake, storage_properties(settings)).read()
         if ledger is None:
             _leave("no run has ended yet", WRONG_USE)
@@ -42,6 +42,8 @@ def results(
             names, rows = found.columns, found.to_arrow_table().to_pylist()
     except ServiceUnavailable as error:
         _leave(str(error), 7)
+    except SluiceError as error:
+        _leave(str(error), WRONG_USE)
     except duckdb.Error as error:
         _leave(str(error).split("\n\n")[0], WRONG_USE)
     if as_json:

@@ -88,6 +88,7 @@ async def start(client: Client, settings: Settings, pipeline: Pipeline, found: R
             heartbeat_timeout=settings.sluice_heartbeat_timeout,
             open_timeout=settings.sluice_open_timeout,
             step_timeout=settings.sluice_step_timeout,
+            act_timeout=settings.sluice_act_timeout,
         ),
         search_attributes=indexed,
     )

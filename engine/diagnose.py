@@ -2,10 +2,11 @@
 
 import re
 
-from sluice.errors import InvalidInput, JobFailed, SluiceError
+from sluice.errors import InvalidInput, JobFailed, SluiceError, WriteRefused
 
 _EXCEPTION = re.compile(r"^[\w.$]*(?:Error|Exception)\b.*: .+")
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
+_REFUSED = re.compile(r"'(?P<op>[A-Z_]+)' is not allowed for role '[^']*' on \w+ '(?P<where>[^']*)'")
 _FINAL = (
     "AnalysisException",
     "ParseException",
@@ -19,6 +20,12 @@ _FINAL = (
 
 def job_failure(code: int, tail: list[str]) -> SluiceError:
     """Return the error for a job that ended with a code other than 0."""
+    refused = next((found for line in tail if (found := _REFUSED.search(line))), None)
+    if refused:
+        return WriteRefused(
+            f"the job tried to change {refused['where']!r}, and Nessie refused it ({refused['op']}): "
+            "a job may write to the branch of its run alone"
+        )
     said = _last_error(tail)
     message = f"the Spark job ended with exit code {code}" + (f": {said}" if said else "")
     if said and any(name in said for name in _FINAL):

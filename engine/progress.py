@@ -4,8 +4,10 @@ import re
 from collections import deque
 
 from sluice.model import Model
+from sluice.secrets import redacted
 
 _BAR = re.compile(r"\[Stage (\d+):[=> ]*\((\d+) \+ (\d+)\) / (\d+)\]")
+_FRAME = re.compile(r"\s*(at [\w.$/<>@-]+\(|\.\.\. \d+ more)")
 _TAIL_LINES = 60
 _LINE_LIMIT = 4000
 
@@ -55,12 +57,13 @@ class OutputReader:
         for bar in bars:
             stage, done, running, total = (int(part) for part in bar.groups())
             self._update(stage=stage, tasks_done=done, tasks_running=running, tasks=total)
-        line = _BAR.sub("", piece).rstrip() if bars else piece.rstrip()
+        line = redacted(_BAR.sub("", piece).rstrip() if bars else piece.rstrip())
         if not line.strip():
             return None
         if line.startswith(SAYS):
             self._update(doing=line.removeprefix(SAYS))
-        self.tail.append(line[:_LINE_LIMIT])
+        if not _FRAME.match(line):  # a stack trace of Java would leave no room for what it is about
+            self.tail.append(line[:_LINE_LIMIT])
         return line
 
     def _update(self, **changed: int | str) -> None:

@@ -11,6 +11,7 @@ import pyspark
 
 from sluice.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
 from sluice.errors import BadEnvironment
+from sluice.secrets import PRIVATE, read_secret
 from sluice.settings import Settings
 
 _JARS = "jars"
@@ -92,6 +93,7 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
         f"{catalogue}.ref": job.branch,
         f"{catalogue}.warehouse": settings.lake,
         f"{catalogue}.cache-enabled": "false",
+        **_identity(settings, catalogue),
         **_s3(settings, catalogue),
         **(_STRICT if job.ours else {}),
         "spark.sql.files.ignoreCorruptFiles": "false",
@@ -120,7 +122,7 @@ def command(settings: Settings, job: SparkJob) -> list[str]:
 
 def environment(settings: Settings, java: Path, *, ours: bool = True) -> dict[str, str]:
     """Return the environment of a job: this Python, that Java, and for our jobs Sluice's domain to import from."""
-    inherited = {key: value for key, value in os.environ.items() if key != "SLACK_TOKEN"}
+    inherited = {key: value for key, value in os.environ.items() if key not in PRIVATE}
     local = settings.spark_master.startswith("local")
     return {
         **inherited,
@@ -131,6 +133,14 @@ def environment(settings: Settings, java: Path, *, ours: bool = True) -> dict[st
         **({"PYTHONPATH": str(_INTERNAL)} if ours else {}),
         **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
     }
+
+
+def _identity(settings: Settings, catalogue: str) -> dict[str, str]:
+    """Return how the job tells Nessie that it is a writer, who may change the branches of attempts alone."""
+    token = read_secret(settings.nessie_writer_token_file, "NESSIE_WRITER_TOKEN_FILE")
+    if not token:
+        return {}
+    return {f"{catalogue}.authentication.type": "BEARER", f"{catalogue}.authentication.token": token}
 
 
 def _s3(settings: Settings, catalogue: str) -> dict[str, str]:

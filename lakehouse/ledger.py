@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.serializers import ToOutputFile
-from pyiceberg.table import CommitTableResponse, StaticTable, Table
-from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
-from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, TimestamptzType
 
-from lakehouse.nessie import Catalogue
+from lakehouse.committing import OnBranch, next_place
+from lakehouse.nessie import Catalogue, put_table
 from sluice.certificate import RUN_MARK
 from sluice.errors import ServiceUnavailable
 
@@ -45,26 +43,18 @@ def _schema() -> Schema:
     return assign_fresh_schema_ids(Schema(*fields))
 
 
-class _OnBranch(NoopCatalog):
-    """Lets PyIceberg commit one table on the ledger's branch, by compare-and-swap of the branch's head."""
+class _Moving:
+    """Moves the ledger's pointer, by compare-and-swap of the branch's head."""
 
     def __init__(self, catalogue: Catalogue, head: str, content: str | None) -> None:
-        super().__init__("ledger")
         self._catalogue, self._head, self._content = catalogue, head, content
 
-    def commit_table(
-        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
-    ) -> CommitTableResponse:
-        """Write the new metadata file and move the branch to it, if nobody moved it meanwhile."""
-        for requirement in requirements:
-            requirement.validate(table.metadata)
-        metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
-        place = _next_place(metadata, table.metadata_location)
-        ToOutputFile.table_metadata(metadata, table.io.new_output(place))
-        self._head, self._content = self._catalogue.put_table(
-            BRANCH, self._head, TABLE, place, metadata.current_snapshot_id or -1, self._content
-        )
-        return CommitTableResponse(metadata=metadata, metadata_location=place)
+    def __call__(self, place: str, metadata: TableMetadata) -> None:
+        operations = [put_table(TABLE, place, metadata, self._content)]
+        if not self._content:
+            operations = [*self._catalogue.put_namespaces(BRANCH, [TABLE]), *operations]
+        self._head = self._catalogue.commit(BRANCH, self._head, f"Update {TABLE}", operations)
+        self._content = str(self._catalogue.content(BRANCH, TABLE).id)
 
 
 class Ledger:
@@ -101,7 +91,7 @@ class Ledger:
         else:
             place = found.metadata_location
             metadata = StaticTable.from_metadata(place, self._io).metadata
-        catalog = _OnBranch(self._catalogue, head, found.id if found else None)
+        catalog = OnBranch(_Moving(self._catalogue, head, found.id if found else None))
         return Table(("ledger", *TABLE.split(".")), metadata, place, file_io, catalog)
 
     def _new(self, file_io: FileIO) -> tuple[TableMetadata, str]:
@@ -113,7 +103,7 @@ class Ledger:
             f"{self._lake}/{TABLE.replace('.', '/')}",
             {"commit.manifest-merge.enabled": "true", "write.metadata.previous-versions-max": "20"},
         )
-        place = _next_place(metadata, "")
+        place = next_place(metadata, "")
         ToOutputFile.table_metadata(metadata, file_io.new_output(place))
         return metadata, place
 
@@ -131,12 +121,6 @@ class Ledger:
             except ServiceUnavailable:
                 return True  # whoever is next forgets them
         return True
-
-
-def _next_place(metadata: TableMetadata, before: str) -> str:
-    version = int(before.rsplit("/", 1)[-1].split("-", 1)[0]) + 1 if before else 0
-    provider = load_location_provider(metadata.location, metadata.properties)
-    return str(provider.new_table_metadata_file_location(version))
 
 
 def _run_of(snapshot: Any) -> str | None:

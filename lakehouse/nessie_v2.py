@@ -5,13 +5,14 @@ ignores unknown fields, so a misspelt one goes unnoticed: `isReturnConflictAsRes
 spelt here and nowhere else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
 import requests
 
-from sluice.errors import ServiceUnavailable
+from lakehouse.failures import refused_identity
+from sluice.errors import BadEnvironment, ServiceUnavailable
 
 _TIMEOUT = (5.0, 60.0)
 """Seconds to connect, and to wait for an answer."""
@@ -21,9 +22,11 @@ _PAGE = 250
 class NessieV2:
     """A thin client; each method is one request, or one listing page by page."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, token: str = "") -> None:
         self._uri = uri
         self._session = requests.Session()
+        if token:
+            self._session.auth = _Bearer(token)
 
     def config(self) -> dict[str, Any]:
         """Return the server's description of itself and its repository."""
@@ -47,21 +50,42 @@ class NessieV2:
             if error.status != 409:
                 raise
 
-    def commit(self, branch: str, head: str, message: str, operations: list[dict[str, Any]]) -> str:
+    def commit(
+        self, branch: str, head: str, message: str, operations: list[dict[str, Any]], said: Mapping[str, str]
+    ) -> str:
         """Commit operations on a branch that is expected at `head`; return the new head."""
-        body = {"commitMeta": {"message": message, "authors": ["sluice"]}, "operations": operations}
+        meta = {"message": message, "authors": ["sluice"], "allProperties": {key: [said[key]] for key in said}}
+        body = {"commitMeta": meta, "operations": operations}
         answer = self._send("POST", f"trees/{_ref(branch, head)}/history/commit", body)
         return str(answer["targetBranch"]["hash"])
 
-    def merge(self, target: str, seen: str, source: str, at: str, meta: dict[str, Any]) -> dict[str, Any]:
+    def merge(
+        self,
+        target: str,
+        seen: str,
+        source: str,
+        at: str,
+        meta: dict[str, Any],
+        expected: Mapping[tuple[str, ...], dict[str, Any]],
+        dry: bool,
+    ) -> dict[str, Any]:
         """Merge exactly the hash `at` of the branch `source` into `target`, whose head was seen at `seen`.
 
         A conflict is an answer here, not an error: `wasSuccessful` is false and `details` names the keys.
+
+        Args:
+            expected: by key, the content that `target` must hold: a compare-and-swap, which `seen` is not.
+            dry: only say what would happen.
         """
         body = {
             "fromRefName": source,
             "fromHash": at,
             "isReturnConflictAsResult": True,
+            "isDryRun": dry,
+            "keyMergeModes": [
+                {"key": {"elements": list(key)}, "mergeBehavior": "NORMAL", "expectedTargetContent": content}
+                for key, content in expected.items()
+            ],
             "commitMeta": meta,
         }
         return self._send("POST", f"trees/{_ref(target, seen)}/history/merge", body)
@@ -71,6 +95,12 @@ class NessieV2:
         for page in self._pages(f"trees/{_ref(branch)}/history", parameters):
             for entry in page["logEntries"]:
                 yield entry["commitMeta"]
+
+    def references(self, filter: str = "") -> Iterator[dict[str, Any]]:
+        """Yield references, each with its head commit's `commitMeta`, those of a filter in Nessie's CEL."""
+        wanted = {"fetch": "ALL", **({"filter": filter} if filter else {})}
+        for page in self._pages("trees", wanted):
+            yield from page["references"]
 
     def differences(self, base: str, branch: str, head: str) -> Iterator[dict[str, Any]]:
         """Yield what differs between the hash `base` and a branch at `head`, key by key."""
@@ -96,10 +126,23 @@ class NessieV2:
         answer = self._session.request(method, f"{self._uri}/{path}", json=body, params=parameters, timeout=_TIMEOUT)
         if answer.status_code >= 500 or answer.status_code == 429:
             raise ServiceUnavailable(f"Nessie at {self._uri} answers {answer.status_code}")
+        if answer.status_code in (401, 403):
+            raise BadEnvironment(refused_identity(self._uri, answer.status_code, _said(answer)))
         if not answer.ok:
             raise RefusedByNessie(answer.status_code, _said(answer))
         found: dict[str, Any] = answer.json()
         return found
+
+
+class _Bearer(requests.auth.AuthBase):
+    """Puts the token on each request; as a mere header, credentials of a .netrc would take its place."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
 
 
 class RefusedByNessie(Exception):

@@ -3,7 +3,7 @@
 Source of the rules: the Iceberg table specification, sections "Snapshots", "Manifests" and "Column metrics".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -47,11 +47,13 @@ class TableState:
             current = self.table.snapshot_by_id(parent) if parent is not None else None
         return made
 
-    def unmarked(self, run_id: str, attempt: int) -> list[int]:
-        """Return the ids of snapshots of the run's branch that this attempt did not make."""
-        wanted = (run_id, str(attempt))
+    def unmarked(self, run_id: str, attempts: Iterable[int]) -> list[int]:
+        """Return the ids of snapshots of the run's branch that none of these attempts made."""
+        wanted = {(run_id, str(attempt)) for attempt in attempts}
         return [
-            each.snapshot_id for each in self.snapshots if (_said(each, RUN_MARK), _said(each, ATTEMPT_MARK)) != wanted
+            each.snapshot_id
+            for each in self.snapshots
+            if (_said(each, RUN_MARK), _said(each, ATTEMPT_MARK)) not in wanted
         ]
 
     def change(self) -> TableChange:

@@ -15,6 +15,25 @@ WORKFLOW_ID = "sluice.workflow-id"
 PIPELINE = "sluice.pipeline"
 INPUT = "sluice.input-digest"
 AUDITED = "sluice.audited-hash"
+ATTEMPT = "sluice.attempt"
+REALM = "sluice.realm"
+"""Whose runs these are, where several installations share a catalogue."""
+
+
+def marks(origin: Origin) -> dict[str, str]:
+    """Return what every snapshot of an attempt says of who made it."""
+    return {RUN_MARK: origin.run_id, ATTEMPT_MARK: str(origin.attempt)}
+
+
+def branch_properties(origin: Origin, realm: str) -> dict[str, str]:
+    """Return what the first commit on an attempt's branch says of who made it, for whoever finds it alone."""
+    return {
+        RUN_ID: origin.run_id,
+        WORKFLOW_ID: origin.workflow_id,
+        PIPELINE: origin.pipeline,
+        ATTEMPT: str(origin.attempt),
+        REALM: realm,
+    }
 
 
 def merge_message(origin: Origin, tables: list[str]) -> str:
@@ -30,7 +49,7 @@ def certificate(request: RunRequest, origin: Origin, report: AuditReport, approv
         PIPELINE: request.pipeline.name,
         "sluice.pipeline-digest": request.pipeline.digest,
         INPUT: request.input.digest,
-        "sluice.attempt": str(origin.attempt),
+        ATTEMPT: str(origin.attempt),
         "sluice.starter": request.starter,
         AUDITED: report.audited_hash,
         "sluice.audit-digest": report.digest,

@@ -9,6 +9,7 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
     "InvalidPipeline": "invalid",
     "InvalidInput": "invalid",
     "NothingWritten": "invalid",
+    "WriteRefused": "invalid",
     "BadEnvironment": "invalid",
     "AlreadyPublished": "already_published",
     "ServiceUnavailable": "unreachable",

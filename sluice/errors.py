@@ -7,6 +7,7 @@ SluiceError
 │   ├── AlreadyPublished     this input went into main by this pipeline before
 │   ├── NothingWritten       the job ended well and left no marked snapshot
 │   ├── UnexpectedWrite      the branch holds what this attempt should not have written
+│   ├── WriteRefused         a job tried to change what is not its run's
 │   ├── BadEnvironment       the machine lacks what the work needs (Java, settings)
 │   └── CatalogueChanged     Nessie is not the one that the run began with
 └── Transient                the same again may work: retried
@@ -45,6 +46,10 @@ class NothingWritten(Terminal):
 
 class UnexpectedWrite(Terminal):
     """Raised when the branch holds a change that this attempt should not have made."""
+
+
+class WriteRefused(Terminal):
+    """Raised when a job tried to change something else than the branch of its run, and the server refused."""
 
 
 class BadEnvironment(Terminal):

@@ -74,6 +74,8 @@ class VerifyOrder(Model):
     write: Write
     tables: list[str]
     job: JobReport
+    attempts: list[int] = Field(default_factory=list)
+    """The attempts whose snapshots may be on the branch; empty means this one alone."""
     set_apart: dict[str, int] = Field(default_factory=dict)
     """How many rows quarantine tables must have got, by their names, where bad rows were set apart."""
 
@@ -97,6 +99,44 @@ class Written(Model):
     head: str
     """The hash of the branch that holds exactly the write."""
     tables: dict[str, TableChange]
+    conflicts: list[str] = Field(default_factory=list)
+    """What main changed too meanwhile, so that a merge now would fail."""
+
+
+class RebaseOrder(Model):
+    """What `rebase_branch` does: take over what an attempt wrote onto main as it is now, on a new branch."""
+
+    origin: Origin
+    branch: OpenBranch
+    """The branch that holds the write."""
+    written: Written
+    write: Write
+    divided: bool
+
+
+class Rebased(Model):
+    """What became of taking over."""
+
+    branch: OpenBranch | None = None
+    written: Written | None = None
+    why_not: str = ""
+    """Why it has to be written again, where it could not be taken over."""
+
+
+class ForeseeOrder(Model):
+    """What `foresee_conflicts` does: find out whether a merge now would fail."""
+
+    branch: OpenBranch
+    head: str
+    looks_at: list[str] = Field(default_factory=list)
+    """Tables of main that checks looked at, as they were at the base."""
+
+
+class Audited(Model):
+    """An audit of the same rows before: what it said of them still holds."""
+
+    attempt: int
+    head: str
 
 
 class AuditOrder(Model):
@@ -109,6 +149,8 @@ class AuditOrder(Model):
     tables: dict[str, Table]
     now: str = ""
     """When the audit began, in ISO 8601: what freshness is measured against."""
+    earlier: Audited | None = None
+    """The audit of these rows before they were taken over."""
 
 
 class AuditPlan(Model):
@@ -158,6 +200,8 @@ class PublishOrder(Model):
     message: str
     properties: dict[str, str]
     author: str
+    looks_at: list[str] = Field(default_factory=list)
+    """Tables of main that checks looked at, as they were at the base."""
 
 
 class Publication(Model):
@@ -167,7 +211,7 @@ class Publication(Model):
     main_before: str = ""
     main_after: str = ""
     conflicts: list[str] = Field(default_factory=list)
-    """The keys that main had changed meanwhile, where it was not merged."""
+    """What main had changed meanwhile, where it was not merged."""
 
 
 class ConfirmOrder(Model):

@@ -13,11 +13,14 @@ from sluice.durations import Duration
 from sluice.model import Model
 from sluice.names import branch_name, pipeline_name, suggestion, table_name
 from sluice.source import SILENT, Source, as_text
+from sluice.sql.expression import query_problem, tables_of
 
 Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql"]
 OnFailure = Literal["quarantine", "discard"]
 
 INGEST = "ingest"
+SOURCE_VIEW = "source"
+"""What a transform calls the rows that were read."""
 _PARTITION = re.compile(r"(?:(year|month|day|hour)s?\((.+)\))|(?:(bucket|truncate)\((\d+),\s*(.+)\))|([^()]+)")
 _STATEMENT = re.compile(
     r"\s*(DELETE\s+FROM|UPDATE|MERGE\s+INTO|INSERT\s+(INTO|OVERWRITE)|(CREATE|ALTER)\s+TABLE|WITH)\b", re.I
@@ -68,6 +71,20 @@ class Write(Model):
     """How often the write is tried before the run fails."""
     timeout: Duration = 24 * 3600.0
     """How long one attempt may take, in seconds."""
+
+    on_conflict: Literal["auto", "rebase", "rewrite"] = "auto"
+    """What to do when main changed a table meanwhile: add the written files to it as it is now, or write again."""
+
+    @property
+    def rebases(self) -> bool:
+        """Whether appended files hold what they would hold had they been written to a newer main."""
+        if self.on_conflict != "auto":
+            return self.on_conflict == "rebase"
+        if not self.built_in or self.mode != "append":
+            return False
+        if self.transform is None:
+            return True
+        return query_problem(self.transform) is None and set(tables_of(self.transform)) <= {SOURCE_VIEW}
 
     @property
     def built_in(self) -> bool:
@@ -123,6 +140,8 @@ class Write(Model):
             raise ValueError("`mode: sql` reads tables, not a source")
         if self.mode != "sql" and not self.source:
             raise ValueError("give a source: the files to load")
+        if self.on_conflict == "rebase" and self.mode not in ("append", "sql"):
+            raise ValueError(f"`mode: {self.mode}` rests on what the table holds: it is written again after a conflict")
         if (self.mode == "merge") != bool(self.keys):
             raise ValueError("`mode: merge` and `keys` go together")
         return self

@@ -14,7 +14,7 @@ Outcome = Literal["published", "quarantined", "discarded", "cancelled", "failed"
 Cause = Literal["audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable"]
 Stage = Literal[
     "starting", "opening", "writing", "verifying", "auditing", "scanning", "dividing", "waiting for approval",
-    "publishing", "compensating", "cleaning up", "ended",
+    "publishing", "rebasing", "compensating", "cleaning up", "ended",
 ]  # fmt: skip
 
 
@@ -47,6 +47,10 @@ class Policy(Model):
     """How long a service may be away in the middle of a run."""
     conflicts: int = Field(default=5, ge=0)
     """How often a run is written again because main moved under it."""
+    rebases: int = Field(default=100, ge=0)
+    """How often what a run wrote is taken over onto a newer main."""
+    act_timeout: float = 180.0
+    """How long one try of an act on the catalogue may take before another worker tries."""
 
 
 class RunRequest(Model):
@@ -80,6 +84,16 @@ class RecordOrder(Model):
     ended_at: str
 
 
+class Conflict(Model):
+    """That main moved under a run, and what the run did about it."""
+
+    tables: list[str]
+    """What main had changed."""
+    resolved: Literal["taken over", "written again"]
+    why: str = ""
+    """Why it was written again."""
+
+
 class StageEvent(Model):
     """That a run came to a stage."""
 
@@ -106,6 +120,8 @@ class RunResult(Model):
     checks: list[CheckResult] = Field(default_factory=list)
     bad_rows: dict[str, int] = Field(default_factory=dict)
     """By table, the rows that broke a check and went to its quarantine table in the same merge."""
+    conflicts: list[Conflict] = Field(default_factory=list)
+    """Each time that main moved under the run."""
     approval: ApprovalRecord | None = None
     report: str | None = None
     """Where the whole report of a run that ended is, as JSON."""

@@ -28,6 +28,10 @@ class Settings(Model):
     sluice_home: Path = DEFAULT_HOME
     """Where tools, logs and the local lake are kept."""
     nessie_uri: str = "http://127.0.0.1:19120/api/v2"
+    nessie_writer_token_file: str = ""
+    """The file with the token that Spark jobs get, where Nessie asks for one."""
+    nessie_publisher_token_file: str = ""
+    """The file with the token of whoever makes, merges and deletes branches."""
     warehouse: str = ""
     """Where new tables lie; by default the folder `lake` of the home."""
     sluice_catalog: str = Field(default="nessie", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
@@ -52,6 +56,9 @@ class Settings(Model):
     temporal_ui: str = "http://127.0.0.1:8233"
     sluice_heartbeat_timeout: float = Field(default=15.0, ge=1)
     sluice_open_timeout: float = Field(default=60.0, ge=1)
+    sluice_act_timeout: float = Field(default=180.0, ge=1)
+    sluice_realm: str = Field(default="sluice", pattern=r"^[A-Za-z0-9_.-]{1,100}$")
+    """Whose runs these are: two installations that share a catalogue each have their own."""
     sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
     slack_token: str = Field(default="", repr=False)
     slack_channel: str = ""

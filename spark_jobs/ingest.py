@@ -15,9 +15,9 @@ from pyspark.sql.types import StructType
 from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.names import literal, quoted, quoted_table, suggestion
-from sluice.pipeline import Table, fit_problems, partition_parts
+from sluice.pipeline import SOURCE_VIEW, Table, fit_problems, partition_parts
 from spark_jobs.harness import mark_deletes, run_job, say
-from spark_jobs.reading import SOURCE_VIEW, check_names, read_source
+from spark_jobs.reading import check_names, read_source
 
 _INCOMING = "incoming"
 _ICEBERG = {

@@ -10,8 +10,6 @@ from sluice.jobs import IngestSpec
 from sluice.names import suggestion
 from sluice.source import Source
 
-SOURCE_VIEW = "source"
-
 
 def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> DataFrame:
     """Read the files of a source.

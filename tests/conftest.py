@@ -57,4 +57,4 @@ def door(stack: dict[str, str], tmp_path: Path) -> FrontDoor:
 @pytest.fixture
 def lake(stack: dict[str, str]) -> Lake:
     """A reader of the lake that knows nothing of how Sluice writes."""
-    return Lake(stack["NESSIE_URI"])
+    return Lake(stack)

@@ -75,6 +75,17 @@ class FrontDoor:
         path.write_text(pipeline)
         return path
 
+    def wait_for_attempt(self, run: str, attempt: int, stage: str = "waiting for approval") -> dict[str, Any]:
+        """Wait until a run is in a stage of an attempt, or of a later one; return its status."""
+        found: dict[str, Any] = {}
+
+        def there() -> bool:
+            found.update(self("status", run, "--json").json)
+            return bool(found["attempts"] >= attempt) and found["stage"] == stage
+
+        wait_for(there, 120, lambda: f"{run} came to {found}")
+        return found
+
     def wait_for_stage(self, run: str, *stages: str, patience: float = 180) -> dict[str, Any]:
         """Wait until a run is in one of these stages; return its status."""
         found: dict[str, Any] = {}
@@ -92,12 +103,15 @@ class FrontDoor:
 class Lake:
     """Reads the lake through Nessie's REST API and Iceberg's files alone."""
 
-    def __init__(self, uri: str) -> None:
-        self._uri = uri
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._uri = variables["NESSIE_URI"]
+        token = Path(variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
+        self._http = requests.Session()
+        self._http.headers["Authorization"] = f"Bearer {token}"
 
     def rows(self, table: str, ref: str = "main") -> list[dict[str, Any]]:
         """Return all rows of a table on a branch; none where the table is not there."""
-        found = requests.get(f"{self._uri}/trees/{quote(ref, safe='')}/contents/{table}", timeout=30)
+        found = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}/contents/{table}", timeout=30)
         if found.status_code == 404:
             return []
         place = found.json()["content"]["metadataLocation"]
@@ -106,23 +120,23 @@ class Lake:
 
     def head(self, ref: str = "main") -> str:
         """Return the hash that a branch is at."""
-        found = requests.get(f"{self._uri}/trees/{quote(ref, safe='')}", timeout=30).json()
+        found = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}", timeout=30).json()
         return str(found["reference"]["hash"])
 
     def branches(self, containing: str = "") -> list[str]:
         """Return the names of all branches, but main and the ledger's, that contain a text."""
-        found = requests.get(f"{self._uri}/trees", timeout=30).json()["references"]
+        found = self._http.get(f"{self._uri}/trees", timeout=30).json()["references"]
         names = [ref["name"] for ref in found]
         return [each for each in names if each not in ("main", LEDGER) and containing in each]
 
     def discard(self, branch: str) -> None:
         """Delete a branch."""
-        deleted = requests.delete(f"{self._uri}/trees/{quote(branch, safe='')}@{self.head(branch)}", timeout=30)
+        deleted = self._http.delete(f"{self._uri}/trees/{quote(branch, safe='')}@{self.head(branch)}", timeout=30)
         assert deleted.ok, deleted.text
 
     def commit(self, at: str) -> dict[str, Any]:
         """Return the properties, authors and parents of a commit."""
-        page = requests.get(f"{self._uri}/trees/main@{at}/history?max-records=1", timeout=30).json()
+        page = self._http.get(f"{self._uri}/trees/main@{at}/history?max-records=1", timeout=30).json()
         found: dict[str, Any] = page["logEntries"][0]["commitMeta"]
         return found
 

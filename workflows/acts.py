@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
         ConfirmOrder,
         DivideOrder,
         Division,
+        ForeseeOrder,
         JobReport,
         OpenBranch,
         OpenOrder,
@@ -23,6 +24,8 @@ with workflow.unsafe.imports_passed_through():
         Publication,
         PublishOrder,
         QuarantineOrder,
+        Rebased,
+        RebaseOrder,
         ScanOrder,
         VerifyOrder,
         WriteOrder,
@@ -32,7 +35,6 @@ with workflow.unsafe.imports_passed_through():
 
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
-_ONE_TRY = timedelta(minutes=3)
 _PERHAPS = timedelta(seconds=10)
 _PATIENT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 _ONCE = RetryPolicy(maximum_attempts=1)
@@ -50,6 +52,7 @@ class Acts:
         self._heartbeat = timedelta(seconds=policy.heartbeat_timeout)
         self._opening = timedelta(seconds=policy.open_timeout)
         self._step = timedelta(seconds=policy.step_timeout)
+        self._one_try = timedelta(seconds=policy.act_timeout)
 
     async def open_branch(self, order: OpenOrder) -> OpenBranch:
         """Make the branch of an attempt. Only the first is impatient: nothing is there to lose yet."""
@@ -85,6 +88,14 @@ class Acts:
         """Set bad rows apart, once: an attempt that breaks off here is written again."""
         summary = f"bad rows of {', '.join(order.failing)}"
         return await self._run_long("divide_rows", order, Division, summary, _ONCE, self._step.total_seconds())
+
+    async def foresee_conflicts(self, order: ForeseeOrder) -> list[str]:
+        """Find out whether a merge now would fail, and for which tables."""
+        return await self._ask("foresee_conflicts", order, list[str], f"would {order.head[:12]} merge?")
+
+    async def rebase_branch(self, order: RebaseOrder) -> Rebased:
+        """Take over what an attempt wrote onto main as it is now."""
+        return await self._ask("rebase_branch", order, Rebased, f"{order.branch.name} onto a newer main")
 
     async def publish_branch(self, order: PublishOrder) -> Publication:
         """Merge the audited hash."""
@@ -137,7 +148,7 @@ class Acts:
             name,
             order,
             result_type=answer,
-            start_to_close_timeout=_ONE_TRY,
+            start_to_close_timeout=self._one_try,
             schedule_to_close_timeout=patience or self._step,
             retry_policy=_PATIENT,
             cancellation_type=_WAIT,

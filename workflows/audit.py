@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def audit(acts: Acts, state: RunState) -> AuditReport:
-    """Answer every check on the branch at the hash that was verified."""
+    """Answer every check on the branch at the hash that was verified; of rows that were taken over, what is new."""
     order = _order(state)
     state.enter("auditing", f"at {order.head[:12]}")
     plan = await acts.audit_branch(order)
@@ -77,4 +77,5 @@ def _order(state: RunState) -> AuditOrder:
         head=state.written.head,
         tables=state.request.pipeline.tables,
         now=workflow.now().isoformat(),
+        earlier=state.earlier,
     )

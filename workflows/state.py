@@ -1,6 +1,7 @@
 """The state of one run, in one object: what the query answers and what the result is made of."""
 
 from datetime import datetime
+from typing import Literal
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
@@ -9,11 +10,15 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval import ApprovalRecord, Decision, Refused, Ruled, refusal, settled
     from sluice.division import spoken
     from sluice.markdown import details
-    from sluice.orders import OpenBranch, Origin, Publication
+    from sluice.orders import Audited, OpenBranch, Origin, Publication
     from sluice.orders import Written as WrittenBranch
-    from sluice.run import RunRequest, RunResult, RunStatus, Stage, StageEvent
+    from sluice.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
     from sluice.verdicts import AuditReport, CheckResult, fitted
     from workflows.attributes import BRANCH
+
+
+_CONFLICTS = 100
+"""So many conflicts are kept in the result."""
 
 
 class RunState:
@@ -28,6 +33,9 @@ class RunState:
         self.written: WrittenBranch | None = None
         self.report: AuditReport | None = None
         self.publishing = False
+        self.earlier: Audited | None = None
+        self.spare = ""
+        """A branch beside the attempt's own that may be there, while a run is taken over."""
         self.deadline: datetime | None = None
         required = request.pipeline.approval.required if request.pipeline.approval else 0
         self.approval = ApprovalRecord(required=required) if required else None
@@ -48,6 +56,17 @@ class RunState:
             label=pipeline.label,
             attempt=self.attempt,
         )
+
+    @property
+    def rulings(self) -> list[Ruled]:
+        """The decisions that counted for what waits, or waited last."""
+        return self.approval.decisions if self.approval else []
+
+    @property
+    def looks_at(self) -> list[str]:
+        """The tables of main that checks look at, beside those of the run."""
+        checks = [check for table in self.request.pipeline.tables.values() for check in table.checks]
+        return sorted({other.table for check in checks for other in check.others if other.ref == "main"})
 
     @property
     def is_published(self) -> bool:
@@ -74,7 +93,7 @@ class RunState:
     def begin_attempt(self) -> None:
         """Count an attempt and forget what the one before it found."""
         self.attempt += 1
-        self.branch = self.written = self.report = None
+        self.branch = self.written = self.report = self.earlier = None
         self.publishing = False
         self.update(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], bad_rows={})
 
@@ -83,6 +102,21 @@ class RunState:
         self.branch, self.catalogue = branch, branch.catalogue
         self.update(branch=branch.name, main_before=branch.base)
         self.index(BRANCH.value_set(branch.name))
+
+    def rebased(self, branch: OpenBranch, written: WrittenBranch) -> None:
+        """Note that the run goes on, as a new attempt, on a branch that holds what the one before wrote."""
+        at = self.report.audited_hash if self.report else None
+        self.earlier = Audited(attempt=self.attempt, head=at) if at else self.earlier
+        self.attempt += 1
+        self.publishing, self.report = False, None
+        self.update(attempts=self.attempt, checks=[])
+        self.opened(branch)
+        self.found(written)
+
+    def collided(self, tables: list[str], resolved: Literal["taken over", "written again"], why: str = "") -> None:
+        """Note that main moved under the run."""
+        conflict = Conflict(tables=tables, resolved=resolved, why=why)
+        self.update(conflicts=[*self.result.conflicts, conflict][-_CONFLICTS:])
 
     def found(self, written: WrittenBranch) -> None:
         """Note what the write left on the branch."""

@@ -1,7 +1,6 @@
 """The workflow: write on a branch, audit exactly that, publish it by one merge, or keep it out and say why."""
 
 import asyncio
-from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
@@ -10,31 +9,27 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval import Decision, Ruled, Ruling
     from sluice.certificate import certificate, merge_message
     from sluice.division import divisible
-    from sluice.durations import spoken
-    from sluice.endings import Ending, ending, stopped_by
+    from sluice.endings import stopped_by
     from sluice.orders import (
         OpenOrder,
         PublishOrder,
         VerifyOrder,
         WriteOrder,
     )
-    from sluice.pipeline import Approval
-    from sluice.run import Notice, RecordOrder, RunRequest, RunResult, RunStatus
+    from sluice.run import RunRequest, RunResult, RunStatus
     from sluice.verdicts import AuditReport
     from workflows.acts import Acts
-    from workflows.attributes import OUTCOME
     from workflows.audit import audit, divide
-    from workflows.breaks import Stopped, explained, heed_cancellation, is_cancelled, may_pass, to_the_end, words_of
+    from workflows.breaks import Stopped, heed_cancellation, may_pass, to_the_end, words_of
+    from workflows.deciding import decision
+    from workflows.ending import close, compensate
+    from workflows.rebase import foreseen, rebase
     from workflows.state import RunState
 
 RESULT_MEMO = "sluice.result"
 """Where the result of a cancelled run is found: such a run has none in Temporal's sense."""
 _WRITING = ("writing", "verifying", "dividing")
 """The stages in which an attempt that breaks off may be made again."""
-_RECORDED = "record-run"
-"""Runs that began before there was a ledger end without it."""
-_COMMIT_TIMEOUT = timedelta(seconds=5)
-"""How long Nessie works on a commit at most: a merge in flight is decided after it."""
 
 
 @workflow.defn(name="WriteAuditPublish")
@@ -55,8 +50,8 @@ class WriteAuditPublish:
             await self._story()
         except (Exception, asyncio.CancelledError) as caught:
             error = caught
-            await to_the_end(self._compensate(caught))
-        await to_the_end(self._close())
+            await to_the_end(compensate(self._acts, self._state, caught))
+        await to_the_end(close(self._acts, self._state))
         result = self._state.result
         if result.outcome == "cancelled":
             workflow.upsert_memo({RESULT_MEMO: result.model_dump(mode="json", by_alias=True)})
@@ -66,33 +61,43 @@ class WriteAuditPublish:
         return result
 
     async def _story(self) -> None:
-        failures = conflicts = 0
+        failures = 0
+        is_written = False
         while True:
-            await self._open()
             try:
-                await self._write()
-                report = await audit(self._acts, self._state)
-                if failing := divisible(report.checks, self._request.pipeline.tables):
-                    await divide(self._acts, self._state, failing)
-                    report = await audit(self._acts, self._state)
+                if not is_written:
+                    await self._open()
+                    await self._write()
+                collided = self._state.written.conflicts if self._state.written else []
+                collided = collided or await self._audited_and_published()
             except ActivityError as error:
                 failures += 1
                 again = self._state.stage in _WRITING and may_pass(error)
                 if failures >= self._request.pipeline.write.attempts or not again:
                     raise
                 await self._fence(f"attempt {self._state.attempt} failed: {words_of(error)[1]}")
+                is_written = False
                 continue
-            if not report.passed:
-                raise Stopped("audit", stopped_by(report.checks))
-            if self._request.pipeline.approval:
-                await self._decision(self._request.pipeline.approval)
-            collided = await self._publish(report)
             if not collided:
                 return
-            conflicts += 1
-            if conflicts > self._request.policy.conflicts:
-                raise Stopped("error", f"main changed {', '.join(collided)} each time before the merge")
-            await self._fence(f"main changed {', '.join(collided)} meanwhile: writing again from its new head")
+            is_written = await rebase(self._acts, self._state, collided)
+            if not is_written:
+                tables = ", ".join(collided)
+                await self._fence(f"main changed {tables} meanwhile: writing again from its new head")
+
+    async def _audited_and_published(self) -> list[str]:
+        """Audit what was written, ask who is to be asked, and merge; return what main had changed meanwhile."""
+        report = await audit(self._acts, self._state)
+        if failing := divisible(report.checks, self._request.pipeline.tables):
+            await divide(self._acts, self._state, failing)
+            report = await audit(self._acts, self._state)
+        if not report.passed:
+            raise Stopped("audit", stopped_by(report.checks))
+        if self._request.pipeline.approval:
+            if collided := await foreseen(self._acts, self._state):
+                return collided  # nobody should be asked about what cannot be merged
+            await decision(self._acts, self._state, self._request.pipeline.approval)
+        return await self._publish(report)
 
     async def _open(self) -> None:
         state, pipeline = self._state, self._request.pipeline
@@ -135,36 +140,13 @@ class WriteAuditPublish:
         state.found(await self._acts.verify_write(verify))
         heed_cancellation()
 
-    async def _decision(self, approval: Approval) -> None:
-        """Wait for people, durably. No answer in time means no."""
-        state = self._state
-        state.await_decisions(workflow.now() + timedelta(seconds=approval.timeout))
-        state.enter("waiting for approval", f"until {state.deadline:%Y-%m-%d %H:%M} UTC")
-        assert state.deadline
-        await self._notify(state.deadline.isoformat())
-        left = state.deadline - workflow.now()
-        try:
-            await workflow.wait_condition(
-                lambda: state.settled() is not None,
-                timeout=max(left, timedelta()),
-                timeout_summary=f"approval by {approval.required}, for {spoken(approval.timeout)}",
-            )
-        except asyncio.TimeoutError:
-            if state.approval:
-                state.approval = state.approval.model_copy(update={"expired": True})
-            state.update(approval=state.approval)
-            raise Stopped("expired", f"nobody decided within {spoken(approval.timeout)}") from None
-        if state.settled() is False:
-            last = self._rulings()[-1]
-            raise Stopped("rejected", f"rejected by {last.by}" + (f": {last.reason}" if last.reason else ""))
-
     async def _publish(self, report: AuditReport) -> list[str]:
         """Merge the audited hash; return the keys that main had changed meanwhile, if that kept it out."""
         state = self._state
         assert state.branch and state.written
         state.enter("publishing", f"{state.written.head[:12]} into main")
         state.publishing = True
-        approved_by = [ruling.by for ruling in self._rulings()]
+        approved_by = [ruling.by for ruling in self._state.rulings]
         order = PublishOrder(
             origin=state.origin,
             branch=state.branch,
@@ -172,6 +154,7 @@ class WriteAuditPublish:
             message=merge_message(state.origin, list(state.written.tables)),
             properties=certificate(self._request, state.origin, report, approved_by),
             author=self._request.starter,
+            looks_at=state.looks_at,
         )
         publication = await self._acts.publish_branch(order)
         if publication.merged:
@@ -188,82 +171,6 @@ class WriteAuditPublish:
         await self._acts.discard_branch(self._state.branch.name)
         heed_cancellation()
 
-    async def _compensate(self, error: BaseException) -> None:
-        """Bring a run that broke off to an end that leaves nothing half done."""
-        state = self._state
-        if state.is_published:
-            return  # after the merge there is nothing to compensate
-        cause, reason = explained(error)
-        end = ending(cause, self._request.pipeline.on_failure)
-        state.enter("compensating", reason)
-        try:
-            kept = await self._settle(end)
-        except ActivityError as failure:
-            kept = state.branch.name if state.branch else ""
-            if kept:
-                reason += f" (and {kept} is left, since it could not be dealt with: {words_of(failure)[1]})"
-        if not state.is_published:
-            outcome = "discarded" if end.outcome == "quarantined" and not kept else end.outcome
-            state.update(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
-
-    async def _settle(self, end: Ending) -> str:
-        """Quarantine or discard the branch; then, if a merge was under way, believe main alone."""
-        state, kept = self._state, ""
-        head = state.written.head if state.written else ""
-        if state.branch and end.keep_branch:
-            kept = await self._acts.quarantine_branch(state.origin, state.branch, head)
-        elif state.branch:
-            await self._acts.discard_branch(state.branch.name)
-        elif state.attempt and end.cause != "already_published":
-            # The branch was made, perhaps, and the answer lost.
-            await self._acts.discard_branch(state.origin.branch, perhaps=True)
-        if state.branch and state.publishing:
-            await workflow.sleep(_COMMIT_TIMEOUT, summary="a merge in flight is decided after this")
-            publication = await self._acts.confirm_publication(state.branch, head)
-            if publication.merged:
-                state.published(publication)
-                if kept:
-                    await self._acts.discard_branch(kept)
-                return ""
-        return kept
-
-    async def _close(self) -> None:
-        """Tidy up, tell people, and let whoever is deciding still get an answer."""
-        state = self._state
-        if state.is_published and state.branch:
-            state.enter("cleaning up")
-            try:
-                await self._acts.discard_branch(state.branch.name)
-            except ActivityError as error:
-                state.update(reason=f"published; its branch {state.branch.name} is left: {words_of(error)[1]}")
-        await self._record()
-        state.enter("ended", state.result.outcome or "")
-        state.index(OUTCOME.value_set(state.result.outcome or ""))
-        await self._notify()
-        await workflow.wait_condition(workflow.all_handlers_finished)
-
-    async def _record(self) -> None:
-        """Write the run down, where that is possible; it changes nothing about how the run ended."""
-        state = self._state
-        if not workflow.patched(_RECORDED) or state.result.cause == "unreachable":
-            return  # where the catalogue is away, there is nothing to write to
-        order = RecordOrder(origin=state.origin, result=state.result, ended_at=workflow.now().isoformat())
-        try:
-            state.update(report=await self._acts.record_run(order))
-        except ActivityError as error:
-            workflow.logger.warning("the run could not be written down: %s", words_of(error)[1])
-
-    async def _notify(self, waiting_until: str = "") -> None:
-        try:
-            await self._acts.notify(Notice(result=self._state.result, waiting_until=waiting_until))
-        except ActivityError as error:
-            if is_cancelled(error):
-                raise
-            workflow.logger.warning("nobody could be told: %s", words_of(error)[1])
-
-    def _rulings(self) -> list[Ruled]:
-        return self._state.approval.decisions if self._state.approval else []
-
     @workflow.signal
     def approve(self, decision: Decision) -> None:
         """Say yes. A yes that does not count is noted in the status, with the reason."""
@@ -278,7 +185,7 @@ class WriteAuditPublish:
     def decide(self, ruling: Ruling) -> Ruled:
         """Say yes or no, and get an answer."""
         self._state.decide(ruling, approve=ruling.approve)
-        return self._rulings()[-1]
+        return self._state.rulings[-1]
 
     @decide.validator
     def _check_ruling(self, ruling: Ruling) -> None:

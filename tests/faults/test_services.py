@@ -36,7 +36,7 @@ def own_stack(tmp_path: Path) -> Iterator[Stack]:
 )
 def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack: Stack, tmp_path: Path) -> None:
     environment = _environment(own_stack)
-    door, lake = FrontDoor(tmp_path, environment), Lake(environment["NESSIE_URI"])
+    door, lake = FrontDoor(tmp_path, environment), Lake(environment)
     worker = WorkerProcess(environment, tmp_path)
     try:
         source = csv_file(tmp_path / "in.csv", [{"id": number} for number in range(100)])
@@ -63,7 +63,7 @@ def test_temporal_forgot_but_main_did_not(own_stack: Stack, tmp_path: Path) -> N
         worker = WorkerProcess(environment, tmp_path)
         said = FrontDoor(tmp_path, environment).run(text)
         codes.append((said.code, said.json["outcome"]))
-        rows = Lake(environment["NESSIE_URI"]).rows("t.known")
+        rows = Lake(environment).rows("t.known")
         worker.stop()
         own_stack.down()
         for database in own_stack.home.glob("temporal.db*"):

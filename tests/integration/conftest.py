@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from engine.java import find_java
 from engine.submit import SparkJob, properties
-from lakehouse.nessie import Catalogue
+from lakehouse.nessie import mark
+from lakehouse.opening import open_catalogue
 from sluice.settings import read_settings
 
 BRANCH = "wap/warm-tests"
@@ -18,9 +19,10 @@ BRANCH = "wap/warm-tests"
 @pytest.fixture(scope="package")
 def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = read_settings(stack)
-    catalogue = Catalogue(settings.nessie_uri)
+    catalogue = open_catalogue(settings)
     catalogue.create_branch(BRANCH, catalogue.main_head())
-    catalogue.add_namespaces(BRANCH, ["i.x"])
+    changes = [mark(), *catalogue.put_namespaces(BRANCH, ["i.x"])]
+    catalogue.commit(BRANCH, catalogue.head(BRANCH), "Begin the tests", changes)
     job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, run_id="tests", attempt=1)
     os.environ["JAVA_HOME"] = str(find_java())
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

@@ -10,11 +10,12 @@ from pyarrow import orc, parquet
 from pyspark.sql import SparkSession
 
 from lakehouse.files import base_path, find_files
-from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
 from lakehouse.tables import TableState
 from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.pipeline import Table, Write
+from sluice.settings import read_settings
 from spark_jobs.harness import explained
 from spark_jobs.ingest import ingest
 from tests.integration.conftest import BRANCH
@@ -98,7 +99,7 @@ def test_the_table_is_made_as_the_pipeline_says(job: Ingester, stack: dict[str, 
         "properties": {"write.format.default": "orc"},
     }
     job({"path": str(csv_file(job.folder / "in.csv", rows))}, table)
-    place = Catalogue(stack["NESSIE_URI"]).table(BRANCH, job.table)
+    place = open_catalogue(read_settings(stack)).table(BRANCH, job.table)
     assert place
     made = TableState.load(place, None, {}).table
     transforms = [(field.name, str(field.transform)) for field in made.spec().fields]
@@ -227,10 +228,10 @@ def test_a_delete_of_whole_files_is_marked_too(job: Ingester, stack: dict[str, s
     """Iceberg commits such a delete from metadata alone, by a path that puts no marks on the snapshot."""
     rows = [{"id": number, "part": number % 2} for number in range(4)]
     job({"path": str(csv_file(job.folder / "in.csv", rows))}, {"partition_by": ["part"]})
-    catalogue = Catalogue(stack["NESSIE_URI"])
+    catalogue = open_catalogue(read_settings(stack))
     before = catalogue.table(BRANCH, job.table)
     job(mode="sql", statements=[f"DELETE FROM {job.table} WHERE {condition}"])
     after = catalogue.table(BRANCH, job.table)
     assert after and after != before
     state = TableState.load(after, before, {})
-    assert state.snapshots and not state.unmarked("tests", 1)
+    assert state.snapshots and not state.unmarked("tests", [1])

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from lakehouse.ledger import BRANCH, TABLE, Ledger
-from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
 from sluice.settings import read_settings
 from tests.support import FrontDoor, Lake, csv_file, pipeline
 
@@ -43,7 +43,7 @@ def test_every_run_that_ended_can_be_queried(
     lake.discard(bad["branch"])
 
     settings = read_settings(stack)
-    ledger = Ledger(Catalogue(settings.nessie_uri), settings.lake, {})
+    ledger = Ledger(open_catalogue(settings), settings.lake, {})
     ledger.record(good["run_id"], [{"run_id": good["run_id"], "pipeline": "noted"}])  # again, as after a lost answer
     rows = ledger.read()
     assert rows and rows.scan(row_filter=f"run_id == '{good['run_id']}'").to_arrow().num_rows == 2

@@ -14,14 +14,14 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.scan_files import ScanFilesActivity
 from engine.duck import Duck, FileView
-from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
 from lakehouse.reports import Reports
 from sluice.asking import Asking
 from sluice.checks import REGISTRY
 from sluice.facts import FieldFacts
 from sluice.orders import AuditOrder, Origin, ScanOrder
 from sluice.pipeline import Table as PipelineTable
-from sluice.settings import Settings
+from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB
 from sluice.verdicts import CheckResult
 from tests.integration.auditing import Table, check_of
@@ -154,14 +154,14 @@ TO_SPARK = ("(?i)", "id % 2", "lower(t)", "'id', 'operator': '<', 'right': 'dec'
 
 @pytest.fixture(scope="module")
 def rich(spark: SparkSession, stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Table:
-    table = Table(spark, Catalogue(stack["NESSIE_URI"]), "i.rich", tmp_path_factory.mktemp("duck"))
+    table = Table(spark, open_catalogue(read_settings(stack)), "i.rich", tmp_path_factory.mktemp("duck"))
     table.fill(COLUMNS, BEFORE, ADDED)
     return table
 
 
 @pytest.fixture
 def table(spark: SparkSession, stack: dict[str, str], request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    return Table(spark, Catalogue(stack["NESSIE_URI"]), f"i.{request.node.name.split('[')[0]}", tmp_path)
+    return Table(spark, open_catalogue(read_settings(stack)), f"i.{request.node.name.split('[')[0]}", tmp_path)
 
 
 def seen(result: CheckResult) -> tuple[Any, ...]:

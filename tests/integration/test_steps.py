@@ -25,12 +25,15 @@ from sluice.orders import (
     AuditPlan,
     ConfirmOrder,
     Division,
+    ForeseeOrder,
     JobReport,
     OpenBranch,
     OpenOrder,
     Publication,
     PublishOrder,
     QuarantineOrder,
+    Rebased,
+    RebaseOrder,
     TableChange,
     VerifyOrder,
     WriteOrder,
@@ -43,6 +46,7 @@ from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 HEAD = "ab" * 32
+NEWER = "cd" * 32
 MERGED = Publication(merged=True, main_before="1", main_after="2")
 
 
@@ -73,6 +77,7 @@ class World:
 
     def activities(self) -> list[Callable[..., Any]]:
         written = Written(head=HEAD, tables={"t.x": TableChange(operation="append")})
+        newer = written.model_copy(update={"head": NEWER})
         return [
             self._act(
                 "open_branch", OpenOrder, lambda order: OpenBranch(name=order.origin.branch, base="b", catalogue="c")
@@ -90,6 +95,12 @@ class World:
             self._act("record_run", dict, lambda _: "report.json"),
             self._act(
                 "publish_branch", PublishOrder, lambda _: Publication(merged=True, main_before="1", main_after="2")
+            ),
+            self._act("foresee_conflicts", ForeseeOrder, lambda _: []),
+            self._act(
+                "rebase_branch",
+                RebaseOrder,
+                lambda order: Rebased(branch=_opened(order.origin.branch), written=newer),
             ),
             self._act("confirm_publication", ConfirmOrder, lambda _: Publication(merged=False)),
             self._act("discard_branch", str, lambda _: None),
@@ -321,7 +332,67 @@ async def test_a_bug_leaves_the_branch_for_a_look(scene: Scene) -> None:
     assert scene.world.called[-3:] == ["quarantine_branch", "record_run", "notify"]
 
 
+async def _refuse_to_take_over(_: Any, __: int) -> Rebased:
+    return Rebased(why_not="it overwrites")
+
+
+async def test_main_moved_so_the_files_are_taken_over_and_audited_again(scene: Scene) -> None:
+    async def collide(order: PublishOrder, times: int) -> Publication:
+        if times == 1:
+            return Publication(merged=False, conflicts=["t.x"])
+        assert (order.head, order.branch.name[-2:]) == (NEWER, "a2")
+        return MERGED
+
+    scene.world.instead["publish_branch"] = collide
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.attempts, result.audited_hash) == ("published", 2, NEWER)
+    assert [(each.tables, each.resolved) for each in result.conflicts] == [(["t.x"], "taken over")]
+    assert scene.world.called.count("write_table") == 1 and scene.world.called.count("audit_branch") == 2
+
+
+async def test_a_conflict_is_seen_before_the_audit_and_before_people_are_asked(scene: Scene) -> None:
+    async def moved_already(_: Any, __: int) -> Written:
+        return Written(head=HEAD, tables={"t.x": TableChange(operation="append")}, conflicts=["t.x"])
+
+    async def moved(order: ForeseeOrder, times: int) -> list[str]:
+        return ["t.x"] if times == 1 else []
+
+    scene.world.instead["verify_write"] = moved_already
+    scene.world.instead["foresee_conflicts"] = moved
+    handle = await scene.start(approval={"timeout": "1h"})
+    result = await scene.end(handle)  # nobody answers
+    assert (result.cause, result.attempts, len(result.conflicts)) == ("expired", 3, 2)
+    acts = [act for act in scene.world.called if act in ("audit_branch", "rebase_branch", "notify", "write_table")]
+    assert acts == ["write_table", "rebase_branch", "audit_branch", "rebase_branch", "audit_branch", "notify", "notify"]
+
+
+async def test_a_take_over_that_breaks_off_leaves_neither_branch(scene: Scene) -> None:
+    discarded = []
+
+    async def collide(_: Any, __: int) -> Publication:
+        return Publication(merged=False, conflicts=["t.x"])
+
+    async def note(name: str, _: int) -> None:
+        discarded.append(name[-2:])
+
+    scene.world.instead |= {"publish_branch": collide, "rebase_branch": _breaks, "discard_branch": note}
+    result = await scene.end(await scene.start(on_failure="discard"))
+    assert result.outcome == "failed" and discarded == ["a2"]
+    assert scene.world.called.count("quarantine_branch") == 1
+
+
+async def test_main_that_always_moves_ends_the_run(scene: Scene) -> None:
+    async def always(_: Any, __: int) -> Publication:
+        return Publication(merged=False, conflicts=["t.x"])
+
+    scene.world.instead["publish_branch"] = always
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.attempts, len(result.conflicts)) == ("failed", 101, 100)
+
+
 async def test_main_moved_so_the_write_is_done_again(scene: Scene) -> None:
+    scene.world.instead["rebase_branch"] = _refuse_to_take_over
+
     async def collide(_: Any, times: int) -> Publication:
         return MERGED if times > 1 else Publication(merged=False, conflicts=["t.x"])
 

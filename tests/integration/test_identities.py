@@ -1,0 +1,147 @@
+"""Writer and publisher: what Nessie refuses a job, and where tokens may not show."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+from tests.support import FrontDoor, Lake, csv_file, pipeline, wait_for
+
+_BYPASS = """\
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.sql("INSERT INTO nessie.t.`{table}@main` VALUES (666)")
+spark.sql("INSERT INTO nessie.t.{table} VALUES (2)")
+"""
+_LOOK = """\
+import os, time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+print(spark.conf.get("spark.sql.catalog.nessie.authentication.token"))
+print(sorted(key for key in os.environ if "TOKEN" in key))
+print("looked", flush=True)
+time.sleep(3)
+raise SystemExit("the password=hunter2secret is wrong")
+"""
+
+
+def test_a_job_that_writes_to_main_is_refused_by_the_server(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    assert door.run(pipeline("bypass", csv_file(tmp_path / "in.csv", [{"id": 1}]))).code == 0
+    before = lake.head()
+    (tmp_path / "job.py").write_text(_BYPASS.format(table="bypass"))
+    said = door.run(f"name: bypass\nwrite: {{job: {tmp_path / 'job.py'}}}\ntables: [t.bypass]\n")
+    assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1), said
+    assert "the job tried to change 'main', and Nessie refused it" in said.json["reason"]
+    assert lake.head() == before and [row["id"] for row in lake.rows("t.bypass")] == [1]
+    assert not lake.branches(said.json["run_id"])
+
+
+@pytest.mark.parametrize(
+    ("role", "reference", "allowed"),
+    [
+        ("writer", "main", False),
+        ("writer", "quarantine/x", False),
+        ("writer", "wap/x", True),
+        ("reader", "wap/x", False),
+        ("publisher", "main", True),
+        ("publisher", "wap/x", True),
+        ("publisher", "other", False),
+        (None, "wap/x", False),
+    ],
+)
+def test_who_may_commit_where(
+    role: str | None, reference: str, allowed: bool, stack: dict[str, str], lake: Lake
+) -> None:
+    folder = Path(stack["NESSIE_WRITER_TOKEN_FILE"]).parent
+    uri = stack["NESSIE_URI"]
+
+    def session(who: str | None) -> requests.Session:
+        found = requests.Session()
+        if who:
+            found.headers["Authorization"] = f"Bearer {(folder / f'{who}.jwt').read_text()}"
+        return found
+
+    source = {"type": "BRANCH", "name": "main", "hash": lake.head()}
+    made = session("publisher").post(f"{uri}/trees", params={"name": reference, "type": "BRANCH"}, json=source)
+    assert made.ok or reference in ("main", "other"), made.text
+    head = lake.head(reference) if reference != "other" else lake.head()
+    place = f"{uri}/trees/{reference.replace('/', '%2F')}@{head}/history/commit"
+    unchanged = {"type": "UNCHANGED", "key": {"elements": ["sluice"]}}
+    space = {"type": "NAMESPACE", "elements": ["probe"], "properties": {}}
+    put = {"type": "PUT", "key": {"elements": ["probe"]}, "content": space}
+    body = {"commitMeta": {"message": "a probe"}, "operations": [unchanged if reference == "main" else put]}
+    answered = session(role).post(place, json=body)
+    for each in ("wap/x", "quarantine/x"):
+        if reference == each:
+            lake.discard(each)
+    if role is None:
+        assert answered.status_code == 401
+    elif reference == "other":
+        assert made.status_code == 403 and not answered.ok
+    else:
+        assert answered.ok == allowed and (allowed or answered.status_code == 403), answered.text
+
+
+def test_no_token_on_a_command_line_in_a_log_or_an_error(
+    door: FrontDoor, stack: dict[str, str], tmp_path: Path
+) -> None:
+    """The job prints its own token, and fails with a password: neither gets into log, error, or history."""
+    token = Path(stack["NESSIE_WRITER_TOKEN_FILE"]).read_text()
+    publisher = Path(stack["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
+    (tmp_path / "job.py").write_text(_LOOK)
+    run = door.begin(f"name: look\nwrite: {{job: {tmp_path / 'job.py'}, attempts: 1}}\ntables: [t.look]\n")
+    home = Path(stack["SLUICE_HOME"])
+    run_id = door("status", run, "--json").json["run_id"]
+    logs = home / "runs" / run_id
+    wait_for(lambda: any("looked" in log.read_text() for log in logs.rglob("spark.log")), 60)
+    for process in psutil.process_iter():
+        try:
+            assert token not in " ".join(process.cmdline()) and publisher not in " ".join(process.cmdline())
+        except psutil.Error:
+            continue
+    (configuration,) = logs.rglob("spark.properties")
+    assert token in configuration.read_text() and configuration.stat().st_mode & 0o077 == 0
+    said = door("watch", run, "--json")
+    assert said.json["outcome"] == "failed" and "hunter2" not in said.out and "[hidden]" in said.json["reason"]
+    (log,) = logs.rglob("spark.log")
+    text = log.read_text()
+    assert "'NESSIE_WRITER_TOKEN_FILE'" in text and "PUBLISHER" not in text
+    texts = [text, (home / "logs" / "worker.log").read_text(), _history(door, run)]
+    assert not any(secret in each for each in texts for secret in (token, publisher, "hunter2"))
+
+
+def _history(door: FrontDoor, run: str) -> str:
+    program = (
+        "import asyncio, os, sys\n"
+        "from cli.connection import connect\n"
+        "async def main():\n"
+        "    client = await connect(dict(os.environ))\n"
+        f"    history = await client.get_workflow_handle({run!r}).fetch_history()\n"
+        "    sys.stdout.write(history.to_json())\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **door.environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    events = json.loads(done.stdout)["events"]
+    assert events
+    return done.stdout
+
+
+def test_a_wrong_token_is_said_plainly(door: FrontDoor, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.write_text("nonsense")
+    files = {"NESSIE_PUBLISHER_TOKEN_FILE": str(wrong)}
+    said = door("results", **files)
+    assert said.code == 2 and "knows no token of this process" in said.err and "nonsense" not in said.err
+    said = door("results", NESSIE_PUBLISHER_TOKEN_FILE=str(tmp_path / "none"))
+    assert said.code == 2 and "No such file" in said.err
