@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST_ARGS ?=
-CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli devstack spark_jobs pipelines tests
+CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli hosting devstack spark_jobs pipelines tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down status s3 lint types test unit check histories lock clean docs bench-audit
+.PHONY: faults soak help setup demo up down status s3 lint types test unit check histories lock clean docs bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
@@ -33,6 +33,13 @@ s3: setup ## Install what Spark needs to read and write S3 (70 MB)
 ##@ Develop
 test: setup check ## Run lint, types and the whole test suite
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+faults: setup ## Break a run in every way that is enumerated, and write docs/faults.md (half an hour)
+	$(PY) -m pytest tests/faults -m "matrix or not matrix" --faults-table docs/faults.md $(PYTEST_ARGS)
+
+MINUTES ?= 30
+soak: setup ## Let runs go on while Temporal, Nessie and workers are killed: MINUTES=30, SEED=n
+	$(PY) -m tests.faults.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 unit: $(VENV)/.locked ## Run the tests that need no server (seconds)
 	$(PY) -m pytest tests/unit $(PYTEST_ARGS)

@@ -10,22 +10,29 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from datetime import timedelta
+from typing import Any
 
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.audit_branch import AuditBranchActivity
 from activities.divide_rows import DivideRowsActivity
 from activities.end_branch import EndBranchActivity
+from activities.keep_house import KeepHouseActivity
 from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
 from activities.publish_branch import PublishBranchActivity
+from activities.reap import ReapActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
+from activities.take_up import TakeUpActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from cli.connection import connect, register_search_attributes
@@ -33,86 +40,135 @@ from engine.java import find_java
 from engine.runner import Spark
 from engine.submit import jar_files
 from engine.supervise import SparkSlots
+from hosting.context import AboutRuns
+from hosting.reaper import register_reaper
+from hosting.telemetry import start_logs, start_telemetry
 from lakehouse.ledger import Ledger
 from lakehouse.mainline import Mainline
+from lakehouse.nessie import Catalogue
 from lakehouse.opening import open_catalogue
 from lakehouse.reports import Reports
 from lakehouse.storage import storage_properties
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
+from workflows.housekeeping import KeepHouse, Reap
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 _THREADS = 16
+Act = Callable[..., Any]
 READY = "worker ready"
 """What the worker logs when it takes work; the local stack waits for it."""
 
 log = logging.getLogger("sluice.worker")
 
 
-def make_worker(client: Client, settings: Settings) -> Worker:
-    """Wire a worker from a client and settings."""
-    catalogue = open_catalogue(settings)
-    mainline = Mainline(catalogue)
+def make_workers(client: Client, settings: Settings) -> list[Worker]:
+    """Wire what this process does: control, Spark, or both; on one queue, or on one each."""
     io = storage_properties(settings)
     reports = Reports(settings.lake, io)
-    ending = EndBranchActivity(catalogue)
+    catalogue = open_catalogue(settings)
+    control = _control(client, settings, catalogue, io, reports) if settings.sluice_worker_role != "spark" else []
+    spark = _spark(settings, catalogue, io, reports) if settings.sluice_worker_role != "control" else []
+    theirs = settings.sluice_spark_queue or settings.sluice_task_queue
+    queues: dict[str, list[Act]] = {}
+    queues.setdefault(settings.sluice_task_queue, []).extend(control)
+    queues.setdefault(theirs, []).extend(spark)
+    return [
+        _worker(client, settings, queue, acts, with_workflows=bool(control) and queue == settings.sluice_task_queue)
+        for queue, acts in queues.items()
+        if acts
+    ]
+
+
+def _control(
+    client: Client, settings: Settings, catalogue: Catalogue, io: dict[str, str], reports: Reports
+) -> list[Act]:
+    """Return the acts on the catalogue and on people."""
+    mainline, realm = Mainline(catalogue), settings.sluice_realm
+    ending = EndBranchActivity(catalogue, realm)
+    publishing = PublishBranchActivity(catalogue, mainline, settings.sluice_approvers_file)
+    rebasing = RebaseBranchActivity(catalogue, mainline, io, realm)
+    taking_up = TakeUpActivity(catalogue, mainline, io, realm)
+    return [
+        OpenBranchActivity(catalogue, mainline, io, realm).open_branch,
+        VerifyWriteActivity(catalogue, mainline, io).verify_write,
+        AuditBranchActivity(catalogue, io, settings, reports).audit_branch,
+        ScanFilesActivity(catalogue, io, settings, reports).scan_files,
+        rebasing.foresee_conflicts,
+        rebasing.rebase_branch,
+        taking_up.resume_branch,
+        taking_up.restore_tables,
+        publishing.check_statement,
+        publishing.publish_branch,
+        publishing.confirm_publication,
+        ending.discard_branch,
+        ending.quarantine_branch,
+        RecordRunActivity(reports, Ledger(catalogue, settings.lake, io)).record_run,
+        KeepHouseActivity(catalogue, realm).keep_house,
+        ReapActivity(catalogue, mainline, io, client, asyncio.get_running_loop(), realm).reap,
+        NotifyActivity(settings, client.namespace).notify,
+    ]
+
+
+def _spark(settings: Settings, catalogue: Catalogue, io: dict[str, str], reports: Reports) -> list[Act]:
+    """Return the acts that run Spark."""
     spark = Spark(settings, SparkSlots(settings.spark_slots or os.cpu_count() or 1))
-    publishing = PublishBranchActivity(catalogue, mainline)
-    rebasing = RebaseBranchActivity(catalogue, mainline, io, settings.sluice_realm)
+    return [
+        WriteTableActivity(spark).write_table,
+        ScanBranchActivity(catalogue, io, spark, reports).scan_branch,
+        DivideRowsActivity(catalogue, io, spark).divide_rows,
+    ]
+
+
+def _worker(client: Client, settings: Settings, queue: str, acts: list[Act], *, with_workflows: bool) -> Worker:
+    version = WorkerDeploymentVersion(f"sluice-{settings.sluice_realm}", settings.sluice_build_id)
+    deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
     return Worker(
         client,
-        task_queue=settings.sluice_task_queue,
-        workflows=[WriteAuditPublish],
+        task_queue=queue,
+        workflows=[WriteAuditPublish, KeepHouse, Reap] if with_workflows else [],
         workflow_runner=sandbox(),
-        activities=[
-            OpenBranchActivity(catalogue, mainline, io, settings.sluice_realm).open_branch,
-            WriteTableActivity(spark).write_table,
-            VerifyWriteActivity(catalogue, mainline, io).verify_write,
-            AuditBranchActivity(catalogue, io, settings, reports).audit_branch,
-            ScanFilesActivity(catalogue, io, settings, reports).scan_files,
-            ScanBranchActivity(catalogue, io, spark, reports).scan_branch,
-            DivideRowsActivity(catalogue, io, spark).divide_rows,
-            rebasing.foresee_conflicts,
-            rebasing.rebase_branch,
-            publishing.publish_branch,
-            publishing.confirm_publication,
-            ending.discard_branch,
-            ending.quarantine_branch,
-            RecordRunActivity(reports, Ledger(catalogue, settings.lake, io)).record_run,
-            NotifyActivity(settings, client.namespace).notify,
-        ],
+        activities=acts,
+        interceptors=[AboutRuns()],
+        deployment_config=deployment,
         activity_executor=ThreadPoolExecutor(_THREADS, thread_name_prefix="activity"),
         max_concurrent_activities=_THREADS,
         # A progress that is a second old is live; a throttle of a minute would also hide a cancel as long.
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         # After a crash the next worker gets a run's tasks this much later, at most.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
-        graceful_shutdown_timeout=timedelta(seconds=5),
+        graceful_shutdown_timeout=timedelta(seconds=settings.sluice_shutdown_timeout),
     )
 
 
 async def serve() -> None:
-    """Work until a signal says to stop."""
+    """Work until a signal says to stop; then finish, or end, what is under way."""
     environment = read_environment()
     settings = read_settings(environment)
-    log.info("Java for Spark: %s", find_java())
-    if not jar_files(settings) and not settings.spark_packages:
-        raise BadEnvironment(f"there are no jars for Spark under {settings.sluice_home}: run `make setup`")
-    client = await connect(environment)
-    await register_search_attributes(client)
+    start_logs(settings)
+    if settings.sluice_worker_role != "control":
+        log.info("Java for Spark: %s", find_java())
+        if not jar_files(settings) and not settings.spark_packages:
+            raise BadEnvironment(f"there are no jars for Spark under {settings.sluice_home}: run `make setup`")
+    client = await connect(environment, **start_telemetry(settings))
+    if settings.sluice_worker_role != "spark":
+        await register_search_attributes(client)
+        await register_reaper(client, settings)
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
-    async with make_worker(client, settings):
-        log.info("%s: queue %s, lake %s", READY, settings.sluice_task_queue, settings.lake)
+    async with AsyncExitStack() as running:
+        for worker in make_workers(client, settings):
+            await running.enter_async_context(worker)
+            log.info("takes %s", worker.task_queue)
+        log.info("%s: %s, lake %s", READY, settings.sluice_worker_role, settings.lake)
         await stop.wait()
         log.info("stopping")
 
 
 def main() -> int:
     """Return the exit code: 0 stopped on request, 2 wrong settings or Java, 7 Temporal cannot be reached."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         asyncio.run(serve())
     except BadEnvironment as error:

@@ -38,7 +38,8 @@ class OpenBranchActivity:
             name = order.origin.branch
             if self.catalogue.exists(name):  # an earlier try of this act made it, and its answer was lost
                 base = self.mainline.fork_point(name)
-            self.catalogue.create_branch(name, base)
+            else:
+                self.catalogue.create_branch(name, base)
             if self.catalogue.head(name) == base:
                 said = branch_properties(order.origin, self.realm)
                 changes = [mark(), *self.catalogue.put_namespaces(name, order.tables)]

@@ -50,7 +50,8 @@ class RebaseBranchActivity:
         old = self.catalogue.changes(order.branch.base, order.branch.name, order.written.head)
         by = Rebase(order.write.rebases, order.divided, marks(order.origin))
         moved = taken_over(self.catalogue, self.io, old, branch.base, by)
-        self.catalogue.create_branch(branch.name, branch.base)
+        if not self.catalogue.exists(branch.name):
+            self.catalogue.create_branch(branch.name, branch.base)
         said = branch_properties(order.origin, self.realm)
         changes = [mark(), *operations(self.catalogue, branch.name, moved)]
         message = f"Take over what {order.branch.name} holds"

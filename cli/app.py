@@ -1,6 +1,5 @@
 """The commands of the front door, their options, and their exit codes."""
 
-import getpass
 import json
 import os
 import sys
@@ -11,15 +10,18 @@ from typing import Annotated, Any
 import typer
 from temporalio.client import WorkflowUpdateFailedError
 
+from cli.approving import approver_key, ruling_on
 from cli.checks import import_file, list_checks
+from cli.codec import codec_key, codec_server
 from cli.door import WRONG_USE, Door, enter, nothing
 from cli.find import Found, find_run, recent_runs, result_of, status_of
+from cli.quarantine import app as quarantine
 from cli.requeue import Repair, requeued
 from cli.results import results
+from cli.rollback import rollback
 from cli.show import runs_table, standing
 from cli.start import find_input, load_pipeline, start
 from cli.watch import follow, progress_of
-from sluice.approval import Ruling
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline import Pipeline
 from sluice.run import RunInput
@@ -196,11 +198,17 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
 app.command("checks")(list_checks)
 app.command("import")(import_file)
 app.command("results")(results)
+app.command("approver-key")(approver_key)
+app.command("codec-key")(codec_key)
+app.command("codec-server")(codec_server)
+app.command("rollback")(rollback)
+app.add_typer(quarantine, name="quarantine")
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run a command and leave with its exit code. A bare file name, or nothing, means `run`."""
     known = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
+    known |= {str(group.name) for group in app.registered_groups}
     words = list(arguments)
     if not words or (words[0] not in known and words[0] not in ("--help", "-h")):
         words.insert(0, _DEFAULT)
@@ -222,12 +230,7 @@ def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool)
         if found.ended:
             raise InvalidPipeline(f"{found.handle.id} has ended: there is nothing to decide")
         seen = await status_of(found.handle)
-        ruling = Ruling(
-            approve=approve,
-            by=getpass.getuser() if by is None else by,
-            reason=reason,
-            audited_hash=(seen.result.audited_hash or "") if seen else "",
-        )
+        ruling = ruling_on(found.handle.run_id or "", seen, approve, by, reason, door.settings)
         try:
             ruled = await found.handle.execute_update(WriteAuditPublish.decide, ruling)
         except WorkflowUpdateFailedError as refused:

@@ -1,22 +1,26 @@
 """Connecting to Temporal, the same way for the worker, the front door and the tests."""
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter, DefaultFailureConverterWithEncodedAttributes
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.codec import NoKey, read_codec
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from workflows.attributes import ALL
 
 _PATIENCE = timedelta(seconds=10)
 
 
-async def connect(environment: Mapping[str, str]) -> Client:
+async def connect(environment: Mapping[str, str], **more: Any) -> Client:
     """Connect as the `TEMPORAL_*` variables say, by Temporal's own rules for them.
 
     Raises:
@@ -29,12 +33,28 @@ async def connect(environment: Mapping[str, str]) -> Client:
         raise BadEnvironment(f"Temporal's settings are wrong: {error}") from error
     config.setdefault("target_host", "127.0.0.1:7233")
     try:
-        return await Client.connect(**config, data_converter=pydantic_data_converter)
+        return await Client.connect(**{**config, **more, "data_converter": converter(environment)})
     except (RuntimeError, RPCError) as error:
         raise ServiceUnavailable(
             f"Temporal at {config['target_host']} does not answer: start the local stack with `make up`, "
             "or set TEMPORAL_ADDRESS"
         ) from error
+
+
+def converter(environment: Mapping[str, str]) -> DataConverter:
+    """Return how messages become payloads: as JSON, encrypted where there is a key.
+
+    Raises:
+        BadEnvironment: the key file holds no keys.
+    """
+    codec = read_codec(environment.get("SLUICE_CODEC_KEY_FILE", ""))
+    if codec is None:
+        return dataclasses.replace(pydantic_data_converter, payload_codec=NoKey())
+    return dataclasses.replace(
+        pydantic_data_converter,
+        payload_codec=codec,
+        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )
 
 
 async def register_search_attributes(client: Client) -> None:

@@ -16,7 +16,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.errors import InvalidPipeline
-from sluice.run import RunResult, RunStatus
+from sluice.run import RunRequest, RunResult, RunStatus
 from workflows.write_audit_publish import RESULT_MEMO, WriteAuditPublish
 
 _OURS = 'WorkflowType = "WriteAuditPublish"'
@@ -68,6 +68,19 @@ async def _described(client: Client, workflow_id: str, run_id: str | None) -> Fo
         raise
     pinned = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=description.run_id)
     return Found(pinned, description)
+
+
+async def request_of(client: Client, workflow_id: str, run_id: str) -> RunRequest | None:
+    """Return what started a run, or None where Temporal has forgotten it."""
+    try:
+        history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
+    except RPCError as error:
+        if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
+            return None
+        raise
+    payloads = history.events[0].workflow_execution_started_event_attributes.input.payloads
+    found: list[RunRequest] = await client.data_converter.decode(payloads, [RunRequest])
+    return found[0]
 
 
 async def recent_runs(client: Client, limit: int) -> list[WorkflowExecution]:

@@ -108,11 +108,12 @@ def _checks(checks: list[CheckResult]) -> Table:
 
 def _answered(check: CheckResult) -> str:
     """Say by what a check was answered, and how much was read for it."""
-    read = f", {check.files} file{'s' * (check.files != 1)}, {_size(check.bytes)}" if check.files else ""
+    read = f", {check.files} file{'s' * (check.files != 1)}, {size(check.bytes)}" if check.files else ""
     return f"{check.answered_by or 'nobody'}{read}"
 
 
-def _size(number: float) -> str:
+def size(number: float) -> str:
+    """Write a number of bytes for a person."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if number < 1024 or unit == "GiB":
             return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
@@ -13,10 +14,12 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.connection import search_attributes_known
+from cli.door import Door
 from cli.find import result_of
 from lakehouse.files import absolute, find_files, identity
 from sluice.environment import pipeline_of_environment
 from sluice.errors import AlreadyPublished, InvalidPipeline
+from sluice.orders import Restore, Resume
 from sluice.pipeline import Pipeline
 from sluice.pipeline_file import read_pipeline
 from sluice.run import Policy, RunInput, RunRequest, RunResult
@@ -77,25 +80,62 @@ async def start(client: Client, settings: Settings, pipeline: Pipeline, found: R
     workflow_id = f"{pipeline.name}-{found.digest[:12]}"
     if not again:
         await _refuse_twice(client, workflow_id)
-    indexed = await search_attributes_known(client)
-    request = RunRequest(
+    request = await _request(client, settings, pipeline, found, again=again)
+    return await _started(client, settings, request, workflow_id, _input_words(found))
+
+
+async def start_again(
+    door: Door,
+    pipeline: Pipeline,
+    found: RunInput | None,
+    *,
+    resume: Resume | None = None,
+    restore: Restore | None = None,
+) -> WorkflowHandle[WriteAuditPublish, RunResult]:
+    """Start a run of rows that are there already: of a kept branch, or of main as it was.
+
+    Args:
+        found: the input that the rows came from, where that is known.
+    """
+    said = (resume or restore or pipeline).model_dump_json()
+    digest = hashlib.sha256(said.encode()).hexdigest()
+    request = await _request(
+        door.client,
+        door.settings,
+        pipeline,
+        found or RunInput(digest=digest),
+        again=True,
+        resume=resume,
+        restore=restore,
+    )
+    words = f"take back {len(restore.runs)} runs" if restore else f"take up {resume.branch if resume else ''}"
+    return (await _started(door.client, door.settings, request, f"{pipeline.name}-{digest[:12]}", words)).handle
+
+
+async def _request(client: Client, settings: Settings, pipeline: Pipeline, found: RunInput, **more: Any) -> RunRequest:
+    return RunRequest(
         pipeline=pipeline,
         input=found,
         starter=f"{getpass.getuser()}@{socket.gethostname()}",
         folder=str(Path.cwd()),
-        again=again,
         policy=Policy(
             heartbeat_timeout=settings.sluice_heartbeat_timeout,
             open_timeout=settings.sluice_open_timeout,
             step_timeout=settings.sluice_step_timeout,
+            spark_queue=settings.sluice_spark_queue,
             act_timeout=settings.sluice_act_timeout,
         ),
-        search_attributes=indexed,
+        search_attributes=await search_attributes_known(client),
+        **more,
     )
+
+
+async def _started(client: Client, settings: Settings, request: RunRequest, workflow_id: str, words: str) -> Started:
+    pipeline = request.pipeline
     attributes = TypedSearchAttributes(
         [SearchAttributePair(PIPELINE, pipeline.name), SearchAttributePair(TABLE, list(pipeline.tables))]
     )
-    summary = f"{pipeline.name}: {', '.join(pipeline.tables)} from {_input_words(found)}"
+    summary = f"{pipeline.name}: {', '.join(pipeline.tables)} from {words}"
     try:
         handle = await client.start_workflow(
             WriteAuditPublish.run,
@@ -103,7 +143,7 @@ async def start(client: Client, settings: Settings, pipeline: Pipeline, found: R
             id=workflow_id,
             task_queue=settings.sluice_task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-            search_attributes=attributes if indexed else TypedSearchAttributes.empty,
+            search_attributes=attributes if request.search_attributes else TypedSearchAttributes.empty,
             static_summary=summary[:200],
             static_details=pipeline.description or None,
         )

@@ -6,7 +6,6 @@ import time
 from rich.console import Console
 from rich.status import Status
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.find import Handle, result_of, status_of
 from cli.show import verdict_line
@@ -58,7 +57,7 @@ async def progress_of(description: WorkflowExecutionDescription) -> str:
     for activity in description.raw_description.pending_activities:
         if activity.HasField("heartbeat_details") and activity.heartbeat_details.payloads:
             payloads = list(activity.heartbeat_details.payloads)
-            (progress,) = await pydantic_data_converter.decode(payloads[:1], [Progress])
+            (progress,) = await description.data_converter.decode(payloads[:1], [Progress])
             text: str = progress.text
             return text
         if activity.HasField("last_failure") and activity.attempt > 1:

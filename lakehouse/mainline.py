@@ -6,8 +6,10 @@ from typing import Any
 from lakehouse.failures import nessie_failures
 from lakehouse.nessie import Catalogue, NoSuchBranch
 from lakehouse.nessie_v2 import RefusedByNessie
+from sluice.certificate import RUN_ID, WORKFLOW_ID
 from sluice.errors import ServiceUnavailable
 from sluice.orders import OpenBranch, Publication
+from sluice.rollback import Published
 
 
 class Mainline:
@@ -89,6 +91,23 @@ class Mainline:
                 if commit["hash"] == since:
                     return None
         return None
+
+    def publications(self, head: str, run_id: str) -> list[Published]:
+        """Return what main's commits published, the newest first, from a hash back to the commit of a run."""
+        found: list[Published] = []
+        with nessie_failures(self.uri):
+            for commit in self._v2.history(f"{self._main}"):
+                said = {key: values[0] for key, values in (commit.get("allProperties") or {}).items()}
+                parents = commit["parentCommitHashes"]
+                if not parents:
+                    break
+                keys = self._catalogue.changes(parents[0], self._main, commit["hash"])
+                tables = frozenset(key.name for key in keys if key.kind != "NAMESPACE")
+                run = said.get(RUN_ID, "")
+                found.append(Published(commit["hash"], parents[0], run, said.get(WORKFLOW_ID, ""), tables))
+                if run == run_id:
+                    return found
+        return found
 
     def published(self, properties: dict[str, str]) -> dict[str, str] | None:
         """Return the properties and the `hash` of the newest commit on main that carries all these, or None."""

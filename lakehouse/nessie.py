@@ -252,6 +252,11 @@ def put_table(name: str, place: str, metadata: TableMetadata, content: str | Non
     return {"type": "PUT", "key": {"elements": name.split(".")}, "content": table}
 
 
+def delete_table(name: str) -> dict[str, Any]:
+    """Return the operation that takes a table off a branch; its files stay."""
+    return {"type": "DELETE", "key": {"elements": name.split(".")}}
+
+
 def mark() -> dict[str, Any]:
     """Return the operation that changes nothing: a commit of it carries properties alone."""
     return {"type": "UNCHANGED", "key": {"elements": [_ROOT_NAMESPACE]}}

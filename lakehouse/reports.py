@@ -8,6 +8,7 @@ from typing import Any
 from pyiceberg.io import FileIO, load_file_io
 
 from sluice.orders import Origin
+from sluice.run import RunResult
 from sluice.verdicts import CheckResult
 
 _FOLDER = "sluice-audits"
@@ -43,6 +44,14 @@ class Reports:
         place = f"{self._folder(origin)}/report.json"
         self._write(place, report)
         return place
+
+    def whole(self, origin: Origin) -> RunResult | None:
+        """Return the whole report of a run that ended, if it was kept."""
+        try:
+            with self._io.new_input(f"{self._folder(origin)}/report.json").open() as file:
+                return RunResult.model_validate_json(file.read())
+        except FileNotFoundError:
+            return None
 
     @property
     def _io(self) -> FileIO:

@@ -3,6 +3,7 @@
 from pydantic import ConfigDict, Field
 
 from sluice.model import Model
+from sluice.statements import Statement
 
 
 class Decision(Model):
@@ -14,6 +15,12 @@ class Decision(Model):
     reason: str = ""
     audited_hash: str = ""
     """The hash that the person saw; empty takes the one that waits."""
+    audit_digest: str = ""
+    """The digest of the report that the person saw."""
+    said_at: str = ""
+    """When the person said it, in ISO 8601."""
+    signature: str = ""
+    """The person's signature of the statement, where approvers have keys."""
 
 
 class Ruling(Decision):
@@ -31,6 +38,21 @@ class Ruled(Model):
     audited_hash: str
     at: str
     """When it was taken, in ISO 8601."""
+    audit_digest: str = ""
+    said_at: str = ""
+    signature: str = ""
+
+    def statement(self, run_id: str) -> Statement:
+        """Return what was signed, for a run."""
+        return Statement(
+            approve=self.approve,
+            by=self.by,
+            reason=self.reason,
+            run_id=run_id,
+            audited_hash=self.audited_hash,
+            audit_digest=self.audit_digest,
+            at=self.said_at,
+        )
 
 
 class Refused(Model):
@@ -49,8 +71,13 @@ class ApprovalRecord(Model):
     expired: bool = False
 
 
+def same_person(one: str, other: str) -> bool:
+    """Return whether two names are one person's: case and the machine (`ana@host`) make no difference."""
+    return one.strip().split("@")[0].casefold() == other.strip().split("@")[0].casefold()
+
+
 def refusal(
-    decision: Decision, waiting_for: str | None, required: int, decisions: list[Ruled], stage: str
+    decision: Decision, waiting_for: str | None, required: int, decisions: list[Ruled], stage: str, starter: str = ""
 ) -> str | None:
     """Return why a decision does not count, or None if it does.
 
@@ -58,6 +85,7 @@ def refusal(
         waiting_for: the audited hash that waits for a decision, if one does.
         decisions: what was decided about that hash so far.
         stage: where the run is, for the message.
+        starter: who may not decide, where four eyes are asked for.
     """
     if not decision.by.strip():
         return "a decision needs the name of who takes it"
@@ -68,7 +96,13 @@ def refusal(
         return f"the run is not waiting for approval: it is {stage}"
     if decision.audited_hash and decision.audited_hash != waiting_for:
         return f"it is for {decision.audited_hash[:12]}, but what waits is {waiting_for[:12]}: look again"
-    if any(decision.by.strip() == earlier.by for earlier in decisions):
+    return _not_this_person(decision, required, decisions, starter)
+
+
+def _not_this_person(decision: Decision, required: int, decisions: list[Ruled], starter: str) -> str | None:
+    if starter and same_person(decision.by, starter):
+        return f"{decision.by.strip()} started the run: four eyes are asked for"
+    if any(same_person(decision.by, earlier.by) for earlier in decisions):
         return f"{decision.by.strip()} decided already; {required} different people are asked for"
     return None
 

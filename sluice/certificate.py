@@ -1,7 +1,12 @@
 """The certificate: what the merge commit on main says of the run that it publishes."""
 
+import json
+from collections.abc import Sequence
+
+from sluice.approval import Ruled
 from sluice.orders import Origin
 from sluice.run import RunRequest
+from sluice.secrets import redacted
 from sluice.verdicts import AuditReport
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -16,6 +21,10 @@ PIPELINE = "sluice.pipeline"
 INPUT = "sluice.input-digest"
 AUDITED = "sluice.audited-hash"
 ATTEMPT = "sluice.attempt"
+BASE = "sluice.base"
+CAUSE = "sluice.cause"
+REASON = "sluice.reason"
+EXPIRES = "sluice.expires"
 REALM = "sluice.realm"
 """Whose runs these are, where several installations share a catalogue."""
 
@@ -36,12 +45,26 @@ def branch_properties(origin: Origin, realm: str) -> dict[str, str]:
     }
 
 
+def quarantine_properties(origin: Origin, base: str, cause: str, reason: str, expires: str) -> dict[str, str]:
+    """Return what the last commit on a quarantined branch says: why it is kept, and until when (ISO 8601)."""
+    return {
+        RUN_ID: origin.run_id,
+        WORKFLOW_ID: origin.workflow_id,
+        PIPELINE: origin.pipeline,
+        ATTEMPT: str(origin.attempt),
+        BASE: base,
+        CAUSE: cause,
+        REASON: redacted(reason)[:2000],
+        EXPIRES: expires,
+    }
+
+
 def merge_message(origin: Origin, tables: list[str]) -> str:
     """Say in one line what the merge publishes."""
     return f"Publish {', '.join(tables)} from {origin.pipeline} ({origin.workflow_id})"
 
 
-def certificate(request: RunRequest, origin: Origin, report: AuditReport, approved_by: list[str]) -> dict[str, str]:
+def certificate(request: RunRequest, origin: Origin, report: AuditReport, approvals: Sequence[Ruled]) -> dict[str, str]:
     """Return the properties of the merge commit: who, which run and pipeline, what was audited and found."""
     properties = {
         RUN_ID: origin.run_id,
@@ -55,6 +78,8 @@ def certificate(request: RunRequest, origin: Origin, report: AuditReport, approv
         "sluice.audit-digest": report.digest,
         "sluice.verdicts": report.summary,
     }
-    if approved_by:
-        properties["sluice.approved-by"] = ", ".join(approved_by)
+    if approvals:
+        properties["sluice.approved-by"] = ", ".join(each.by for each in approvals)
+        said = [{**each.statement(origin.run_id).model_dump(), "signature": each.signature} for each in approvals]
+        properties["sluice.approvals"] = json.dumps(said, ensure_ascii=False)
     return properties

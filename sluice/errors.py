@@ -8,6 +8,7 @@ SluiceError
 │   ├── NothingWritten       the job ended well and left no marked snapshot
 │   ├── UnexpectedWrite      the branch holds what this attempt should not have written
 │   ├── WriteRefused         a job tried to change what is not its run's
+│   ├── Unapproved           an approval is not its author's
 │   ├── BadEnvironment       the machine lacks what the work needs (Java, settings)
 │   └── CatalogueChanged     Nessie is not the one that the run began with
 └── Transient                the same again may work: retried
@@ -50,6 +51,10 @@ class UnexpectedWrite(Terminal):
 
 class WriteRefused(Terminal):
     """Raised when a job tried to change something else than the branch of its run, and the server refused."""
+
+
+class Unapproved(Terminal):
+    """Raised when what is to be merged was not approved by those who must."""
 
 
 class BadEnvironment(Terminal):

@@ -13,6 +13,9 @@ from sluice.errors import InvalidPipeline
 
 _PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _PIPELINE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?")
+ATTEMPTS = "wap/"
+"""What the names of attempts' branches begin with, and of nothing else."""
+_ATTEMPT = re.compile(r"wap/.+/[0-9a-f-]{36}/a(\d+)")
 _BRANCH = re.compile(r"[A-Za-z](?:[A-Za-z0-9_/-]|\.(?!\.)){0,98}[A-Za-z0-9]|[A-Za-z]")
 
 
@@ -61,7 +64,18 @@ def branch_name(name: str) -> str:
 
 def attempt_branch(label: str, run_id: str, attempt: int) -> str:
     """Name the branch of one attempt. No other attempt of any run ever gets the same name."""
-    return f"wap/{label}/{run_id}/a{attempt}"
+    return f"{ATTEMPTS}{label}/{run_id}/a{attempt}"
+
+
+def attempt_of(branch: str) -> int | None:
+    """Return the number of the attempt that a branch is named after, or None."""
+    match = _ATTEMPT.fullmatch(branch)
+    return int(match[1]) if match else None
+
+
+def repair_branch(pipeline: str, run_id: str) -> str:
+    """Name the branch on which a person repairs what a run wrote: writers may write there."""
+    return f"{ATTEMPTS}repair/{pipeline}/{run_id}"
 
 
 def quarantine_branch(pipeline: str, day: str, run_id: str) -> str:

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from sluice.approval import Ruled
 from sluice.model import Model
 from sluice.names import attempt_branch
 from sluice.pipeline import Table, Write
@@ -76,6 +77,8 @@ class VerifyOrder(Model):
     job: JobReport
     attempts: list[int] = Field(default_factory=list)
     """The attempts whose snapshots may be on the branch; empty means this one alone."""
+    since: str = ""
+    """The hash of the branch from which on snapshots must be this attempt's; empty means its base."""
     set_apart: dict[str, int] = Field(default_factory=dict)
     """How many rows quarantine tables must have got, by their names, where bad rows were set apart."""
 
@@ -121,6 +124,41 @@ class Rebased(Model):
     written: Written | None = None
     why_not: str = ""
     """Why it has to be written again, where it could not be taken over."""
+
+
+class Resume(Model):
+    """Rows that a branch holds already, to be audited and published instead of written."""
+
+    branch: str
+    base: str
+    """The hash of main that the branch began at."""
+    head: str
+    statements: list[str] = Field(default_factory=list)
+    """SQL that repairs them first."""
+    done_with: list[str] = Field(default_factory=list)
+    """The branches that are of no use once this is published."""
+
+
+class Restore(Model):
+    """Tables to be taken back to what they were."""
+
+    runs: list[str]
+    """The ids of the runs that this takes back, the newest first."""
+    seen: str
+    """The head of main when this was planned."""
+    tables: dict[str, str]
+    """By table, the hash of main that holds it as it is to be."""
+
+
+class TakeUpOrder(Model):
+    """What `resume_branch` and `restore_tables` do: bring rows that exist already onto the branch of an attempt."""
+
+    origin: Origin
+    resume: Resume | None = None
+    restore: Restore | None = None
+    write: Write
+    tables: list[str]
+    catalogue: str | None = None
 
 
 class ForeseeOrder(Model):
@@ -191,6 +229,13 @@ class Division(Model):
     """The tables with more of them than their cap; then nothing was moved."""
 
 
+class StatementOrder(Model):
+    """What `check_statement` does: find out whether a decision is its author's."""
+
+    run_id: str
+    ruled: Ruled
+
+
 class PublishOrder(Model):
     """What `publish_branch` does: merge exactly the audited hash."""
 
@@ -200,6 +245,9 @@ class PublishOrder(Model):
     message: str
     properties: dict[str, str]
     author: str
+    required: int = 0
+    """How many people had to say yes."""
+    approvals: list[Ruled] = Field(default_factory=list)
     looks_at: list[str] = Field(default_factory=list)
     """Tables of main that checks looked at, as they were at the base."""
 
@@ -228,3 +276,5 @@ class QuarantineOrder(Model):
     head: str = ""
     """The hash to keep; empty keeps what is there, if there is anything."""
     name: str
+    said: dict[str, str] = Field(default_factory=dict)
+    """What the branch is to say of itself."""

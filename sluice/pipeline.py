@@ -197,6 +197,8 @@ class Approval(Model):
 
     required: int = Field(default=1, ge=1, le=100)
     """How many different people."""
+    four_eyes: bool = False
+    """Whether the starter is none of them."""
     timeout: Duration = 24 * 3600.0
     """How long they have, in seconds. No answer in time means no."""
 
@@ -212,6 +214,8 @@ class Pipeline(Model):
     tables: dict[Annotated[str, AfterValidator(table_name)], Table] = Field(min_length=1)
     approval: Approval | None = None
     on_failure: OnFailure = "quarantine"
+    keep: Duration = 14 * 86400.0
+    """How long a quarantined branch is kept, in seconds."""
 
     @field_validator("tables", mode="before")
     @classmethod

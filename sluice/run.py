@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sluice.approval import ApprovalRecord
 from sluice.model import Model
-from sluice.orders import Origin, TableChange
+from sluice.orders import Origin, Restore, Resume, TableChange
 from sluice.pipeline import Pipeline
 from sluice.verdicts import CheckResult
 
@@ -49,6 +49,8 @@ class Policy(Model):
     """How often a run is written again because main moved under it."""
     rebases: int = Field(default=100, ge=0)
     """How often what a run wrote is taken over onto a newer main."""
+    spark_queue: str = ""
+    """The task queue of the workers that run Spark; empty means that of the run."""
     act_timeout: float = 180.0
     """How long one try of an act on the catalogue may take before another worker tries."""
 
@@ -61,6 +63,8 @@ class RunRequest(Model):
     starter: str
     folder: str = ""
     """The working directory of who started it."""
+    resume: Resume | None = None
+    restore: Restore | None = None
     again: bool = False
     """Whether an input that was published before may be published again."""
     policy: Policy = Field(default_factory=Policy)

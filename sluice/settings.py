@@ -39,6 +39,19 @@ class Settings(Model):
     sluice_main: str = "main"
     """The branch that readers read."""
     sluice_task_queue: str = "sluice"
+    sluice_spark_queue: str = ""
+    """The task queue of the workers that run Spark; empty means the same."""
+    sluice_worker_role: Literal["all", "control", "spark"] = "all"
+    """What this worker does: everything, all but Spark, or Spark alone."""
+    sluice_build_id: str = ""
+    """The version of this worker; with one, a run stays with the version that it began with."""
+    sluice_shutdown_timeout: float = Field(default=5.0, ge=0)
+    """How long, in seconds, a worker that is asked to end lets its work go on before it ends its Spark."""
+    sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$")
+    """Where a worker serves metrics for Prometheus, as `127.0.0.1:9464`; empty means nowhere."""
+    sluice_log_format: Literal["text", "json"] = "text"
+    sluice_traces: str = ""
+    """Where traces go, as an OTLP endpoint over HTTP: `http://127.0.0.1:4318/v1/traces`; empty means nowhere."""
     spark_master: str = "local[*]"
     spark_driver_memory: str = "2g"
     spark_slots: int = Field(default=0, ge=0)
@@ -57,6 +70,16 @@ class Settings(Model):
     sluice_heartbeat_timeout: float = Field(default=15.0, ge=1)
     sluice_open_timeout: float = Field(default=60.0, ge=1)
     sluice_act_timeout: float = Field(default=180.0, ge=1)
+    sluice_approval_key_file: str = ""
+    """The file with the private key that signs this person's decisions."""
+    sluice_approvers_file: str = ""
+    """The file that lists those who may decide, each with a public key; without it nobody has to sign."""
+    sluice_codec_key_file: str = ""
+    """The file with the keys that encrypt what Temporal keeps."""
+    sluice_reap_every: float = Field(default=900.0, ge=0)
+    """How often the reaper looks, in seconds; 0 means never."""
+    sluice_reap_grace: float = Field(default=3600.0, ge=0)
+    """A branch that was touched within so many seconds is left alone by the reaper."""
     sluice_realm: str = Field(default="sluice", pattern=r"^[A-Za-z0-9_.-]{1,100}$")
     """Whose runs these are: two installations that share a catalogue each have their own."""
     sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)

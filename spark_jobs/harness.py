@@ -27,6 +27,9 @@ _DATA_WORDS = (
     "corrupt",
     "NumberFormatException",
 )
+_ALREADY_THERE = "already exists"
+"""A table that was not there a moment ago, on a branch that is this attempt's alone: the answer to its own making was
+lost, and the next attempt makes it on a branch of its own."""
 _LONGEST = 700
 
 
@@ -67,6 +70,8 @@ def run_job(answer_file: str, work: Callable[[SparkSession], JobAnswer]) -> int:
 def explained(error: Exception) -> JobAnswer:
     """Return the answer for an error of Spark: what it says in short, and whether the data is to blame."""
     text = reason(error)
+    if _ALREADY_THERE in text:
+        return JobAnswer(error=text, error_kind="JobFailed")
     final = isinstance(error, AnalysisException | ParseException)
     conditions = _CONDITION.findall(str(error))
     final = final or any(each.startswith(_DATA_CONDITIONS) for each in conditions)

@@ -144,17 +144,17 @@ class Lake:
 class WorkerProcess:
     """A worker of the test's own, to be killed."""
 
-    def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
-        self._log = folder / f"worker-{time.monotonic_ns()}.log"
-        with self._log.open("wb") as log:
+    def __init__(self, environment: Mapping[str, str], folder: Path, prefix: Sequence[str] = ()) -> None:
+        self.log = folder / f"worker-{time.monotonic_ns()}.log"
+        with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(ROOT / "worker.py")],
+                [*prefix, sys.executable, str(ROOT / "worker.py")],
                 cwd=folder,
                 env={**os.environ, **environment},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        wait_for(lambda: READY in self._log.read_text(), 60, self._log.read_text)
+        wait_for(lambda: READY in self.log.read_text(), 60, self.log.read_text)
 
     def kill(self) -> None:
         """Kill it as the kernel would: no goodbye."""

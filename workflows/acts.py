@@ -27,6 +27,8 @@ with workflow.unsafe.imports_passed_through():
         Rebased,
         RebaseOrder,
         ScanOrder,
+        StatementOrder,
+        TakeUpOrder,
         VerifyOrder,
         WriteOrder,
         Written,
@@ -35,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
 
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
+_DECISION = timedelta(minutes=2)
 _PERHAPS = timedelta(seconds=10)
 _PATIENT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 _ONCE = RetryPolicy(maximum_attempts=1)
@@ -52,6 +55,7 @@ class Acts:
         self._heartbeat = timedelta(seconds=policy.heartbeat_timeout)
         self._opening = timedelta(seconds=policy.open_timeout)
         self._step = timedelta(seconds=policy.step_timeout)
+        self._spark_queue = policy.spark_queue or None
         self._one_try = timedelta(seconds=policy.act_timeout)
 
     async def open_branch(self, order: OpenOrder) -> OpenBranch:
@@ -63,7 +67,7 @@ class Acts:
     async def write_table(self, order: WriteOrder) -> JobReport:
         """Run the Spark job once: the workflow counts the attempts, each on a branch of its own."""
         summary = f"{order.write.job.rsplit('/', 1)[-1]} on {order.branch}"
-        return await self._run_long("write_table", order, JobReport, summary, _ONCE, order.write.timeout)
+        return await self._run_long("write_table", order, JobReport, summary, _ONCE, order.write.timeout, spark=True)
 
     async def verify_write(self, order: VerifyOrder) -> Written:
         """Read the write back from the branch."""
@@ -82,20 +86,35 @@ class Acts:
     async def scan_branch(self, order: ScanOrder) -> AuditPlan:
         """Ask the rows the rest, by Spark. It only reads, so it may be repeated."""
         summary = f"{sum(map(len, order.undecided.values()))} checks by one Spark pass"
-        return await self._run_long("scan_branch", order, AuditPlan, summary, _SCANS, self._step.total_seconds())
+        seconds = self._step.total_seconds()
+        return await self._run_long("scan_branch", order, AuditPlan, summary, _SCANS, seconds, spark=True)
 
     async def divide_rows(self, order: DivideOrder) -> Division:
         """Set bad rows apart, once: an attempt that breaks off here is written again."""
         summary = f"bad rows of {', '.join(order.failing)}"
-        return await self._run_long("divide_rows", order, Division, summary, _ONCE, self._step.total_seconds())
+        seconds = self._step.total_seconds()
+        return await self._run_long("divide_rows", order, Division, summary, _ONCE, seconds, spark=True)
 
     async def foresee_conflicts(self, order: ForeseeOrder) -> list[str]:
         """Find out whether a merge now would fail, and for which tables."""
         return await self._ask("foresee_conflicts", order, list[str], f"would {order.head[:12]} merge?")
 
+    async def resume_branch(self, order: TakeUpOrder) -> Rebased:
+        """Take up what a kept branch holds."""
+        return await self._ask("resume_branch", order, Rebased, order.resume.branch if order.resume else "")
+
+    async def restore_tables(self, order: TakeUpOrder) -> Rebased:
+        """Take tables back to what they were."""
+        summary = ", ".join(order.restore.tables) if order.restore else ""
+        return await self._ask("restore_tables", order, Rebased, summary)
+
     async def rebase_branch(self, order: RebaseOrder) -> Rebased:
         """Take over what an attempt wrote onto main as it is now."""
         return await self._ask("rebase_branch", order, Rebased, f"{order.branch.name} onto a newer main")
+
+    async def check_statement(self, order: StatementOrder) -> str:
+        """Find out whether a decision is its author's; return why it is not."""
+        return await self._ask("check_statement", order, str, f"{order.ruled.by} decides", _DECISION)
 
     async def publish_branch(self, order: PublishOrder) -> Publication:
         """Merge the audited hash."""
@@ -110,10 +129,10 @@ class Acts:
         """Delete a branch for good. One that is there only `perhaps` is not waited for long."""
         await self._ask("discard_branch", name, type(None), name, _PERHAPS if perhaps else self._step)
 
-    async def quarantine_branch(self, origin: Origin, branch: OpenBranch, head: str) -> str:
+    async def quarantine_branch(self, origin: Origin, branch: OpenBranch, head: str, said: dict[str, str]) -> str:
         """Keep what a branch holds, under a name that says pipeline, date and run; return the name."""
         name = quarantine_branch(origin.pipeline, workflow.now().date().isoformat(), origin.run_id)
-        order = QuarantineOrder(branch=branch, head=head, name=name)
+        order = QuarantineOrder(branch=branch, head=head, name=name, said=said)
         return await self._ask("quarantine_branch", order, str, name)
 
     async def record_run(self, order: RecordOrder) -> str:
@@ -157,7 +176,15 @@ class Acts:
         return found
 
     async def _run_long(
-        self, name: str, order: object, answer: type[_T], summary: str, retry: RetryPolicy, seconds: float
+        self,
+        name: str,
+        order: object,
+        answer: type[_T],
+        summary: str,
+        retry: RetryPolicy,
+        seconds: float,
+        *,
+        spark: bool = False,
     ) -> _T:
         """Run what takes its time, and must give signs of life."""
         found: _T = await workflow.execute_activity(
@@ -166,6 +193,7 @@ class Acts:
             result_type=answer,
             start_to_close_timeout=timedelta(seconds=seconds),
             heartbeat_timeout=self._heartbeat,
+            task_queue=self._spark_queue if spark else None,
             retry_policy=retry,
             cancellation_type=_WAIT,
             summary=summary,

@@ -4,14 +4,20 @@ import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from sluice.approval import Decision
     from sluice.durations import spoken
+    from sluice.orders import StatementOrder
     from sluice.pipeline import Approval
     from workflows.acts import Acts
-    from workflows.breaks import Stopped
+    from workflows.breaks import Stopped, words_of
     from workflows.ending import notify
     from workflows.state import RunState
+
+_STATEMENTS = "statements"
+"""Runs that began before statements were checked take decisions as they come."""
 
 
 async def decision(acts: Acts, state: RunState, approval: Approval) -> None:
@@ -35,3 +41,16 @@ async def decision(acts: Acts, state: RunState, approval: Approval) -> None:
     if state.settled() is False:
         last = state.rulings[-1]
         raise Stopped("rejected", f"rejected by {last.by}" + (f": {last.reason}" if last.reason else ""))
+
+
+async def decided(acts: Acts, state: RunState, decision: Decision, *, approve: bool) -> str | None:
+    """Count a decision, or note why it does not count and return that."""
+    ruled = state.ruled(decision, approve)
+    if ruled and workflow.patched(_STATEMENTS):
+        try:
+            why = await acts.check_statement(StatementOrder(run_id=state.result.run_id, ruled=ruled))
+        except ActivityError as error:
+            why = f"its statement could not be checked: {words_of(error)[1]}"
+        if why:
+            return state.refused(decision, why)
+    return state.decide(decision, approve)

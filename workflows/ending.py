@@ -6,11 +6,13 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from sluice.certificate import quarantine_properties
     from sluice.endings import Ending, ending
     from sluice.run import Notice, RecordOrder
     from workflows.acts import Acts
     from workflows.attributes import OUTCOME
     from workflows.breaks import explained, is_cancelled, words_of
+    from workflows.metrics import run_ended
     from workflows.state import RunState
 
 _RECORDED = "record-run"
@@ -27,7 +29,7 @@ async def compensate(acts: Acts, state: RunState, error: BaseException) -> None:
     end = ending(cause, state.request.pipeline.on_failure)
     state.enter("compensating", reason)
     try:
-        kept = await _settle(acts, state, end)
+        kept = await _settle(acts, state, end, reason)
     except ActivityError as failure:
         kept = state.branch.name if state.branch else ""
         if kept:
@@ -37,14 +39,16 @@ async def compensate(acts: Acts, state: RunState, error: BaseException) -> None:
         state.update(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
 
 
-async def _settle(acts: Acts, state: RunState, end: Ending) -> str:
+async def _settle(acts: Acts, state: RunState, end: Ending, reason: str) -> str:
     """Quarantine or discard the branch; then, if a merge was under way, believe main alone."""
     kept = ""
     head = state.written.head if state.written else ""
     if state.spare:
         await acts.discard_branch(state.spare)
     if state.branch and end.keep_branch:
-        kept = await acts.quarantine_branch(state.origin, state.branch, head)
+        expires = workflow.now() + timedelta(seconds=state.request.pipeline.keep)
+        said = quarantine_properties(state.origin, state.branch.base, end.cause, reason, expires.isoformat())
+        kept = await acts.quarantine_branch(state.origin, state.branch, head, said)
     elif state.branch:
         await acts.discard_branch(state.branch.name)
     elif state.attempt and end.cause != "already_published":
@@ -67,11 +71,14 @@ async def close(acts: Acts, state: RunState) -> None:
         state.enter("cleaning up")
         try:
             await acts.discard_branch(state.branch.name)
+            for name in state.request.resume.done_with if state.request.resume else ():
+                await acts.discard_branch(name)
         except ActivityError as error:
             state.update(reason=f"published; its branch {state.branch.name} is left: {words_of(error)[1]}")
     await _record(acts, state)
     state.enter("ended", state.result.outcome or "")
     state.index(OUTCOME.value_set(state.result.outcome or ""))
+    run_ended(state.result)
     await notify(acts, state)
     await workflow.wait_condition(workflow.all_handlers_finished)
 

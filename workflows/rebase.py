@@ -42,6 +42,9 @@ async def rebase(acts: Acts, state: RunState, collided: list[str]) -> bool:
     if not workflow.patched(_PATCH):
         state.collided(collided, "written again")
         return False
+    if state.request.resume or state.request.restore:
+        state.collided(collided, "taken over")
+        return False  # it begins again from where its rows are kept
     assert state.branch and state.written
     state.enter("rebasing", f"main changed {tables} meanwhile")
     await workflow.sleep(_CROWD * workflow.random().random() / (1 + taken) ** 2, summary="let others pass")

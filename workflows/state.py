@@ -144,26 +144,41 @@ class RunState:
     def refuse(self, decision: Decision) -> str | None:
         """Return why a decision does not count now, or None if it does."""
         waiting = self.written.head if self.written and self.stage == "waiting for approval" else None
-        decisions = self.approval.decisions if self.approval else []
         required = self.approval.required if self.approval else 1
-        return refusal(decision, waiting, required, decisions, self.stage)
+        asked = self.request.pipeline.approval
+        starter = self.request.starter if asked and asked.four_eyes else ""
+        return refusal(decision, waiting, required, self.rulings, self.stage, starter)
+
+    def ruled(self, decision: Decision, approve: bool) -> Ruled | None:
+        """Return a decision as it would be counted, or None if it does not count."""
+        if self.refuse(decision) is not None or not self.written:
+            return None
+        return Ruled(
+            approve=approve,
+            by=decision.by.strip(),
+            reason=decision.reason,
+            audited_hash=self.written.head,
+            at=workflow.now().isoformat(),
+            audit_digest=decision.audit_digest,
+            said_at=decision.said_at,
+            signature=decision.signature,
+        )
 
     def decide(self, decision: Decision, approve: bool) -> str | None:
         """Count a decision, or note why it does not count and return that."""
-        why = self.refuse(decision)
+        ruled = self.ruled(decision, approve)
+        if ruled is None:
+            return self.refused(decision, self.refuse(decision) or "nothing waits")
         approval = self.approval or ApprovalRecord(required=0)
-        if why is None and self.written:
-            ruled = Ruled(
-                approve=approve,
-                by=decision.by.strip(),
-                reason=decision.reason,
-                audited_hash=self.written.head,
-                at=workflow.now().isoformat(),
-            )
-            self.approval = approval.model_copy(update={"decisions": [*approval.decisions, ruled]})
-        else:
-            refused = [*approval.refused, Refused(by=decision.by, why=why or "")][-20:]
-            self.approval = approval.model_copy(update={"refused": refused})
+        self.approval = approval.model_copy(update={"decisions": [*approval.decisions, ruled]})
+        self.update(approval=self.approval)
+        return None
+
+    def refused(self, decision: Decision, why: str) -> str:
+        """Note why a decision does not count; return that."""
+        approval = self.approval or ApprovalRecord(required=0)
+        refused = [*approval.refused, Refused(by=decision.by, why=why)][-20:]
+        self.approval = approval.model_copy(update={"refused": refused})
         self.update(approval=self.approval)
         return why
 

@@ -11,18 +11,17 @@ with workflow.unsafe.imports_passed_through():
     from sluice.division import divisible
     from sluice.endings import stopped_by
     from sluice.orders import (
-        OpenOrder,
         PublishOrder,
-        VerifyOrder,
-        WriteOrder,
     )
     from sluice.run import RunRequest, RunResult, RunStatus
     from sluice.verdicts import AuditReport
     from workflows.acts import Acts
     from workflows.audit import audit, divide
+    from workflows.beginning import begin
     from workflows.breaks import Stopped, heed_cancellation, may_pass, to_the_end, words_of
-    from workflows.deciding import decision
+    from workflows.deciding import decided, decision
     from workflows.ending import close, compensate
+    from workflows.metrics import attempt_fenced
     from workflows.rebase import foreseen, rebase
     from workflows.state import RunState
 
@@ -66,8 +65,7 @@ class WriteAuditPublish:
         while True:
             try:
                 if not is_written:
-                    await self._open()
-                    await self._write()
+                    await begin(self._acts, self._state)
                 collided = self._state.written.conflicts if self._state.written else []
                 collided = collided or await self._audited_and_published()
             except ActivityError as error:
@@ -99,62 +97,22 @@ class WriteAuditPublish:
             await decision(self._acts, self._state, self._request.pipeline.approval)
         return await self._publish(report)
 
-    async def _open(self) -> None:
-        state, pipeline = self._state, self._request.pipeline
-        state.begin_attempt()
-        state.enter("opening", f"attempt {state.attempt}")
-        keeps_columns = pipeline.write.built_in and pipeline.write.mode != "sql"
-        order = OpenOrder(
-            origin=state.origin,
-            tables=pipeline.tables,
-            keeps_columns=keeps_columns,
-            input_digest=self._request.input.digest,
-            again=self._request.again,
-            catalogue=state.catalogue,
-        )
-        state.opened(await self._acts.open_branch(order))
-        heed_cancellation()
-
-    async def _write(self) -> None:
-        state, pipeline = self._state, self._request.pipeline
-        assert state.branch
-        state.enter("writing", state.branch.name)
-        order = WriteOrder(
-            origin=state.origin,
-            branch=state.branch.name,
-            write=pipeline.write,
-            tables=pipeline.tables,
-            input_digest=self._request.input.digest,
-            folder=self._request.folder,
-        )
-        job = await self._acts.write_table(order)
-        heed_cancellation()
-        state.enter("verifying")
-        verify = VerifyOrder(
-            origin=state.origin,
-            branch=state.branch,
-            write=pipeline.write,
-            tables=list(pipeline.tables),
-            job=job,
-        )
-        state.found(await self._acts.verify_write(verify))
-        heed_cancellation()
-
     async def _publish(self, report: AuditReport) -> list[str]:
         """Merge the audited hash; return the keys that main had changed meanwhile, if that kept it out."""
         state = self._state
         assert state.branch and state.written
         state.enter("publishing", f"{state.written.head[:12]} into main")
         state.publishing = True
-        approved_by = [ruling.by for ruling in self._state.rulings]
         order = PublishOrder(
             origin=state.origin,
             branch=state.branch,
             head=state.written.head,
             message=merge_message(state.origin, list(state.written.tables)),
-            properties=certificate(self._request, state.origin, report, approved_by),
+            properties=certificate(self._request, state.origin, report, state.rulings),
             author=self._request.starter,
             looks_at=state.looks_at,
+            required=state.approval.required if state.approval else 0,
+            approvals=state.rulings,
         )
         publication = await self._acts.publish_branch(order)
         if publication.merged:
@@ -169,22 +127,25 @@ class WriteAuditPublish:
         assert self._state.branch
         self._state.enter("compensating", why)
         await self._acts.discard_branch(self._state.branch.name)
+        attempt_fenced(self._request.pipeline.name)
         heed_cancellation()
 
     @workflow.signal
-    def approve(self, decision: Decision) -> None:
+    async def approve(self, decision: Decision) -> None:
         """Say yes. A yes that does not count is noted in the status, with the reason."""
-        self._state.decide(decision, approve=True)
+        await decided(self._acts, self._state, decision, approve=True)
 
     @workflow.signal
-    def reject(self, decision: Decision) -> None:
+    async def reject(self, decision: Decision) -> None:
         """Say no. A no that does not count is noted in the status, with the reason."""
-        self._state.decide(decision, approve=False)
+        await decided(self._acts, self._state, decision, approve=False)
 
     @workflow.update
-    def decide(self, ruling: Ruling) -> Ruled:
+    async def decide(self, ruling: Ruling) -> Ruled:
         """Say yes or no, and get an answer."""
-        self._state.decide(ruling, approve=ruling.approve)
+        why = await decided(self._acts, self._state, ruling, approve=ruling.approve)
+        if why is not None:
+            raise ApplicationError(why, type="Refused", non_retryable=True)
         return self._state.rulings[-1]
 
     @decide.validator

@@ -115,3 +115,20 @@ def test_worker_killed_between_audit_and_merge(bench: Bench, lake: Lake, tmp_pat
     bench.worker()
     assert bench.door("approve", run, "--by", "ana").code == 0
     _published_once(bench, lake, run, "t.kill_merge", attempts=1)
+
+
+def test_no_room_for_a_file(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    """A file cannot be written to its end, as on a full disk: main is whole, and a later attempt succeeds."""
+    rows = [{"id": number, "noise": f"{hash(str(number)):x}"} for number in range(60_000)]
+    text = pipeline("no-room", csv_file(tmp_path / "in.csv", rows)).replace("write:", "write:\n  attempts: 20")
+    limited = WorkerProcess(bench.environment, tmp_path, prefix=("prlimit", "--fsize=300000"))
+    bench.workers.append(limited)
+    run = bench.door.begin(text)
+    bench.door.wait_for_attempt(run, 2, "writing")
+    assert lake.rows("t.no_room") == []
+    limited.stop()
+    bench.worker()
+    said = bench.door("watch", run, "--json")
+    assert said.json["outcome"] == "published" and said.json["attempts"] >= 2
+    assert len(lake.rows("t.no_room")) == 60_000
+    assert not lake.branches(said.json["run_id"])

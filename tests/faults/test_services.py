@@ -1,6 +1,7 @@
 """Nessie and Temporal are killed under a run: it waits, and publishes once."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,3 +71,25 @@ def test_temporal_forgot_but_main_did_not(own_stack: Stack, tmp_path: Path) -> N
             database.unlink()
     assert codes == [(0, "published"), (2, "failed")]
     assert "published by known already" in said.json["reason"] and len(rows) == 1
+
+
+def test_a_nessie_that_came_back_empty_is_refused(own_stack: Stack, tmp_path: Path) -> None:
+    """Nessie came back as another repository while people decided: the run is refused, and nothing is merged."""
+    environment = _environment(own_stack)
+    door = FrontDoor(tmp_path, environment)
+    worker = WorkerProcess(environment, tmp_path)
+    try:
+        source = csv_file(tmp_path / "in.csv", [{"id": 1}])
+        run = door.begin(pipeline("other", source, more="approval: {timeout: 1h}"))
+        door.wait_for_stage(run, "waiting for approval")
+        (nessie,) = (daemon for daemon in own_stack.daemons() if daemon.name == "nessie")
+        nessie.stop()
+        shutil.rmtree(own_stack.home / "nessie")
+        assert own_stack.up(with_worker=False)["NESSIE_URI"] == environment["NESSIE_URI"]
+        assert door("approve", run, "--by", "ana").code == 0
+        said = door("watch", run, "--json")
+        assert (said.code, said.json["outcome"]) == (6, "failed")
+        assert "holds another repository" in said.json["reason"]
+        assert Lake(environment).rows("t.other") == []
+    finally:
+        worker.stop()

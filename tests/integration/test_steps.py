@@ -34,6 +34,7 @@ from sluice.orders import (
     QuarantineOrder,
     Rebased,
     RebaseOrder,
+    StatementOrder,
     TableChange,
     VerifyOrder,
     WriteOrder,
@@ -96,6 +97,7 @@ class World:
             self._act(
                 "publish_branch", PublishOrder, lambda _: Publication(merged=True, main_before="1", main_after="2")
             ),
+            self._act("check_statement", StatementOrder, lambda _: ""),
             self._act("foresee_conflicts", ForeseeOrder, lambda _: []),
             self._act(
                 "rebase_branch",

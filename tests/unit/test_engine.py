@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,13 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from activities.spark_folder import job_folder
 from engine import guard
 from engine.diagnose import job_failure
 from engine.java import find_java
 from engine.progress import OutputReader
 from engine.submit import SparkJob, command, environment, properties, require_s3
 from engine.supervise import SparkSlots, run_supervised
-from sluice.errors import BadEnvironment, InvalidInput, JobFailed
+from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
+from sluice.orders import Origin
 from sluice.settings import Settings
 from tests.support import wait_for
 
@@ -230,3 +233,35 @@ async def test_a_cancel_waits_until_all_is_over(tmp_path: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not _session(leader)
+
+
+def test_spark_is_not_started_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=3 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    origin = Origin(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
+    with pytest.raises(JobFailed, match="only 3 MiB free"):
+        job_folder(Settings(sluice_home=tmp_path), origin, "write")
+
+
+def test_what_matters_outlasts_a_long_stack_trace() -> None:
+    reader = OutputReader()
+    frames = b"".join(b"\tat org.example.Deep.call(Deep.java:%d)\n" % line for line in range(200))
+    reader.feed(b"x.ForbiddenException: 'UPDATE_ENTITY' is not allowed for role 'w' on reference 'main'\n" + frames)
+    error = job_failure(1, list(reader.tail))
+    assert type(error) is WriteRefused and "tried to change 'main'" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("token=eyJhbGciOiJI.eyJzdWIiOiJ3.abc-_1 x", "token=[hidden] x"),
+        ("Bearer eyJhbGciOiJI.eyJzdWIiOiJ3.abc", "Bearer [hidden]"),
+        ("s3 secret_key: 'abc/def+123456' end", "s3 secret_key: '[hidden]' end"),
+        ("http://ana:pass1word@host/x", "http://[hidden]@host/x"),
+        ("xoxb-123456789012-abcdef", "[hidden]"),
+        ("the password is wrong, the token expired", "the password is wrong, the token expired"),
+    ],
+)
+def test_secrets_are_hidden(text: str, shown: str) -> None:
+    reader = OutputReader()
+    assert reader.feed(text.encode() + b"\n") == [shown] and list(reader.tail) == [shown]

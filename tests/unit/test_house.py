@@ -20,6 +20,7 @@ ALLOWED = {
     "spark_jobs": {"sluice"},
     "workflows": {"sluice"},
     "activities": {"engine", "lakehouse", "sluice"},
+    "hosting": {"workflows", "sluice"},
     "cli": {"workflows", "engine", "lakehouse", "sluice"},
 }
 ROOMS = {*ALLOWED, "devstack", "tests"}

@@ -1,0 +1,250 @@
+"""The commands about quarantined branches."""
+
+import getpass
+import json
+import uuid
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+from temporalio.client import WorkflowFailureError
+
+from cli.approving import refuse
+from cli.door import Door, enter, nothing
+from cli.find import find_run, request_of
+from cli.show import size, verdict_line
+from cli.start import load_pipeline, start_again
+from cli.watch import follow
+from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
+from lakehouse.quarantine import Quarantined, find_quarantined, held, quarantined
+from lakehouse.reports import Reports
+from lakehouse.storage import storage_properties
+from sluice.durations import seconds
+from sluice.errors import InvalidPipeline
+from sluice.housekeeping import HouseOrder
+from sluice.names import repair_branch
+from sluice.orders import Origin, Resume
+from sluice.pipeline import Pipeline, Write
+from sluice.settings import read_environment
+from workflows.housekeeping import KeepHouse
+
+app = typer.Typer(no_args_is_help=True, help="Look at what was kept out, repair it, release it, or let it go.")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
+What = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline: its latest.")]
+By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")]
+PipelineFile = Annotated[
+    Path | None, typer.Option("--pipeline", help="Audit by the checks of this file, not by those of the run.")
+]
+
+
+@app.command("list")
+def list_quarantined(as_json: AsJson = False) -> None:
+    """List what is quarantined."""
+
+    async def act(door: Door, _: None) -> int:
+        catalogue = open_catalogue(door.settings)
+        found = quarantined(catalogue)
+        if as_json:
+            print(json.dumps({"quarantined": [each.fields() for each in found]}))
+            return 0
+        table = Table(box=None, header_style="bold")
+        for name in ("run", "pipeline", "kept until", "holds", "because"):
+            table.add_column(name, overflow="fold")
+        for each in found:
+            holds = sum(part.bytes for part in held(catalogue, storage_properties(door.settings), each))
+            kept_until = f"{each.expires:%Y-%m-%d %H:%M}" if each.expires else ""
+            cells = (each.run_id, each.pipeline, kept_until, size(holds), each.fields()["reason"])
+            table.add_row(*map(escape, cells))
+        door.console.print(table if found else "Nothing is quarantined.")
+        return 0
+
+    enter(act, as_json, nothing)
+
+
+@app.command()
+def show(run: What, as_json: AsJson = False) -> None:
+    """Show why something was kept out, and what it changes."""
+    _show(run, as_json, rows=False)
+
+
+@app.command()
+def diff(run: What, as_json: AsJson = False) -> None:
+    """Show what is different from main as the run found it: columns, counts, and some of the rows that were added."""
+    _show(run, as_json, rows=True)
+
+
+def _show(run: str, as_json: bool, rows: bool) -> None:
+    async def act(door: Door, _: None) -> int:
+        catalogue, io = open_catalogue(door.settings), storage_properties(door.settings)
+        found = find_quarantined(catalogue, run)
+        parts = list(held(catalogue, io, found, rows=rows))
+        origin = Origin(run_id=found.run_id, workflow_id="", pipeline=found.pipeline, label="", attempt=0)
+        report = Reports(door.settings.lake, io).whole(origin)
+        if as_json:
+            tables = {
+                part.name: {
+                    "change": part.change.model_dump(mode="json") if part.change else None,
+                    "columns": part.columns,
+                    "bytes": part.bytes,
+                    "rows": part.rows,
+                }
+                for part in parts
+            }
+            checks = report.model_dump(mode="json")["checks"] if report else []
+            print(json.dumps({**found.fields(), "tables": tables, "checks": checks}, default=str))
+            return 0
+        for name, value in found.fields().items():
+            door.console.print(f"[dim]{name:>12}[/]  {escape(str(value))}", highlight=False, soft_wrap=True)
+        for part in parts:
+            _print_part(door, part)
+        for check in report.checks if report else []:
+            door.console.print(verdict_line(check))
+        return 0
+
+    enter(act, as_json, nothing)
+
+
+def _print_part(door: Door, part: Any) -> None:
+    change = part.change
+    said = f"{change.operation}: +{change.added_rows:,} -{change.deleted_rows:,} rows" if change else "dropped"
+    door.console.print(f"[bold]{part.name}[/]  {said}, {size(part.bytes)}", highlight=False)
+    for column in part.columns:
+        door.console.print(f"    {escape(column)}", highlight=False)
+    for row in part.rows:
+        door.console.print(f"    + {escape(json.dumps(row, default=str, ensure_ascii=False))}", highlight=False)
+
+
+@app.command()
+def discard(run: What, by: By = None, as_json: AsJson = False) -> None:
+    """Delete a quarantined branch for good."""
+    _order(run, "discard", by, as_json)
+
+
+@app.command()
+def keep(
+    run: What,
+    how_long: Annotated[str, typer.Option("--for", help="How long from now: 30d, 12h.")],
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a quarantined branch longer, or less long."""
+    try:
+        until = datetime.now(timezone.utc) + timedelta(seconds=seconds(how_long))
+    except ValueError as error:
+        refuse(str(error))
+    _order(run, "keep", by, as_json, until.isoformat(timespec="seconds"))
+
+
+def _order(run: str, action: Any, by: str | None, as_json: bool, until: str = "") -> None:
+    async def act(door: Door, _: None) -> int:
+        found = find_quarantined(open_catalogue(door.settings), run)
+        left = await _kept_house(door, action, found, by, until)
+        words = {"discard": f"Deleted {found.branch}.", "keep": f"Kept {found.branch} until {until}."}
+        door.say({"action": action, "branch": found.branch, "left": left, "until": until}, words[action])
+        return 0
+
+    enter(act, as_json, nothing)
+
+
+async def _kept_house(door: Door, action: Any, found: Quarantined, by: str | None, until: str = "") -> str:
+    order = HouseOrder(action=action, branch=found.branch, by=by or getpass.getuser(), until=until)
+    try:
+        return await door.client.execute_workflow(
+            KeepHouse.run,
+            order,
+            id=f"house-{action}-{found.run_id}-{uuid.uuid4().hex[:8]}",
+            task_queue=door.settings.sluice_task_queue,
+            execution_timeout=timedelta(minutes=15),
+        )
+    except WorkflowFailureError as failed:
+        cause = failed.cause.__cause__ or failed.cause
+        raise InvalidPipeline(f"this could not be done: {cause}") from failed
+
+
+@app.command()
+def release(run: What, pipeline: PipelineFile = None, detach: Detach = False, as_json: AsJson = False) -> None:
+    """Audit what was kept out again, on main as it is now, and publish it if it passes: a run of its own."""
+    _again(run, pipeline, [], None, detach, as_json)
+
+
+@app.command()
+def repair(
+    run: What,
+    sql: Annotated[
+        list[str] | None, typer.Option("--sql", help="A statement that repairs the rows; several run in this order.")
+    ] = None,
+    done: Annotated[bool, typer.Option("--done", help="Publish what was repaired by hand.")] = False,
+    pipeline: PipelineFile = None,
+    detach: Detach = False,
+    as_json: AsJson = False,
+) -> None:
+    """Repair what was kept out: by SQL at once, or open its branch for a repair by hand and say --done afterwards.
+
+    What was repaired is audited again, and published by the same door: a run of its own.
+    """
+    if sql and done:
+        refuse("--sql repairs and publishes at once; --done is for a repair by hand")
+    if sql or done:
+        try:
+            statements = Write(mode="sql", statements=sql).statements if sql else []
+        except ValueError as error:
+            refuse(str(error))
+        _again(run, pipeline, statements, done, detach, as_json)
+        return
+
+    async def act(door: Door, _: None) -> int:
+        found = find_quarantined(open_catalogue(door.settings), run)
+        branch = await _kept_house(door, "open", found, None)
+        token = door.settings.nessie_writer_token_file
+        words = (
+            f"Open: {branch}. Repair it by any Spark whose catalogue has ref={branch}"
+            + (f" and the token of {token}" if token else "")
+            + f"; then: quarantine repair {found.run_id} --done"
+        )
+        door.say({"action": "open", "branch": branch, "quarantine": found.branch}, words)
+        return 0
+
+    enter(act, as_json, nothing)
+
+
+def _again(run: str, file: Path | None, statements: list[str], done: bool | None, detach: bool, as_json: bool) -> None:
+    def before() -> Pipeline | None:
+        return load_pipeline(file, read_environment()) if file else None
+
+    async def act(door: Door, stated: Pipeline | None) -> int:
+        catalogue = open_catalogue(door.settings)
+        found = find_quarantined(catalogue, run)
+        earlier = await request_of(door.client, found.workflow_id, found.run_id)
+        if earlier is None and stated is None:
+            raise InvalidPipeline(f"Temporal has forgotten run {found.run_id}: name its pipeline file by --pipeline")
+        pipeline = stated or (earlier.pipeline if earlier else None)
+        assert pipeline
+        if pipeline.name != found.pipeline:
+            raise InvalidPipeline(f"{found.branch} is of the pipeline {found.pipeline}, not of {pipeline.name}")
+        resume = _resume(catalogue, found, statements, bool(done))
+        request = await start_again(door, pipeline, earlier.input if earlier else None, resume=resume)
+        door.console.print(f"Started run [bold]{request.id}[/]")
+        if detach:
+            door.say({"workflow_id": request.id, "pipeline": pipeline.name}, "")
+            return 0
+        again = await find_run(door.client, request.id)
+        return door.finish(await follow(door.client, again.handle, door.console))
+
+    enter(act, as_json, before)
+
+
+def _resume(catalogue: Catalogue, found: Quarantined, statements: list[str], done: bool) -> Resume:
+    opened = repair_branch(found.pipeline, found.run_id)
+    if done and not catalogue.exists(opened):
+        raise InvalidPipeline(
+            f"{found.branch} was not opened for a repair: `quarantine repair {found.run_id}` does that"
+        )
+    branch, head = (opened, catalogue.head(opened)) if done else (found.branch, found.audited)
+    both = [found.branch, opened]
+    return Resume(branch=branch, base=found.base, head=head, statements=statements, done_with=both)

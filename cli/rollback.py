@@ -1,0 +1,58 @@
+"""The command that takes a published run back."""
+
+from typing import Annotated
+
+import typer
+
+from cli.door import Door, enter, nothing
+from cli.find import find_run, request_of
+from cli.start import start_again
+from cli.watch import follow
+from lakehouse.mainline import Mainline
+from lakehouse.opening import open_catalogue
+from sluice.errors import InvalidPipeline
+from sluice.orders import Restore
+from sluice.pipeline import Pipeline, Table, Write
+from sluice.rollback import Undoing, undoing
+
+
+def rollback(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A published run, or a pipeline: its latest run.")],
+    with_later: Annotated[
+        bool, typer.Option("--with-later", help="Take later runs that built on it back too.")
+    ] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
+) -> None:
+    """Take a published run back: its tables become what they were before it, by one merge. A run of its own."""
+
+    async def act(door: Door, _: None) -> int:
+        found = await find_run(door.client, run)
+        run_id = found.description.run_id
+        catalogue = open_catalogue(door.settings)
+        seen = catalogue.main_head()
+        plan = undoing(Mainline(catalogue).publications(seen, run_id), run_id, with_later=with_later)
+        earlier = await request_of(door.client, found.handle.id, run_id)
+        if earlier is None:
+            raise InvalidPipeline(f"Temporal has forgotten run {run_id}")
+        left = {name for name, at in plan.tables.items() if catalogue.table(catalogue.main, name, at)}
+        restore = Restore(runs=plan.runs, seen=seen, tables=plan.tables)
+        handle = await start_again(door, _pipeline(earlier.pipeline, plan, left), None, restore=restore)
+        door.console.print(f"Started run [bold]{handle.id}[/]: takes back {', '.join(plan.runs)}")
+        if detach:
+            door.say({"workflow_id": handle.id, "runs": plan.runs, "tables": sorted(plan.tables)}, "")
+            return 0
+        again = await find_run(door.client, handle.id)
+        return door.finish(await follow(door.client, again.handle, door.console))
+
+    enter(act, as_json, nothing)
+
+
+def _pipeline(earlier: Pipeline, plan: Undoing, left: set[str]) -> Pipeline:
+    """Return the pipeline of a roll-back: the checks of whole tables, for those that there will be."""
+    tables = {}
+    for name in plan.tables:
+        checks = earlier.tables[name].checks if name in earlier.tables and name in left else []
+        tables[name] = Table(checks=[check for check in checks if check.scope == "table"])
+    again = earlier.model_copy(update={"write": Write(job="rollback"), "tables": tables})
+    return Pipeline.model_validate(again.model_dump(by_alias=True))

@@ -1,0 +1,57 @@
+"""Which tables go back to what, when a published run is taken back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sluice.errors import InvalidPipeline
+
+
+@dataclass(frozen=True)
+class Published:
+    """One commit on main, and the run that it published."""
+
+    hash: str
+    parent: str
+    """Main before it."""
+    run_id: str
+    workflow_id: str
+    tables: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Undoing:
+    """What taking a run back means."""
+
+    runs: list[str]
+    """The ids of the runs that are taken back, the newest first."""
+    tables: dict[str, str]
+    """By table, the hash of main that holds it as it is to be."""
+
+
+def undoing(history: Sequence[Published], run_id: str, *, with_later: bool) -> Undoing:
+    """Plan how a run is taken back.
+
+    Each table of the run goes back to before the run. A later run that changed one of them built on it, and is taken
+    back too, with all its tables, since a run is published whole or not at all; and so on.
+
+    Args:
+        history: the commits on main, the newest first, at least back to the run's.
+
+    Raises:
+        InvalidPipeline: the run is not on main, or later runs built on it and `with_later` is not asked for.
+    """
+    at = next((place for place, each in enumerate(history) if each.run_id == run_id), None)
+    if at is None:
+        raise InvalidPipeline(f"main has no commit of run {run_id}")
+    target = history[at]
+    tables = dict.fromkeys(sorted(target.tables), target.parent)
+    later: list[Published] = []
+    for each in reversed(history[:at]):
+        if each.tables & tables.keys():
+            later.append(each)
+            for table in sorted(each.tables):
+                tables.setdefault(table, each.parent)
+    if later and not with_later:
+        named = ", ".join(f"{each.workflow_id or each.hash[:12]} ({', '.join(sorted(each.tables))})" for each in later)
+        raise InvalidPipeline(f"later runs built on it: {named}. To take them back too, say --with-later")
+    return Undoing([each.run_id for each in reversed(later)] + [run_id], tables)

@@ -1,0 +1,107 @@
+"""The checker: it knows nothing of Sluice's code, and reads the lake by Nessie's REST API and PyIceberg alone.
+
+Every row of a test carries a tag that is unique over all runs. What must hold afterwards: each tag of a published
+run is on main exactly once, no other tag is, and every commit on main is a merge of the hash that its certificate
+says was audited.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from pyiceberg.table import StaticTable
+
+_CERTIFICATE = ("sluice.run-id", "sluice.workflow-id", "sluice.pipeline", "sluice.audited-hash", "sluice.audit-digest")
+
+
+class Checker:
+    """Reads a Nessie at an address, with a token that may read."""
+
+    def __init__(self, uri: str, token_file: str) -> None:
+        self._uri = uri
+        self._http = requests.Session()
+        self._http.headers["Authorization"] = f"Bearer {Path(token_file).read_text().strip()}"
+
+    def _get(self, path: str, **query: str) -> dict[str, Any]:
+        answer = self._http.get(f"{self._uri}/{path}", params=query, timeout=30)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def head(self) -> str:
+        """Return where main is."""
+        return str(self._get("trees/main")["reference"]["hash"])
+
+    def branches(self) -> list[str]:
+        """Return every branch beside main and the one that keeps the results."""
+        names = [each["name"] for each in self._get("trees")["references"]]
+        return [name for name in names if name not in ("main", "sluice/audits")]
+
+    def commits(self, since: str) -> Iterator[dict[str, Any]]:
+        """Yield the commits on main after a hash, the newest first."""
+        query = {"max-records": "200"}
+        while True:
+            page = self._get("trees/main/history", **query)
+            for entry in page["logEntries"]:
+                if entry["commitMeta"]["hash"] == since:
+                    return
+                yield entry["commitMeta"]
+            if not page["hasMore"]:
+                return
+            query["page-token"] = page["token"]
+
+    def tags(self, table: str) -> list[str]:
+        """Return the tag of every row of a table on main."""
+        answer = self._http.get(f"{self._uri}/trees/main/contents/{quote(table)}", timeout=30)
+        if answer.status_code == 404:
+            return []
+        place = answer.json()["content"]["metadataLocation"]
+        column = StaticTable.from_metadata(place).scan(selected_fields=("tag",)).to_arrow()["tag"]
+        return [str(tag) for tag in column.to_pylist()]
+
+    def problems(self, since: str, published: Mapping[str, Iterable[str]], tables: Iterable[str]) -> list[str]:
+        """Return everything that does not hold.
+
+        Args:
+            since: where main was before the runs.
+            published: by run id, the tags of each run that says it was published.
+            tables: all tables that runs wrote to.
+        """
+        return [*self._of_rows(published, tables), *self._of_commits(since, published)]
+
+    def _of_rows(self, published: Mapping[str, Iterable[str]], tables: Iterable[str]) -> Iterator[str]:
+        found = Counter(tag for table in tables for tag in self.tags(table))
+        wanted = {tag for tags in published.values() for tag in tags}
+        for tag in sorted(wanted - found.keys()):
+            yield f"{tag} of a published run is not on main"
+        for tag, count in sorted(found.items()):
+            if tag not in wanted:
+                yield f"{tag} is on main, and its run was not published"
+            elif count > 1:
+                yield f"{tag} is on main {count} times"
+
+    def _of_commits(self, since: str, published: Mapping[str, Iterable[str]]) -> Iterator[str]:
+        runs: Counter[str] = Counter()
+        for commit in self.commits(since):
+            said = {key: values[0] for key, values in commit["allProperties"].items()}
+            parents = commit["parentCommitHashes"]
+            if len(parents) != 2:
+                yield f"{commit['hash'][:12]} on main is no merge: {commit['message']}"
+                continue
+            missing = [key for key in _CERTIFICATE if not said.get(key)]
+            if missing:
+                yield f"{commit['hash'][:12]} on main lacks {', '.join(missing)}"
+            elif said["sluice.audited-hash"] != parents[1]:
+                yield f"{commit['hash'][:12]} merges {parents[1]}, but {said['sluice.audited-hash']} was audited"
+            runs[said.get("sluice.run-id", "")] += 1
+        for run, count in runs.items():
+            if count > 1:
+                yield f"run {run} was merged {count} times"
+            if run not in published:
+                yield f"run {run} is on main, and says that it was not published"
+        for run in published:
+            if run not in runs:
+                yield f"run {run} says that it was published, and main has no commit of it"

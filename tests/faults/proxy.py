@@ -1,0 +1,199 @@
+"""Proxies that fail on purpose: one that understands Nessie's requests, one that only cuts connections.
+
+They run in a thread of the test. A request fails before it is executed, or it is executed and its answer is lost,
+replaced by 500 or 504, or late. What happens to which request is decided by a rule, or drawn by a seed: the same
+seed decides the same for the n-th request of each kind.
+"""
+
+import asyncio
+import random
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+Fault = Literal["refuse", "drop", "500", "504", "delay"]
+FAULTS: tuple[Fault, ...] = ("refuse", "drop", "500", "504", "delay")
+Rule = Callable[[str, str, int], Fault | None]
+"""Takes a request's method, its kind and its number among those of its kind, from 1."""
+_HOP = {"transfer-encoding", "content-length", "connection", "keep-alive", "host", "content-encoding"}
+
+
+def kind_of(method: str, path: str) -> str:
+    """Return what a request is for: `merge`, `commit`, `create`, `delete`, or `read`."""
+    if method == "POST" and re.search(r"/(history/)?merge\b", path):
+        return "merge"
+    if method == "POST" and re.search(r"/(history/)?commit\b", path):
+        return "commit"
+    if method == "POST" and not path.rstrip("/").endswith("contents"):
+        return "create"
+    return "delete" if method == "DELETE" else "read"
+
+
+def seeded(seed: int, share: float) -> Rule:
+    """Let this share of the requests fail, drawn by a seed."""
+
+    def rule(method: str, kind: str, number: int) -> Fault | None:
+        draw = random.Random(f"{seed} {method} {kind} {number}")
+        return draw.choice(FAULTS) if draw.random() < share else None
+
+    return rule
+
+
+def once(kind: str, fault: Fault, number: int = 1, times: int = 1) -> Rule:
+    """Let one request of a kind fail, or so many after one another."""
+    return lambda _, found, count: fault if found == kind and number <= count < number + times else None
+
+
+class _Thread:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(10)
+
+
+class NessieProxy:
+    """Stands before Nessie; dry runs of merges count as reads."""
+
+    def __init__(self, target: str, rule: Rule) -> None:
+        self.rule = rule
+        self.done: list[tuple[str, str, Fault]] = []
+        """What failed: method, kind, how."""
+        self._target = target.split("/api/", maxsplit=1)[0]
+        self._seen: Counter[str] = Counter()
+        self._thread = _Thread()
+        self.uri: str = self._thread.do(self._start())
+
+    async def _start(self) -> str:
+        self._session = aiohttp.ClientSession(auto_decompress=True)
+        app = web.Application(client_max_size=2**28)
+        app.router.add_route("*", "/{tail:.*}", self._handle)
+        self._runner = web.AppRunner(app)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        (address,) = self._runner.addresses
+        return f"http://127.0.0.1:{address[1]}/api/v2"
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        kind = kind_of(request.method, request.path)
+        if kind == "merge" and re.search(rb'"isDryRun":\s*true', body):
+            kind = "read"
+        self._seen[kind] += 1
+        fault = self.rule(request.method, kind, self._seen[kind])
+        if fault:
+            self.done.append((request.method, kind, fault))
+        if fault == "refuse":
+            return web.Response(status=503)
+        if fault == "delay":
+            await asyncio.sleep(1)
+        headers = {key: value for key, value in request.headers.items() if key.lower() not in _HOP}
+        place = self._target + request.raw_path
+        try:
+            async with self._session.request(
+                request.method, URL(place, encoded=True), data=body or None, headers=headers
+            ) as answer:
+                content = await answer.read()
+                status, kept = answer.status, answer.headers
+        except aiohttp.ClientError:
+            return web.Response(status=503)
+        if fault == "drop":
+            assert request.transport
+            request.transport.abort()
+            return web.Response(status=500)
+        if fault in ("500", "504"):
+            return web.Response(status=int(fault))
+        shown = {key: value for key, value in kept.items() if key.lower() not in _HOP}
+        return web.Response(status=status, body=content, headers=shown)
+
+    def stop(self) -> None:
+        """Stop serving."""
+
+        async def end() -> None:
+            await self._runner.cleanup()
+            await self._session.close()
+
+        self._thread.do(end())
+        self._thread.stop()
+
+
+class CuttingProxy:
+    """Stands before Temporal: passes bytes on, and cuts every connection when asked or by a seed."""
+
+    def __init__(self, host: str, port: int, seed: int | None = None) -> None:
+        self._host, self._port = host, port
+        self._draw = random.Random(seed) if seed is not None else None
+        self._open: set[asyncio.StreamWriter] = set()
+        self.cuts = 0
+        self._thread = _Thread()
+        self._thread.do(self._start())
+
+    async def _start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        if self._draw:
+            self._cutting = asyncio.create_task(self._cut_at_random())
+
+    async def _cut_at_random(self) -> None:
+        assert self._draw
+        while True:
+            await asyncio.sleep(self._draw.uniform(0.5, 6))
+            await self._cut()
+
+    async def _cut(self) -> None:
+        self.cuts += 1
+        for writer in list(self._open):
+            writer.transport.abort()
+
+    def cut(self) -> None:
+        """Cut every connection; new ones are taken."""
+        self._thread.do(self._cut())
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there, back = await asyncio.open_connection(self._host, self._port)
+        except OSError:
+            writer.close()
+            return
+        ours = {writer, back}
+        self._open |= ours
+        await asyncio.gather(_pass(reader, back), _pass(there, writer))
+        self._open -= ours
+
+    def stop(self) -> None:
+        """Stop serving, and cut what is open."""
+
+        async def end() -> None:
+            if self._draw:
+                self._cutting.cancel()
+            self._server.close()
+            await self._cut()
+
+        self._thread.do(end())
+        self._thread.stop()
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass
+    finally:
+        writer.close()

@@ -1,0 +1,83 @@
+"""The worker dies, is paused, or is asked to end, at every point of a run that can tell."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.arena import Arena
+from tests.support import wait_for
+
+POINTS = (
+    "Catalogue.create_branch:before",
+    "Catalogue.create_branch:after",
+    "Catalogue.commit:after",
+    "Spark.run:before",
+    "Spark.run:during",
+    "Spark.run:after",
+    "Mainline.conflicts:before",
+    "Mainline.conflicts:after",
+    "Reports.keep_part:after",
+    "Mainline.publication_of:before",
+    "Mainline.merge:before",
+    "Mainline.merge:after",
+    "Catalogue.delete_branch:before",
+    "Catalogue.delete_branch:after",
+    "Ledger.record:before",
+    "Ledger.record:after",
+    "NotifyActivity.notify:before",
+)
+SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGTERM": signal.SIGTERM}
+ALWAYS = {
+    ("Catalogue.create_branch:after", "SIGKILL"),
+    ("Spark.run:after", "SIGKILL"),
+    ("Mainline.merge:after", "SIGKILL"),
+    ("Mainline.merge:before", "SIGSTOP"),
+    ("Spark.run:during", "SIGTERM"),
+}
+"""What `make test` tries; `make faults` tries all."""
+
+
+def _cases(points: tuple[str, ...]) -> list[object]:
+    return [
+        pytest.param(point, name, id=f"{name} {point}", marks=() if (point, name) in ALWAYS else pytest.mark.matrix)
+        for point in points
+        for name in SIGNALS
+    ]
+
+
+@pytest.mark.parametrize(("point", "name"), _cases(POINTS))
+def test_published_once(point: str, name: str, arena: Arena, tmp_path: Path) -> None:
+    """One run, published once, by the next worker."""
+    flag = tmp_path / "flag"
+    broken = arena.faulty(CRASH=f"{point} {SIGNALS[name]} {flag}")
+    table = f"t.crash_{abs(hash((point, name)))}"
+    run = arena.begin("crash", table)
+    wait_for(flag.exists, 90, broken.log.read_text)
+    arena.worker()
+    result = arena.ended(run)
+    assert (result["outcome"], result["reason"]) == ("published", ""), result
+    assert not arena.sound([result])
+    if name == "SIGSTOP":
+        head = arena.checker.head()
+        broken.resume()
+        time.sleep(8)
+        assert arena.checker.head() == head and not arena.sound([result])
+
+
+@pytest.mark.parametrize(("point", "name"), _cases(("Catalogue.keep:before", "Catalogue.keep:after")))
+def test_quarantined_once(point: str, name: str, arena: Arena, tmp_path: Path) -> None:
+    """One run that the audit stops, quarantined once, by the next worker."""
+    flag = tmp_path / "flag"
+    broken = arena.faulty(CRASH=f"{point} {SIGNALS[name]} {flag}")
+    run = arena.begin("stopped", f"t.stopped_{abs(hash((point, name)))}", checks=f"row_count: {10**6}")
+    wait_for(flag.exists, 90, broken.log.read_text)
+    arena.worker()
+    result = arena.ended(run)
+    assert (result["outcome"], result["cause"]) == ("quarantined", "audit"), result
+    if name == "SIGSTOP":
+        broken.resume()
+        time.sleep(8)
+    assert not arena.sound([result], kept=[result["branch"]])
+    assert result["branch"] in arena.checker.branches()

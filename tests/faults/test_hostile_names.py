@@ -1,0 +1,170 @@
+"""Hostile names, through the whole command line: refused with one message, or quoted; never executed."""
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
+from tests.support import FrontDoor, Lake
+
+SEED = 20261121
+_SEEDS = (
+    *(
+        "",
+        " ",
+        ".",
+        "..",
+        "../../etc/passwd",
+        "/",
+        "//",
+        "a//b",
+        "a/../b",
+        "a..b",
+        "-rf",
+        "--json",
+        "~",
+        "*",
+        "[",
+        "{}",
+    ),
+    *(
+        "a@main",
+        "main",
+        "a#b",
+        "a?b=c",
+        "a%2Fb",
+        "a%00b",
+        "\x00",
+        "a\nb",
+        "a\tb",
+        "a\\b",
+        "a'b",
+        'a"b',
+        "a`b",
+        "`",
+        "';--",
+    ),
+    *("t.x'; DROP TABLE t.x; --", "$(touch pwned)", "`touch pwned`", "${jndi:ldap://x}", "{{7*7}}", "<script>", "%s%n"),
+    *(
+        "select",
+        "table",
+        "NULL",
+        "wap.run-id",
+        "é",
+        "名前",
+        "имя",
+        "שם",
+        "a\u202eb",
+        "\ufeff",
+        "🙂",
+        "\uff41",
+        "a\u0301",
+    ),
+    *("x" * 300, "x." * 200, "0", "1e5", "nan", "true", "a=b", "a,b", "a;b", "a|b", "a&b", "a>b", "!important"),
+)
+
+
+def hostile(number: int) -> Iterator[str]:
+    """Yield hostile strings: the known ones, and as many that mix them."""
+    yield from _SEEDS
+    draw = random.Random(SEED)
+    for _ in range(number):
+        parts = draw.sample(_SEEDS, draw.randint(2, 3))
+        yield draw.choice(("", ".", "/", "-")).join(parts)[:400]
+
+
+def _invoke(*words: str) -> tuple[int, str]:
+    """Run a command; return its exit code and what it said; an error that nobody foresaw fails the test."""
+    result = CliRunner().invoke(app, list(words))
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def inside(stack: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This process as the front door."""
+    for name, value in stack.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("field", ["name", "branch", "table", "job"])
+def test_names_in_a_pipeline(field: str, inside: Path, lake: Lake) -> None:
+    """A hostile name of a pipeline, branch, table or job is refused before anything starts."""
+    head, branches = lake.head(), lake.branches()
+    (inside / "in.csv").write_text("id\n1\n")
+    for name in hostile(60):
+        stated: dict[str, Any] = {
+            "name": "plain",
+            "branch": "plain",
+            "write": {"source": {"path": "in.csv"}},
+            "tables": {"t.plain": {}},
+        }
+        if field == "table":
+            stated["tables"] = {name: {}}
+        elif field == "job":
+            stated["write"] = {"job": name}
+        else:
+            stated[field] = name
+        (inside / "p.yml").write_text(json.dumps(stated))
+        if field in ("name", "branch") and re.fullmatch(r"[A-Za-z](?:[\w./-]*[A-Za-z0-9])?", name, re.A):
+            continue  # this is a name that anybody may use
+        code, said = _invoke("run", "p.yml", "--json", "--detach")
+        assert code == 2 and "Traceback" not in said, (name, said)
+    assert (lake.head(), lake.branches()) == (head, branches) and not list(inside.rglob("pwned"))
+
+
+_COMMANDS = (
+    *(("status",), ("watch",), ("cancel",), ("approve",), ("rollback",), ("quarantine", "show")),
+    *(("quarantine", "diff"), ("quarantine", "discard"), ("quarantine", "release"), ("quarantine", "repair")),
+)
+
+
+@pytest.mark.parametrize("command", _COMMANDS, ids=" ".join)
+def test_names_of_runs(command: tuple[str, ...], inside: Path, lake: Lake) -> None:
+    """A hostile name of a run finds nothing, and says so in one message."""
+    head, branches = lake.head(), lake.branches()
+    for name in hostile(6) if command[0] == "quarantine" else list(hostile(6))[::3]:
+        code, said = _invoke(*command, "--json", "--", name)
+        assert code == 2 and "Traceback" not in said, (name, said)
+    assert (lake.head(), lake.branches()) == (head, branches) and not list(inside.rglob("pwned"))
+
+
+def test_columns_and_paths_are_quoted(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    """Columns and a path of hostile names are data: they are written, audited and published as they are."""
+    columns = [name for name in _SEEDS if name.strip() and "\x00" not in name and len(name) < 200]
+    lowered: dict[str, str] = {}
+    for name in columns:
+        lowered.setdefault(name.lower(), name)
+    names = [name for name in lowered.values() if name not in ("\ufeff",)]
+    folder = tmp_path / 'a\'b "c" `d` $(touch pwned) ; # é名 & x'
+    folder.mkdir()
+    file = folder / "in.parquet"
+    pq.write_table(pa.table({name: [1, 2] for name in names}), file)
+    stated = {
+        "name": "hostile",
+        "write": {"source": {"path": str(file)}},
+        "tables": {
+            "t.hostile": {
+                "checks": [
+                    *({"not_null": [name]} for name in names),
+                    *({"accepted_values": {"column": name, "values": [1, 2]}} for name in names),
+                ]
+            }
+        },
+    }
+    said = door.run(json.dumps(stated))
+    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    (first, second) = lake.rows("t.hostile")
+    assert list(first) == names and set(second.values()) | set(first.values()) == {1, 2}
+    assert not list(tmp_path.rglob("pwned"))

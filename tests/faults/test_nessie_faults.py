@@ -1,0 +1,46 @@
+"""Nessie fails: before it did what was asked, after it did and nobody was told, or late."""
+
+import pytest
+
+from tests.faults.arena import Arena
+from tests.faults.proxy import FAULTS, Fault, NessieProxy, once
+
+
+def _cases() -> list[object]:
+    always = {("merge", "drop"), ("merge", "504"), ("commit", "drop")}
+    return [
+        pytest.param(kind, fault, id=f"{kind} {fault}", marks=() if (kind, fault) in always else pytest.mark.matrix)
+        for kind in ("create", "commit", "merge", "delete")
+        for fault in FAULTS
+    ]
+
+
+@pytest.mark.parametrize(("kind", "fault"), _cases())
+def test_one_request_fails(kind: str, fault: Fault, arena: Arena) -> None:
+    """One request of a kind fails, Spark's included; the run is published once."""
+    proxy = NessieProxy(arena.environment["NESSIE_URI"], once(kind, fault, times=2))
+    try:
+        arena.worker(NESSIE_URI=proxy.uri)
+        run = arena.begin(f"nessie-{kind}-{fault}", f"t.nessie_{kind}_{fault}")
+        result = arena.ended(run)
+        assert proxy.done
+    finally:
+        proxy.stop()
+    assert (result["outcome"], result["reason"]) == ("published", ""), (result, proxy.done)
+    assert not arena.sound([result])
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("fault", FAULTS)
+def test_spark_s_own_commit_fails(fault: Fault, arena: Arena) -> None:
+    """Spark's own commit fails, or its answer is lost; rows are there once."""
+    proxy = NessieProxy(arena.environment["NESSIE_URI"], once("commit", fault, number=2))
+    try:
+        arena.worker(NESSIE_URI=proxy.uri)
+        run = arena.begin(f"spark-{fault}", f"t.spark_{fault}")
+        result = arena.ended(run)
+        assert proxy.done
+    finally:
+        proxy.stop()
+    assert result["outcome"] == "published", (result, proxy.done)
+    assert not arena.sound([result])

@@ -1,0 +1,79 @@
+"""Each safeguard holds where it is needed, and without it the same test fails: these tests can fail."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table import StaticTable, Table
+
+from lakehouse.committing import OnBranch
+from lakehouse.nessie import Catalogue, put_table
+from tests.faults.arena import Arena
+from tests.faults.proxy import NessieProxy, once
+from tests.support import wait_for
+
+
+def _append_late(arena: Arena, branch: str, table: str) -> None:
+    """Append a row to a table on an attempt's branch, as an abandoned Spark job would."""
+    token = Path(arena.environment["NESSIE_WRITER_TOKEN_FILE"]).read_text()
+    catalogue = Catalogue(arena.environment["NESSIE_URI"], token=token)
+    found = catalogue.content(branch, table)
+    static = StaticTable.from_metadata(found.metadata_location)
+
+    def move(place: str, metadata: Any) -> None:
+        operation = put_table(table, place, metadata, found.id)
+        catalogue.commit(branch, catalogue.head(branch), "late", [operation])
+
+    late = Table(("late", *table.split(".")), static.metadata, found.metadata_location, static.io, OnBranch(move))
+    late.append(pa.Table.from_pylist([{"id": 1, "tag": "late"}], schema=late.schema().as_arrow()))
+
+
+def _late_commit(arena: Arena, name: str, **faults: str) -> tuple[dict[str, Any], list[str]]:
+    arena.faulty(**faults)
+    run = arena.begin(name, f"t.{name}", more="approval: {timeout: 1h}")
+    waiting = arena.door.wait_for_stage(run, "waiting for approval")
+    _append_late(arena, waiting["branch"], f"t.{name}")
+    assert arena.door("approve", run, "--by", "ana").code == 0
+    result = arena.ended(run)
+    return result, arena.sound([result])
+
+
+def test_what_lands_on_the_branch_after_the_audit_stays_out(arena: Arena) -> None:
+    """A commit after the audit stays out: the merge takes exactly the audited hash."""
+    result, problems = _late_commit(arena, "late")
+    assert result["outcome"] == "published" and not problems
+
+
+def test_without_the_pinned_hash_it_gets_in(arena: Arena) -> None:
+    """Without the pinned hash, the checker finds the late row on main."""
+    _, problems = _late_commit(arena, "pinless", WITHOUT="pinned hash")
+    assert any("late is on main" in problem for problem in problems), problems
+    assert any("was audited" in problem for problem in problems), problems
+
+
+@pytest.mark.matrix
+def test_without_confirmation_a_lost_answer_is_taken_for_a_failure(arena: Arena) -> None:
+    """Without confirmation, the checker finds rows of a run that says it failed."""
+    arena.environment["SLUICE_STEP_TIMEOUT"] = "12"
+    proxy = NessieProxy(arena.environment["NESSIE_URI"], once("merge", "drop"))
+    try:
+        arena.faulty(WITHOUT="confirmation", NESSIE_URI=proxy.uri)
+        result = arena.ended(arena.begin("unconfirmed", "t.unconfirmed"))
+    finally:
+        proxy.stop()
+    assert result["outcome"] != "published"
+    assert any("says that it was not published" in problem for problem in arena.sound([result]))
+
+
+@pytest.mark.matrix
+def test_without_fencing_two_attempts_meet_on_one_branch(arena: Arena, tmp_path: Path) -> None:
+    """Without fencing, the second attempt finds the snapshot of the first, and the run is not published."""
+    flag = tmp_path / "flag"
+    broken = arena.faulty(CRASH=f"Spark.run:after {int(signal.SIGKILL)} {flag}", WITHOUT="fencing")
+    run = arena.begin("unfenced", "t.unfenced")
+    wait_for(flag.exists, 90, broken.log.read_text)
+    arena.faulty(WITHOUT="fencing")
+    result = arena.ended(run)
+    assert result["outcome"] == "failed" and "this attempt did not make" in result["reason"], result

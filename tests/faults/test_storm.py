@@ -1,0 +1,58 @@
+"""Many runs at once over several tables, while requests fail, connections are cut, and workers are killed."""
+
+import os
+import random
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import pytest
+
+from tests.faults.arena import Arena
+from tests.faults.proxy import CuttingProxy, NessieProxy, seeded
+
+_TABLES = 3
+
+
+def storm(arena: Arena, runs: int, seed: int, kills: int) -> None:
+    """Run a storm, and hold what must hold; the seed repeats the schedule of faults."""
+    print(f"seed {seed}: SLUICE_SEED={seed} repeats it")
+    draw = random.Random(seed)
+    host, port = arena.environment["TEMPORAL_ADDRESS"].split(":")
+    nessie = NessieProxy(arena.environment["NESSIE_URI"], seeded(seed, 0.08))
+    temporal = CuttingProxy(host, int(port), seed)
+    through = {"NESSIE_URI": nessie.uri, "TEMPORAL_ADDRESS": temporal.address}
+    try:
+        current = arena.worker(**through)
+        started = [arena.begin(f"storm-{n}", f"t.storm_{seed % 10**6}_{n % _TABLES}", rows=5) for n in range(runs)]
+        with ThreadPoolExecutor(3) as pool:
+            watched = [pool.submit(arena.ended, run) for run in started]
+            for _ in range(kills):
+                if not wait(watched, timeout=draw.uniform(8, 20)).not_done:
+                    break
+                current.kill()
+                current = arena.worker(**through)
+            results = [each.result() for each in watched]
+    finally:
+        temporal.stop()
+        nessie.stop()
+    kept = [result["branch"] for result in results if result["outcome"] != "published" and result["branch"]]
+    problems = arena.sound(results, kept)
+    outcomes = [result["outcome"] for result in results]
+    assert not problems, (seed, problems)
+    assert nessie.done and temporal.cuts
+    assert outcomes.count("published") >= 0.9 * runs, (seed, [(r["outcome"], r["reason"]) for r in results])
+
+
+def _seed() -> int:
+    return int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+
+
+def test_a_small_storm(arena: Arena) -> None:
+    """Six runs over three tables, Nessie failing, Temporal cut off, a worker killed."""
+    storm(arena, runs=6, seed=_seed(), kills=1)
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(1800)
+def test_a_storm(arena: Arena) -> None:
+    """Twenty runs over three tables, Nessie failing, Temporal cut off, workers killed."""
+    storm(arena, runs=20, seed=_seed(), kills=4)

@@ -1,0 +1,71 @@
+"""Approvals that anybody can verify, by different people, none of whom started the run."""
+
+import base64
+import getpass
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
+
+
+@pytest.fixture
+def people(door: FrontDoor, tmp_path: Path) -> Iterator[tuple[FrontDoor, dict[str, str]]]:
+    """A front door on a queue of its own, whose worker takes only signed decisions; and ana's and ben's public keys."""
+    listed = {}
+    for name in ("ana", "ben"):
+        said = door("approver-key", str(tmp_path / f"{name}.pem"), "--by", name)
+        assert said.code == 0 and (tmp_path / f"{name}.pem").stat().st_mode & 0o077 == 0
+        listed[name] = said.out.split()[1]
+    (tmp_path / "approvers").write_text("# who may decide\n" + "".join(f"{n} {k}\n" for n, k in listed.items()))
+    environment = {**door.environment, "SLUICE_TASK_QUEUE": "approvals"}
+    worker = WorkerProcess({**environment, "SLUICE_APPROVERS_FILE": str(tmp_path / "approvers")}, tmp_path)
+    yield FrontDoor(tmp_path, environment), listed
+    worker.stop()
+
+
+def test_two_people_sign_and_the_merge_commit_proves_it(
+    people: tuple[FrontDoor, dict[str, str]], lake: Lake, tmp_path: Path
+) -> None:
+    door, listed = people
+    more = "approval: {required: 2, four_eyes: true, timeout: 1h}"
+    run = door.begin(pipeline("signed", csv_file(tmp_path / "in.csv", [{"id": 1}]), more=more))
+    waiting = door.wait_for_stage(run, "waiting for approval")
+
+    def refused(by: str, why: str, **key: str) -> None:
+        said = door("approve", run, "--by", by, **key)
+        assert said.code == 2 and why in said.err, said
+
+    ana, ben = ({"SLUICE_APPROVAL_KEY_FILE": str(tmp_path / f"{name}.pem")} for name in ("ana", "ben"))
+    refused(getpass.getuser(), "four eyes are asked for", **ana)
+    refused("ana", "it is not signed")
+    refused("ana", "its signature is not ana's", **ben)
+    refused("zoe", "zoe is not listed", **ana)
+    (tmp_path / "broken.pem").write_text("nonsense")
+    refused("ana", "holds no private key", SLUICE_APPROVAL_KEY_FILE=str(tmp_path / "broken.pem"))
+    assert door("approve", run, "--by", "ana", "--reason", "looks right", **ana).code == 0
+    refused("ANA@elsewhere", "decided already", **ana)
+    assert door("approve", run, "--by", "ben", **ben).code == 0
+    ended = door("watch", run, "--json")
+    assert ended.json["outcome"] == "published", ended.json
+    commit = lake.commit(ended.json["main_after"])["allProperties"]
+    statements = json.loads(commit["sluice.approvals"][0])
+    assert [each["by"] for each in statements] == ["ana", "ben"]
+    for each in statements:
+        signature = base64.b64decode(each.pop("signature"))
+        words = json.dumps(each, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        Ed25519PublicKey.from_public_bytes(base64.b64decode(listed[each["by"]])).verify(signature, words)
+        assert (each["audited_hash"], each["run_id"]) == (ended.json["audited_hash"], waiting["run_id"])
+        assert each["audit_digest"] == commit["sluice.audit-digest"][0]
+    assert len(ended.json["approval"]["refused"]) == 3
+
+
+def test_a_key_is_never_overwritten(door: FrontDoor, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("mine")
+    for command in ("approver-key", "codec-key"):
+        said = door(command, str(file))
+        assert said.code == 2 and "is there already" in said.err and file.read_text() == "mine"

@@ -1,0 +1,158 @@
+"""The life of what was kept out, and of what was published by mistake."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import Client
+
+from hosting.reaper import schedule_id
+from lakehouse.opening import open_catalogue
+from sluice.housekeeping import ReapOrder
+from sluice.settings import read_settings
+from tests.support import FrontDoor, Lake, csv_file, pipeline, wait_for
+from workflows.housekeeping import Reap
+
+BAD = [{"id": 1, "v": 5}, {"id": 2, "v": -1}]
+
+
+def _kept_out(door: FrontDoor, folder: Path, name: str, more: str = "") -> dict[str, Any]:
+    source = csv_file(folder / f"{name}.csv", BAD)
+    said = door.run(pipeline(name, source, "[expression_is_true: v > 0]", more))
+    assert said.code == 3, said.err
+    return said.json
+
+
+def _said(door: FrontDoor, *words: str) -> dict[str, Any]:
+    said = door("quarantine", *words, "--json")
+    assert said.code == 0, said.err
+    return said.json
+
+
+def test_listed_shown_kept_longer_and_discarded(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    kept = _kept_out(door, tmp_path, "life", "keep: 2d")
+    run = kept["run_id"]
+    (listed,) = [each for each in _said(door, "list")["quarantined"] if each["run_id"] == run]
+    assert (listed["branch"], listed["cause"]) == (kept["branch"], "audit") and "expression_is_true" in listed["reason"]
+    shown = _said(door, "show", run)
+    assert shown["checks"][0]["verdict"] == "fail" and shown["tables"]["t.life"]["change"]["added_rows"] == 2
+    different = _said(door, "diff", "life")["tables"]["t.life"]
+    assert different["rows"] == BAD and different["columns"] == ["+ id int", "+ v int"] and different["bytes"] > 0
+    before = listed["expires"]
+    _said(door, "keep", run, "--for", "30d")
+    (listed,) = [each for each in _said(door, "list")["quarantined"] if each["run_id"] == run]
+    assert listed["expires"] > before
+    for command in (("list",), ("show", run), ("diff", run)):
+        human = door("quarantine", *command)
+        assert human.code == 0 and run in human.out
+    _said(door, "discard", run)
+    assert not lake.branches(run)
+    again = door("quarantine", "discard", run)
+    assert again.code == 2 and "nothing of" in again.err
+
+
+def test_released_only_if_the_audit_passes_now(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    kept = _kept_out(door, tmp_path, "release")
+    run = kept["run_id"]
+    refused = door("quarantine", "release", run, "--json")
+    assert refused.code == 3 and lake.rows("t.release") == []
+    lake.discard(refused.json["branch"])
+    right = door.file(pipeline("release", tmp_path / "release.csv", "[expression_is_true: v > -5]"))
+    said = door("quarantine", "release", run, "--pipeline", str(right), "--json")
+    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    assert sorted(row["v"] for row in lake.rows("t.release")) == [-1, 5]
+    assert not lake.branches(run) and not lake.branches(said.json["run_id"])
+    again = door.run(pipeline("release", tmp_path / "release.csv", "[expression_is_true: v > -5]"))
+    assert again.code == 2 and "published" in again.err + again.json["reason"]
+
+
+def test_repaired_by_sql_and_published_by_the_same_door(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    kept = _kept_out(door, tmp_path, "mend")
+    other = door.run(
+        pipeline("mend", csv_file(tmp_path / "more.csv", [{"id": 3, "v": 3}]), "[expression_is_true: v > 0]")
+    )
+    assert other.code == 0  # main moved meanwhile
+    said = door("quarantine", "repair", kept["run_id"], "--sql", "UPDATE t.mend SET v = 7 WHERE v < 0", "--json")
+    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    assert sorted((row["id"], row["v"]) for row in lake.rows("t.mend")) == [(1, 5), (2, 7), (3, 3)]
+    assert lake.commit(said.json["main_after"])["parentCommitHashes"][1] == said.json["audited_hash"]
+    assert not lake.branches(kept["run_id"])
+    wrong = door("quarantine", "repair", "mend", "--sql", "DROP TABLE t.mend")
+    assert wrong.code == 2 and "is no DELETE FROM" in wrong.err
+
+
+def test_repaired_by_hand(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    kept = _kept_out(door, tmp_path, "hand")
+    early = door("quarantine", "repair", kept["run_id"], "--done")
+    assert early.code == 2 and "was not opened" in early.err
+    opened = _said(door, "repair", kept["run_id"])["branch"]
+    right = door.file(pipeline("hand", tmp_path / "hand.csv", "[expression_is_true: v > -5]"))
+    said = door("quarantine", "repair", kept["run_id"], "--done", "--pipeline", str(right), "--json")
+    assert said.json["outcome"] == "published" and len(lake.rows("t.hand")) == 2
+    assert opened not in lake.branches()
+
+
+async def test_the_reaper_touches_only_what_nobody_deals_with(
+    door: FrontDoor, lake: Lake, client: Client, stack: dict[str, str], tmp_path: Path
+) -> None:
+    settings = read_settings(stack)
+    catalogue = open_catalogue(settings)
+    more = "approval: {timeout: 1h}"
+    gone, waiting = [
+        door.begin(pipeline(name, csv_file(tmp_path / f"{name}.csv", [{"id": 1}]), "[row_count: 1]", more))
+        for name in ("reap-gone", "reap-waiting")
+    ]
+    lost = door.wait_for_stage(gone, "waiting for approval")
+    held = door.wait_for_stage(waiting, "waiting for approval")
+    await client.get_workflow_handle(gone).terminate("by hand")
+    strangers = ["wap/somebody/elses", "quarantine/somebody/elses"]
+    for name in strangers:
+        catalogue.create_branch(name, catalogue.main_head())
+    expired = _kept_out(door, tmp_path, "reap-old", "keep: 1s")["branch"]
+    time.sleep(1.5)
+    schedule = client.get_schedule_handle(schedule_id(settings))
+    description = await schedule.describe()
+    assert description.schedule.spec.intervals
+
+    async def reap() -> dict[str, Any]:
+        order = ReapOrder(grace=0)
+        queue = settings.sluice_task_queue
+        found = await client.execute_workflow(Reap.run, order, id="reap-now", task_queue=queue)
+        return found.model_dump()
+
+    reaped = await reap()
+    branches = lake.branches()
+    assert held["branch"] in branches and set(strangers) <= set(branches)
+    assert lost["branch"] not in branches and expired not in branches
+    assert reaped["expired"] == [expired] and reaped["freed_bytes"] > 0
+    (kept,) = reaped["quarantined"]
+    assert lost["run_id"] in kept and strangers[0] in reaped["strange"]
+    assert lake.rows("t.reap_gone", kept) == [{"id": 1}]
+    again = await reap()
+    assert again["quarantined"] == again["expired"] == []
+    assert door("cancel", waiting).code == 0
+    wait_for(lambda: not lake.branches(held["run_id"]), 60)
+    for name in [*strangers, kept]:
+        lake.discard(name)
+
+
+def test_rolled_back(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    checks = "[unique: {column: id, scope: table}]"
+    texts = [pipeline("back", csv_file(tmp_path / f"{n}.csv", [{"id": n}]), checks) for n in range(2)]
+    first, second = (door.run(text).json for text in texts)
+    assert first["outcome"] == second["outcome"] == "published"
+    refused = door("rollback", first["run_id"], "--json")
+    assert refused.code == 2 and "later runs built on it" in refused.err and second["workflow_id"] in refused.err
+    undone = door("rollback", second["run_id"], "--json")
+    assert (undone.code, undone.json["outcome"]) == (0, "published"), undone
+    assert [row["id"] for row in lake.rows("t.back")] == [0]
+    assert undone.json["tables"]["t.back"]["operation"] == "restore"
+    assert [check["verdict"] for check in undone.json["checks"]] == ["pass"]
+    commit = lake.commit(undone.json["main_after"])
+    assert commit["parentCommitHashes"] == [second["main_after"], undone.json["audited_hash"]]
+    whole = door("rollback", first["run_id"], "--with-later", "--json")
+    assert whole.json["outcome"] == "published" and lake.rows("t.back") == []
+    again = door("rollback", "nothing-like-it")
+    assert again.code == 2 and "there is no run" in again.err
+    assert json.loads(whole.out)["tables"]["t.back"]["operation"] == "drop"

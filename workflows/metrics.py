@@ -1,0 +1,37 @@
+"""Sluice's own metrics, beside those of Temporal's SDK. They are not emitted again when a run is replayed."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.run import RunResult
+
+
+def run_ended(result: RunResult) -> None:
+    """Count a run by its outcome, with its rows, its audit's time and its conflicts."""
+    meter = workflow.metric_meter().with_additional_attributes({"pipeline": result.pipeline})
+    outcome = {"outcome": result.outcome or "", "cause": result.cause or ""}
+    meter.create_counter("sluice_runs", "Runs that ended, by outcome and cause").add(1, outcome)
+    if result.outcome == "published":
+        rows = sum(change.added_rows for change in result.tables.values())
+        meter.create_counter("sluice_rows_published", "Rows that published runs added").add(rows)
+    audit = sum(result.timings.get(stage, 0.0) for stage in ("auditing", "scanning"))
+    histogram = meter.create_histogram_timedelta("sluice_audit_time", "Time that a run's audits took", "s")
+    histogram.record(timedelta(seconds=audit))
+    for conflict in result.conflicts:
+        meter.create_counter("sluice_conflicts", "Times that main moved under a run").add(
+            1, {"resolved": conflict.resolved}
+        )
+
+
+def attempt_fenced(pipeline: str) -> None:
+    """Count an attempt whose branch was deleted so that nobody can go on writing to it."""
+    workflow.metric_meter().create_counter("sluice_fences", "Attempts that were fenced").add(1, {"pipeline": pipeline})
+
+
+def reaped(open_quarantines: int, size: int) -> None:
+    """Say how many quarantines there are, and what they hold."""
+    meter = workflow.metric_meter()
+    meter.create_gauge("sluice_quarantines", "Open quarantines").set(open_quarantines)
+    meter.create_gauge("sluice_quarantined_bytes", "Data files that only quarantines hold", "By").set(size)
