@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.connection import search_attributes_known
 from cli.door import Door
 from cli.find import result_of
-from lakehouse.files import absolute, find_files, identity
+from lakehouse.files import absolute, expanded, find_files, identity
 from sluice.environment import pipeline_of_environment
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.orders import Restore, Resume
@@ -47,10 +47,10 @@ def load_pipeline(file: Path | None, environment: Mapping[str, str]) -> Pipeline
     if write.source:
         write = write.model_copy(update={"source": absolute(write.source)})
     if not write.built_in:
-        job = Path(write.job).expanduser().absolute()
+        job = expanded(write.job)
         if not job.is_file():
             raise InvalidPipeline(
-                f"the job {write.job!r} is not there (looked for {job}); the built-in one is `ingest`"
+                f"the job {write.job[:200]!r} is not there (looked for {str(job)[:200]}); the built-in one is `ingest`"
             )
         write = write.model_copy(update={"job": str(job)})
     return pipeline.model_copy(update={"write": write})

@@ -44,8 +44,22 @@ def identity(files: list[InputFile], rest: str = "") -> RunInput:
 
 def absolute(source: Source) -> Source:
     """Return the source with local paths made absolute, since a worker may run in another folder."""
-    paths = [path if _is_remote(path) else str(Path(_plain(path)).expanduser().absolute()) for path in source.paths]
+    paths = [path if _is_remote(path) else str(expanded(_plain(path))) for path in source.paths]
     return source.model_copy(update={"path": paths[0] if isinstance(source.path, str) else paths})
+
+
+def expanded(path: str) -> Path:
+    """Return a local path as an absolute one, `~` and `~somebody` expanded.
+
+    Raises:
+        InvalidInput: nothing can have such a path.
+    """
+    try:
+        found = Path(path).expanduser().absolute()
+        found.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"{path[:200]!r} is no path that there can be: {error}"[:500]) from error
+    return found
 
 
 def base_path(source: Source) -> str | None:
@@ -67,7 +81,7 @@ def _plain(path: str) -> str:
 
 
 def _looked_in(path: str) -> str:
-    return path if _is_remote(path) else str(Path(_plain(path)).expanduser().absolute())
+    return path if _is_remote(path) else str(expanded(_plain(path)))
 
 
 def _hidden(name: str) -> bool:
@@ -75,7 +89,7 @@ def _hidden(name: str) -> bool:
 
 
 def _local(path: str, form: Format) -> Iterator[InputFile]:
-    start = Path(_plain(path)).expanduser().absolute()
+    start = expanded(_plain(path))
     if start.is_dir():
         candidates = [each for each in start.rglob("*") if not any(map(_hidden, each.relative_to(start).parts))]
     elif start.exists():

@@ -32,8 +32,8 @@ def read_secret(file: str, variable: str) -> str:
         return ""
     try:
         found = Path(file).expanduser().read_text().strip()
-    except OSError as error:
-        raise BadEnvironment(f"{variable}={file}: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:
+        raise BadEnvironment(f"{variable}={file}: {getattr(error, 'strerror', None) or error}") from error
     if not found:
         raise BadEnvironment(f"{variable}={file}: the file is empty")
     return found

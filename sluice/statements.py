@@ -94,8 +94,9 @@ def read_approvers(file: str) -> dict[str, str]:
     found = {}
     try:
         lines = Path(file).expanduser().read_text().splitlines()
-    except OSError as error:
-        raise BadEnvironment(f"SLUICE_APPROVERS_FILE={file}: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BadEnvironment(f"SLUICE_APPROVERS_FILE={file}: {why}") from error
     for number, line in enumerate(lines, 1):
         words = line.split()
         if words and not line.startswith("#"):

@@ -27,6 +27,8 @@ async def compensate(acts: Acts, state: RunState, error: BaseException) -> None:
         return  # after the merge there is nothing to compensate
     cause, reason = explained(error)
     end = ending(cause, state.request.pipeline.on_failure)
+    if state.request.resume or state.request.restore:
+        end = end.model_copy(update={"keep_branch": False})  # its rows are kept where they came from
     state.enter("compensating", reason)
     try:
         kept = await _settle(acts, state, end, reason)

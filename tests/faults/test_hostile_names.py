@@ -98,9 +98,9 @@ def inside(stack: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return tmp_path
 
 
-@pytest.mark.parametrize("field", ["name", "branch", "table", "job"])
+@pytest.mark.parametrize("field", ["name", "branch", "table", "job", "path"])
 def test_names_in_a_pipeline(field: str, inside: Path, lake: Lake) -> None:
-    """A hostile name of a pipeline, branch, table or job is refused before anything starts."""
+    """A hostile name of a pipeline, branch, table, job or path is refused before anything starts."""
     head, branches = lake.head(), lake.branches()
     (inside / "in.csv").write_text("id\n1\n")
     for name in hostile(60):
@@ -114,9 +114,13 @@ def test_names_in_a_pipeline(field: str, inside: Path, lake: Lake) -> None:
             stated["tables"] = {name: {}}
         elif field == "job":
             stated["write"] = {"job": name}
+        elif field == "path":
+            if not name.strip("./ "):
+                continue  # a folder that there is
+            stated["write"] = {"source": {"path": name}}
         else:
             stated[field] = name
-        (inside / "p.yml").write_text(json.dumps(stated))
+        (inside / "p.yml").write_text(json.dumps(stated, ensure_ascii=False))
         if field in ("name", "branch") and re.fullmatch(r"[A-Za-z](?:[\w./-]*[A-Za-z0-9])?", name, re.A):
             continue  # this is a name that anybody may use
         code, said = _invoke("run", "p.yml", "--json", "--detach")
@@ -163,7 +167,7 @@ def test_columns_and_paths_are_quoted(door: FrontDoor, lake: Lake, tmp_path: Pat
             }
         },
     }
-    said = door.run(json.dumps(stated))
+    said = door.run(json.dumps(stated, ensure_ascii=False))
     assert (said.code, said.json["outcome"]) == (0, "published"), said
     (first, second) = lake.rows("t.hostile")
     assert list(first) == names and set(second.values()) | set(first.values()) == {1, 2}

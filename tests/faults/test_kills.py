@@ -66,6 +66,7 @@ def test_worker_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path
     _published_once(bench, lake, run, "t.kill_writer", attempts=2)
 
 
+@pytest.mark.matrix
 def test_worker_stopped_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     """A worker that is asked to stop ends its Spark; the next worker makes the next attempt."""
     worker = bench.worker()

@@ -56,8 +56,8 @@ def test_released_only_if_the_audit_passes_now(door: FrontDoor, lake: Lake, tmp_
     kept = _kept_out(door, tmp_path, "release")
     run = kept["run_id"]
     refused = door("quarantine", "release", run, "--json")
-    assert refused.code == 3 and lake.rows("t.release") == []
-    lake.discard(refused.json["branch"])
+    assert (refused.code, refused.json["outcome"], refused.json["branch"]) == (3, "discarded", None)
+    assert lake.branches(run) == [kept["branch"]] and lake.rows("t.release") == []
     right = door.file(pipeline("release", tmp_path / "release.csv", "[expression_is_true: v > -5]"))
     said = door("quarantine", "release", run, "--pipeline", str(right), "--json")
     assert (said.code, said.json["outcome"]) == (0, "published"), said
