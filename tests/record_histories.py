@@ -48,6 +48,8 @@ class Recorder:
             self.door.wait_for_stage(run, "waiting for approval")
             assert self.door(command[0], run, *command[1:]).code == 0
             self._keep(ending, run)
+        self._rebased()
+        self._released_and_rolled_back()
         self._cancelled_during_write()
         self._worker_killed()
         self.worker.stop()
@@ -58,6 +60,28 @@ class Recorder:
         self.door.wait_for_stage(run, "writing")
         assert self.door("cancel", run).code == 0
         self._keep("cancelled_during_write", run)
+
+    def _rebased(self) -> None:
+        run = self._begin("rebased", more="approval: {timeout: 1h}")
+        self.door.wait_for_stage(run, "waiting for approval")
+        other = csv_file(self.folder / "other.csv", _ROWS)
+        assert self.door.run(pipeline("rebased", other)).code == 0
+        assert self.door("approve", run).code == 0
+        self.door.wait_for_attempt(run, 2)
+        assert self.door("approve", run).code == 0
+        self._keep("rebased", run)
+
+    def _released_and_rolled_back(self) -> None:
+        kept = self._begin("released", "[row_count: 9]")
+        self.door("watch", kept)
+        right = self.door.file(pipeline("released", self.folder / "released.csv", "[row_count: 2]"))
+        run_id = self.door("status", kept, "--json").json["run_id"]
+        said = self.door("quarantine", "release", run_id, "--pipeline", str(right), "--json")
+        assert said.code == 0, said.err
+        self._keep("released", said.json["workflow_id"])
+        back = self.door("rollback", said.json["run_id"], "--json")
+        assert back.code == 0, back.err
+        self._keep("rolled_back", back.json["workflow_id"])
 
     def _worker_killed(self) -> None:
         run = self._begin("worker-killed")

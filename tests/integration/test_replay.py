@@ -19,6 +19,7 @@ from workflows.write_audit_publish import WriteAuditPublish
 ENDINGS = [
     *("published", "approved", "failed_audit", "rejected", "expired"),
     *("cancelled_during_write", "cancelled_while_waiting", "worker_killed"),
+    *("rebased", "released", "rolled_back", "approved_before_statements", "rejected_before_statements"),
     *("published_before_the_ledger", "approved_before_the_ledger", "worker_killed_before_the_ledger"),
 ]
 
