@@ -34,7 +34,7 @@ s3: setup ## Install what Spark needs to read and write S3 (70 MB)
 test: setup check ## Run lint, types and the whole test suite
 	$(PY) -m pytest $(PYTEST_ARGS)
 
-faults: setup ## Break a run in every way that is enumerated, and write docs/faults.md (half an hour)
+faults: setup ## Break a run in every way that is enumerated, and write docs/faults.md (about an hour)
 	$(PY) -m pytest tests/faults -m "matrix or not matrix" --faults-table docs/faults.md $(PYTEST_ARGS)
 
 MINUTES ?= 30
