@@ -42,6 +42,7 @@ def up() -> None:
     found = stack.up()
     print(f"Temporal  {found['TEMPORAL_ADDRESS']}   Web UI {found['TEMPORAL_UI']}")
     print(f"Nessie    {found['NESSIE_URI']}")
+    print(f"tokens    reader, writer and publisher in {stack.home / 'identity'}")
     print(f"worker    log in {stack.home / 'logs' / 'worker.log'}")
     print("Now: .venv/bin/python run_workflow.py pipelines/nyc_flights.yml")
 
