@@ -83,12 +83,14 @@ class Arena:
         self.workers.append(FaultyWorker(self.environment, self.folder, **faults))
         return self.workers[-1]  # type: ignore[return-value]
 
-    def begin(self, name: str, table: str, checks: str = "not_null: tag", more: str = "", rows: int = ROWS) -> str:
+    def begin(
+        self, name: str, table: str, checks: str = "not_null: tag", more: str = "", rows: int = ROWS, attempts: int = 3
+    ) -> str:
         """Start a run of rows with tags of its own; return its workflow id."""
         tags = [f"{name}-{number}" for number in range(rows)]
         source = csv_file(self.folder / f"{name}.csv", [{"id": i, "tag": tag} for i, tag in enumerate(tags)])
         text = (
-            f'name: {name}\nwrite:\n  source: {{path: "{source}"}}\n'
+            f'name: {name}\nwrite:\n  attempts: {attempts}\n  source: {{path: "{source}"}}\n'
             f"tables:\n  {table}:\n    checks: [{checks}]\n{more}\n"
         )
         run = self.door.begin(text)

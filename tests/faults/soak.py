@@ -67,7 +67,7 @@ class Soak:
     def _one(self, number: int) -> dict[str, Any]:
         """Run one to its end, however often Temporal is away meanwhile."""
         name = f"soak-{number}"
-        run = self._patiently(lambda: self.arena.begin(name, f"t.soak_{number % _TABLES}", rows=5))
+        run = self._patiently(lambda: self.arena.begin(name, f"t.soak_{number % _TABLES}", rows=5, attempts=12))
         return dict(self._patiently(lambda: _outcome(self.arena.ended(run))))
 
     def _patiently(self, act: Any) -> Any:

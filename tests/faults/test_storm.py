@@ -10,6 +10,8 @@ from tests.faults.arena import Arena
 from tests.faults.proxy import CuttingProxy, NessieProxy, seeded
 
 _TABLES = 3
+_ATTEMPTS = 12
+"""Spark asks Nessie some ten times, and gives up where one answer fails: an attempt seldom lives through a storm."""
 
 
 def storm(arena: Arena, runs: int, seed: int, kills: int) -> None:
@@ -22,7 +24,10 @@ def storm(arena: Arena, runs: int, seed: int, kills: int) -> None:
     through = {"NESSIE_URI": nessie.uri, "TEMPORAL_ADDRESS": temporal.address}
     try:
         current = arena.worker(**through)
-        started = [arena.begin(f"storm-{n}", f"t.storm_{seed % 10**6}_{n % _TABLES}", rows=5) for n in range(runs)]
+        started = [
+            arena.begin(f"storm-{n}", f"t.storm_{seed % 10**6}_{n % _TABLES}", rows=5, attempts=_ATTEMPTS)
+            for n in range(runs)
+        ]
         with ThreadPoolExecutor(3) as pool:
             watched = [pool.submit(arena.ended, run) for run in started]
             for _ in range(kills):
