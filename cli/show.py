@@ -1,5 +1,6 @@
 """Showing runs to a person: the report of one, the list of many."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -34,6 +35,7 @@ def report(result: RunResult, link: str, console: Console) -> None:
         "branch": result.branch,
         "approved by": _approvers(result),
         "attempts": str(result.attempts),
+        "conflicts": _conflicts(result),
         "seconds": ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in result.timings.items()),
         "run": result.workflow_id,
         "report": result.report,
@@ -129,6 +131,12 @@ def _sample(check: CheckResult) -> Table:
     for row in check.sample:
         table.add_row(*("null" if value is None else escape(str(value)) for value in row.values()))
     return table
+
+
+def _conflicts(result: RunResult) -> str:
+    """Say how often main moved under the run, and what the run did about it."""
+    counts = Counter(conflict.resolved for conflict in result.conflicts)
+    return ", ".join(f"{count} {resolved}" for resolved, count in counts.items())
 
 
 def _approvers(result: RunResult) -> str:
