@@ -36,7 +36,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.when == "call" and "faults" in item.nodeid:
         words = (item.function.__doc__ or item.name).strip().splitlines()[0]  # type: ignore[attr-defined]
         case = item.name[item.name.index("[") + 1 : -1] if "[" in item.name else ""
-        item.config.stash[_ROWS].append((words, case, f"{report.outcome}, {report.duration:.0f} s"))
+        item.config.stash[_ROWS].append((words, case, report.outcome))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -16,6 +16,7 @@ def _watched(door: FrontDoor, runs: list[str]) -> list[Said]:
 
 
 def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    """Ten runs at once into a table that is not there yet: ten publications, every row once, nothing written again."""
     checks = "[not_null: id, unique: id, row_count: {min: 5}, not_null: {column: id, scope: table}]"
     runs = []
     for number in range(RUNS):
@@ -44,6 +45,7 @@ def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(door: FrontDoor, 
 def test_main_moved_while_people_decided(
     write: str, resolved: str, door: FrontDoor, lake: Lake, tmp_path: Path
 ) -> None:
+    """Main moves while people decide: appends are taken over, other modes written again, people asked again."""
     name = "moved-" + "".join(filter(str.isalpha, write))
     table = f"t.{name.replace('-', '_')}"
     first = csv_file(tmp_path / "first.csv", [{"id": 1, "v": 1}, {"id": 2, "v": 1}])

@@ -58,6 +58,7 @@ def _published_once(bench: Bench, lake: Lake, run: str, table: str, attempts: in
 
 
 def test_worker_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    """The worker is killed while Spark writes: Spark ends with it, and the next worker writes again."""
     worker = bench.worker()
     run, run_id = bench.until_spark_works("writing", pipeline("kill-writer", csv_file(tmp_path / "in.csv", ROWS)))
     worker.kill()
@@ -78,6 +79,7 @@ def test_worker_stopped_during_the_write(bench: Bench, lake: Lake, tmp_path: Pat
 
 
 def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    """Spark is killed while it writes: the same worker writes again."""
     bench.worker()
     run, run_id = bench.until_spark_works("writing", pipeline("kill-spark", csv_file(tmp_path / "in.csv", ROWS)))
     for driver in _drivers(run_id):
@@ -86,6 +88,7 @@ def test_spark_killed_during_the_write(bench: Bench, lake: Lake, tmp_path: Path)
 
 
 def test_worker_killed_during_the_audit(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    """The worker is killed during the audit's Spark pass: the next worker asks again."""
     worker = bench.worker()
     by_spark = "[sql: SELECT * FROM t.kill_audit WHERE id < 0]"
     run, run_id = bench.until_spark_works(
@@ -98,6 +101,7 @@ def test_worker_killed_during_the_audit(bench: Bench, lake: Lake, tmp_path: Path
 
 
 def test_nessie_unreachable(bench: Bench, tmp_path: Path) -> None:
+    """Nessie is away when a run begins: it gives up, and says so."""
     bench.environment |= {"NESSIE_URI": "http://127.0.0.1:1/api/v2", "SLUICE_OPEN_TIMEOUT": "3"}
     bench.worker()
     source = csv_file(tmp_path / "in.csv", ROWS)
@@ -108,6 +112,7 @@ def test_nessie_unreachable(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_worker_killed_between_audit_and_merge(bench: Bench, lake: Lake, tmp_path: Path) -> None:
+    """The worker is killed while people decide: the next worker publishes what they approved."""
     worker = bench.worker()
     more = "approval: {timeout: 1h}"
     run = bench.door.begin(pipeline("kill-merge", csv_file(tmp_path / "in.csv", ROWS), "[row_count: 1]", more))

@@ -36,6 +36,7 @@ def own_stack(tmp_path: Path) -> Iterator[Stack]:
     ("service", "stage"), [("nessie", "writing"), ("nessie", "scanning"), ("temporal", "scanning")]
 )
 def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack: Stack, tmp_path: Path) -> None:
+    """A service is killed under a run and comes back: the run waits, and publishes once."""
     environment = _environment(own_stack)
     door, lake = FrontDoor(tmp_path, environment), Lake(environment)
     worker = WorkerProcess(environment, tmp_path)
