@@ -136,7 +136,7 @@ class Lake:
 
     def commit(self, at: str) -> dict[str, Any]:
         """Return the properties, authors and parents of a commit."""
-        page = self._http.get(f"{self._uri}/trees/main@{at}/history?max-records=1", timeout=30).json()
+        page = self._http.get(f"{self._uri}/trees/@{at}/history?max-records=1", timeout=30).json()
         found: dict[str, Any] = page["logEntries"][0]["commitMeta"]
         return found
 

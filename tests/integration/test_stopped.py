@@ -48,7 +48,9 @@ def test_a_failed_audit_quarantines_and_main_stays(door: FrontDoor, lake: Lake, 
     assert lake.head() == before
     assert lake.branches("bad") == [result["branch"]]
     assert result["branch"].startswith("quarantine/bad/20") and result["branch"].endswith(result["run_id"])
-    assert lake.head(result["branch"]) == result["audited_hash"]
+    kept = lake.commit(lake.head(result["branch"]))  # it says why, and changes nothing
+    assert kept["parentCommitHashes"] == [result["audited_hash"]]
+    assert kept["allProperties"]["sluice.cause"] == ["audit"]
     assert len(lake.rows("t.bad", result["branch"])) == 3
 
     discarding = door.run(pipeline("bad2", source, "[not_null: kind]", "on_failure: discard"))
