@@ -127,7 +127,7 @@ def test_no_room_for_a_file(bench: Bench, lake: Lake, tmp_path: Path) -> None:
     """A file cannot be written to its end, as on a full disk: main is whole, and a later attempt succeeds."""
     rows = [{"id": number, "noise": f"{hash(str(number)):x}"} for number in range(60_000)]
     text = pipeline("no-room", csv_file(tmp_path / "in.csv", rows)).replace("write:", "write:\n  attempts: 20")
-    limited = WorkerProcess(bench.environment, tmp_path, prefix=("prlimit", "--fsize=300000"))
+    limited = WorkerProcess(bench.environment, tmp_path, prefix=("bash", "-c", 'ulimit -f 300; exec "$@"', "limited"))
     bench.workers.append(limited)
     run = bench.door.begin(text)
     bench.door.wait_for_attempt(run, 2, "writing")
