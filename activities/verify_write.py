@@ -37,9 +37,7 @@ class VerifyWriteActivity:
                     raise UnexpectedWrite(f"the job dropped {key.name}")
                 state = TableState.load(key.after, key.before, self.io)
                 since = self.catalogue.table(branch.name, key.name, order.since) if order.since else key.before
-                if TableState.load(key.after, since, self.io).unmarked(
-                    order.origin.run_id, order.attempts or [order.origin.attempt]
-                ):
+                if TableState.load(key.after, since, self.io).unmarked(order.origin.run_id, [order.origin.attempt]):
                     raise UnexpectedWrite(f"{key.name} holds a snapshot that this attempt did not make")
                 changes[key.name] = state.change()
             self._check_complete(order, changes)

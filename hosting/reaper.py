@@ -1,5 +1,6 @@
 """The schedule by which Temporal starts the reaper."""
 
+import logging
 from datetime import timedelta
 
 from temporalio.client import (
@@ -17,6 +18,8 @@ from temporalio.service import RPCError
 from sluice.housekeeping import ReapOrder
 from sluice.settings import Settings
 from workflows.housekeeping import Reap
+
+log = logging.getLogger("sluice.worker")
 
 
 def schedule_id(settings: Settings) -> str:
@@ -46,4 +49,4 @@ async def register_reaper(client: Client, settings: Settings) -> None:
     except ScheduleAlreadyRunningError:
         await client.get_schedule_handle(schedule_id(settings)).update(update)
     except RPCError as error:  # a server without schedules; runs do without the reaper
-        print(f"worker: the reaper's schedule could not be made: {error}", flush=True)
+        log.warning("the reaper's schedule could not be made: %s", error)

@@ -75,8 +75,6 @@ class VerifyOrder(Model):
     write: Write
     tables: list[str]
     job: JobReport
-    attempts: list[int] = Field(default_factory=list)
-    """The attempts whose snapshots may be on the branch; empty means this one alone."""
     since: str = ""
     """The hash of the branch from which on snapshots must be this attempt's; empty means its base."""
     set_apart: dict[str, int] = Field(default_factory=dict)

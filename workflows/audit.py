@@ -61,6 +61,7 @@ async def divide(acts: Acts, state: RunState, failing: dict[str, list[int]]) -> 
         write=pipeline.write,
         tables=list(pipeline.tables),
         job=JobReport(),
+        since=state.written.head if state.written else "",
         set_apart={name: written_before(name) + rows for name, rows in moved.items()},
     )
     state.found(await acts.verify_write(verify))
