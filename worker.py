@@ -36,9 +36,9 @@ from activities.take_up import TakeUpActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from cli.connection import connect, register_search_attributes
+from engine.jars import class_path
 from engine.java import find_java
 from engine.runner import Spark
-from engine.submit import jar_files
 from engine.supervise import SparkSlots
 from hosting.context import AboutRuns
 from hosting.reaper import register_reaper
@@ -149,7 +149,7 @@ async def serve() -> None:
     start_logs(settings)
     if settings.sluice_worker_role != "control":
         log.info("Java for Spark: %s", find_java())
-        if not jar_files(settings) and not settings.spark_packages:
+        if not class_path(settings) and not settings.spark_packages:
             raise BadEnvironment(f"there are no jars for Spark under {settings.sluice_home}: run `make setup`")
     client = await connect(environment, **start_telemetry(settings))
     if settings.sluice_worker_role != "spark":

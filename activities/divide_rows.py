@@ -11,8 +11,8 @@ from activities.failures import told_to_temporal
 from activities.scan_branch import target
 from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
+from engine.job import SparkJob
 from engine.runner import Spark
-from engine.submit import SparkJob
 from lakehouse.nessie import Catalogue
 from sluice import errors
 from sluice.division import limit_of, quarantine_of

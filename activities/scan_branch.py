@@ -10,8 +10,8 @@ from activities.audited import AuditedTable, audited_tables
 from activities.failures import told_to_temporal
 from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
+from engine.job import SparkJob
 from engine.runner import Spark
-from engine.submit import SparkJob
 from lakehouse.nessie import Catalogue
 from lakehouse.reports import Reports
 from sluice.checks.base import REST, ROWS
@@ -51,7 +51,14 @@ class ScanBranchActivity:
                 answer=str(answer_file),
             )
             (folder / "spec.json").write_text(spec.model_dump_json())
-            job = SparkJob(_SCAN, folder, order.audit.branch, at=order.audit.head, args=[str(folder / "spec.json")])
+            job = SparkJob(
+                program=_SCAN,
+                folder=folder,
+                branch=order.audit.branch,
+                at=order.audit.head,
+                args=[str(folder / "spec.json")],
+                bytes=_size(found, spec),
+            )
             ended = await self.spark.run(job, activity.heartbeat)
             if not answer_file.exists():
                 raise job_failure(ended.code, ended.tail)
@@ -93,6 +100,13 @@ def target(table: AuditedTable, reading: Reading) -> ScanTarget:
         with_rest=bool(rest),
         questions={_key(table.name, index): question for index, question in questions.items()},
     )
+
+
+def _size(found: list[tuple[AuditedTable, Reading]], spec: ScanSpec) -> int | None:
+    """Return how much is read, where it is the checked rows alone."""
+    if any(len(each.views) > 1 for each in spec.targets):
+        return None
+    return sum(file.bytes for _, reading in found for file in reading.files)
 
 
 def verdicts(table: AuditedTable, reading: Reading, answers: dict[str, ScanAnswer]) -> Iterator[CheckResult]:

@@ -8,16 +8,19 @@ from temporalio import activity
 from activities.failures import told_to_temporal
 from activities.spark_folder import job_folder
 from engine.diagnose import job_failure
+from engine.jars import require_s3
+from engine.job import SparkJob
 from engine.runner import Spark
-from engine.submit import SparkJob, require_s3
 from lakehouse.files import base_path, find_files, identity
 from sluice import errors
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.orders import JobReport, WriteOrder
+from sluice.run import InputFile
 from sluice.source import Source
 
 _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
+_READS_SOURCE_ALONE = ("append", "overwrite", "overwrite_partitions")
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,7 @@ class WriteTableActivity:
             folder = job_folder(self.spark.settings, order.origin, "write")
             answer_file = folder / "answer.json"
             job = self._job(order, folder, answer_file)
-            where = Path(order.folder) if not order.write.built_in and Path(order.folder).is_dir() else None
-            ended = await self.spark.run(job, activity.heartbeat, where)
+            ended = await self.spark.run(job, activity.heartbeat)
             answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else None
             if answer and answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)
@@ -49,13 +51,16 @@ class WriteTableActivity:
             )
 
     def _job(self, order: WriteOrder, folder: Path, answer_file: Path) -> SparkJob:
-        program, args = _INGEST, [str(folder / "spec.json")]
+        program, args, where, size = _INGEST, [str(folder / "spec.json")], None, None
         answer_file.unlink(missing_ok=True)
         if order.write.built_in:
-            spec = self._spec(order, answer_file)
+            files = _identified_files(order.write.source, order.input_digest) if order.write.source else []
+            size = sum(file.size for file in files) if order.write.mode in _READS_SOURCE_ALONE else None
+            spec = self._spec(order, files, answer_file)
             (folder / "spec.json").write_text(spec.model_dump_json(by_alias=True))
         else:
             program, args = Path(order.write.job), order.write.args
+            where = Path(order.folder) if Path(order.folder).is_dir() else None
             if not program.is_file():
                 raise InvalidPipeline(f"the job {program} is not there on the worker's machine")
         return SparkJob(
@@ -67,23 +72,25 @@ class WriteTableActivity:
             args=args,
             conf=order.write.conf,
             ours=order.write.built_in,
+            where=where,
+            bytes=size,
         )
 
-    def _spec(self, order: WriteOrder, answer_file: Path) -> IngestSpec:
+    def _spec(self, order: WriteOrder, files: list[InputFile], answer_file: Path) -> IngestSpec:
         source = order.write.source
         return IngestSpec(
             catalogue=self.spark.settings.sluice_catalog,
             write=order.write,
-            files=_identified_files(source, order.input_digest) if source else [],
+            files=[file.path for file in files],
             base_path=base_path(source) if source else None,
             tables=order.tables,
             answer=str(answer_file),
         )
 
 
-def _identified_files(source: Source, digest: str) -> list[str]:
+def _identified_files(source: Source, digest: str) -> list[InputFile]:
     """List the files again and make sure that they are those that the run was started for."""
     files = find_files(source)
     if identity(files).digest != digest:
         raise InvalidInput(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")
-    return [file.path for file in files]
+    return files

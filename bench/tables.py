@@ -6,8 +6,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from devstack.stack import ROOT, Stack
+from engine.configuration import properties
 from engine.java import find_java
-from engine.submit import SparkJob, properties
+from engine.job import SparkJob
 from lakehouse.nessie import Catalogue, mark
 from sluice.settings import Settings
 

@@ -18,6 +18,7 @@ from devstack.identities import variables as identity_variables
 from devstack.jars import install_jars
 from devstack.ports import choose_port
 from devstack.processes import Daemon, start, wait_until
+from devstack.spark import prepare_spark
 from devstack.temporal_cli import find_temporal_cli
 from lakehouse.nessie import Catalogue
 from sluice.settings import STACK_FILE
@@ -40,7 +41,7 @@ class Stack:
         self._file = self.home / STACK_FILE
 
     def set_up(self) -> None:
-        """Get the jars and the Temporal CLI.
+        """Get the jars and the Temporal CLI, and make what lets Spark start sooner.
 
         Raises:
             StackError: one of them cannot be had.
@@ -49,6 +50,7 @@ class Stack:
         with self._locked():
             install_jars(self.home)
             find_temporal_cli(self.home)
+            prepare_spark(self.home)
 
     def up(self, *, with_worker: bool = True) -> dict[str, str]:
         """Start what does not run; return the variables by which programs find it.

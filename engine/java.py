@@ -15,15 +15,23 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _USUAL = ("/usr/lib/jvm/*", "/opt/java/*", "/Library/Java/JavaVirtualMachines/*/Contents/Home")
 
 
+_known: dict[Path, int] = {}
+"""What Javas said: asking costs a process, and each Spark job needs to know."""
+
+
 def java_version(home: Path) -> int | None:
     """Return the major version of the Java at `home`, or None where none answers."""
+    if home in _known:
+        return _known[home]
     try:
         command = [str(home / "bin" / "java"), "-version"]
         said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = _VERSION.search(said.stderr + said.stdout)
-    return int(match[1]) if match else None
+    if match:
+        _known[home] = int(match[1])
+    return _known.get(home)
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
+from engine.archive import archive_option, find_archive, forget_if_crashed
 from engine.java import find_java
+from engine.job import Ended, SparkJob
 from engine.progress import Progress
-from engine.submit import SparkJob, command, environment
-from engine.supervise import Ended, SparkSlots, run_supervised
+from engine.submit import command, environment, quick_option
+from engine.supervise import SparkSlots, run_supervised
 from sluice.settings import Settings
 
 
@@ -18,14 +19,17 @@ class Spark:
     settings: Settings
     slots: SparkSlots
 
-    async def run(self, job: SparkJob, beat: Callable[[Progress], None], where: Path | None = None) -> Ended:
-        """Run a job when there is room for it; `where` is its working directory, by default the worker's.
+    async def run(self, job: SparkJob, beat: Callable[[Progress], None]) -> Ended:
+        """Run a job when there is room for it.
 
         Raises:
             BadEnvironment: there is no Java for Spark.
         """
         java = find_java()
         async with self.slots.slot(beat):
-            words = command(self.settings, job)
-            variables = environment(self.settings, java, ours=job.ours)
-            return await run_supervised(words, variables, job.folder, beat, where)
+            archive = find_archive(self.settings, java)
+            options = " ".join(filter(None, [archive_option(archive) if archive else "", quick_option(job)]))
+            variables = environment(self.settings, java, options, ours=job.ours)
+            ended = await run_supervised(command(self.settings, job), variables, job.folder, beat, job.where)
+            forget_if_crashed(archive, ended.code)
+            return ended

@@ -5,26 +5,16 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.guard import end_session
+from engine.job import Ended
 from engine.progress import OutputReader, Progress
 
 _GUARD = Path(__file__).with_name("guard.py")
 _BEAT = 1.0
 _SIGKILL = 9
 _LAST_WORDS = 5.0
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a job ended."""
-
-    code: int
-    tail: list[str]
-    """The last lines of its output."""
-    log: Path
 
 
 class SparkSlots:

@@ -170,7 +170,7 @@ class WorkerProcess:
 
 def tools_into(home: Path) -> None:
     """Give a home of a test's own the tools that set-up installed."""
-    for tools in ("jars", "bin"):
+    for tools in ("jars", "bin", "cds"):
         if (ROOT / ".sluice" / tools).exists():
             (home / tools).symlink_to(ROOT / ".sluice" / tools)
 

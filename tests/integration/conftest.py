@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.configuration import properties
 from engine.java import find_java
-from engine.submit import SparkJob, properties
+from engine.job import SparkJob
 from lakehouse.nessie import mark
 from lakehouse.opening import open_catalogue
 from sluice.settings import read_settings

@@ -83,7 +83,7 @@ def test_an_approval_that_comes_too_late(door: FrontDoor, lake: Lake, tmp_path: 
     source = csv_file(tmp_path / "late.csv", ROWS)
     before = lake.head()
     said = door.run(pipeline("late", source, "[row_count: 1]", "approval: {timeout: 2s}\non_failure: discard"))
-    assert (said.code, said.json["outcome"], said.json["cause"]) == (4, "discarded", "expired")
+    assert (said.code, said.json["outcome"], said.json["cause"]) == (4, "discarded", "expired"), said
     assert said.json["approval"]["expired"] is True
     assert lake.head() == before
     assert not lake.branches("late")

@@ -14,10 +14,13 @@ import pytest
 
 from activities.spark_folder import job_folder
 from engine import guard
+from engine.configuration import properties
 from engine.diagnose import job_failure
+from engine.jars import require_s3
 from engine.java import find_java
+from engine.job import SparkJob
 from engine.progress import OutputReader
-from engine.submit import SparkJob, command, environment, properties, require_s3
+from engine.submit import command, environment
 from engine.supervise import SparkSlots, run_supervised
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
 from sluice.orders import Origin

@@ -1,0 +1,84 @@
+"""The class-data archive: used where it fits, done without where it does not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from engine.archive import archive_option, find_archive, forget_if_crashed, make_archive
+from engine.job import SparkJob
+from engine.submit import SMALL, environment, quick_option
+from sluice.errors import BadEnvironment
+from sluice.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    jars = tmp_path / "jars" / "spark"
+    jars.mkdir(parents=True)
+    (jars / "iceberg.jar").write_text("jar")
+    return Settings(sluice_home=tmp_path)
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Path:
+    """A Java that says what it is, and nothing more."""
+    home = tmp_path / "java"
+    (home / "bin").mkdir(parents=True)
+    (home / "release").write_text("17")
+    return home
+
+
+@pytest.fixture
+def archive(settings: Settings, java: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a rehearsal leaves, without the rehearsal."""
+
+    def rehearsed(_: list[str], env: dict[str, str], **__: object) -> None:
+        option = next(word for word in env["SPARK_SUBMIT_OPTS"].split() if "ArchiveClassesAtExit" in word)
+        Path(option.split("=")[1]).write_text("classes")
+
+    monkeypatch.setattr("engine.archive.subprocess.run", rehearsed)
+    return make_archive(settings, java)
+
+
+def test_an_archive_fits_one_java_and_one_class_path(settings: Settings, java: Path, archive: Path) -> None:
+    assert find_archive(settings, java) == archive == make_archive(settings, java)
+    jar = settings.sluice_home / "jars" / "spark" / "iceberg.jar"
+    was = jar.stat()
+    os.utime(jar, (1, 1))
+    assert find_archive(settings, java) is None
+    os.utime(jar, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert find_archive(settings, java) == archive
+    (java / "release").write_text("21.0")
+    assert find_archive(settings, java) is None
+
+
+def test_a_damaged_archive_is_not_used(settings: Settings, java: Path, archive: Path) -> None:
+    archive.chmod(0o600)
+    archive.write_text("class")
+    assert find_archive(settings, java) is None
+
+
+@pytest.mark.parametrize(("code", "used"), [(0, True), (1, True), (137, True), (134, False), (139, False)])
+def test_a_crash_of_the_jvm_is_the_archives_last(
+    settings: Settings, java: Path, archive: Path, code: int, used: bool
+) -> None:
+    forget_if_crashed(archive, code)
+    assert (find_archive(settings, java) is not None) == used
+
+
+def test_a_rehearsal_that_fails_says_so(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(BadEnvironment, match=r"no class-data archive could be made .* see .*rehearsal\.log"):
+        make_archive(settings, tmp_path)
+
+
+def test_options_come_after_those_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xss4m")
+    option = archive_option(tmp_path / "a.jsa")
+    assert environment(Settings(), tmp_path, option)["SPARK_SUBMIT_OPTS"] == f"-Xss4m {option}"
+
+
+@pytest.mark.parametrize(("size", "quick"), [(None, False), (0, True), (SMALL, False)])
+def test_only_a_small_job_does_without_the_second_compiler(size: int | None, quick: bool, tmp_path: Path) -> None:
+    job = SparkJob(program=tmp_path, folder=tmp_path, branch="b", bytes=size)
+    assert bool(quick_option(job)) == quick
