@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityCancellationType
 
 with workflow.unsafe.imports_passed_through():
@@ -38,6 +39,10 @@ with workflow.unsafe.imports_passed_through():
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
 _DECISION = timedelta(minutes=2)
+_SHORT = timedelta(seconds=5)
+"""How long a short hop may take, before it is done as a step of its own."""
+_SHORT_HOPS = "short-hops"
+"""Runs that began before there were short hops have a step for everything."""
 _PERHAPS = timedelta(seconds=10)
 _PATIENT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 _ONCE = RetryPolicy(maximum_attempts=1)
@@ -62,7 +67,7 @@ class Acts:
         """Make the branch of an attempt. Only the first is impatient: nothing is there to lose yet."""
         summary = f"attempt {order.origin.attempt} for {', '.join(order.tables)}"
         patience = self._opening if order.catalogue is None else self._step
-        return await self._ask("open_branch", order, OpenBranch, summary, patience)
+        return await self._hop("open_branch", order, OpenBranch, summary, patience)
 
     async def write_table(self, order: WriteOrder) -> JobReport:
         """Run the Spark job once: the workflow counts the attempts, each on a branch of its own."""
@@ -71,7 +76,7 @@ class Acts:
 
     async def verify_write(self, order: VerifyOrder) -> Written:
         """Read the write back from the branch."""
-        return await self._ask("verify_write", order, Written, f"snapshots on {order.branch.name}")
+        return await self._hop("verify_write", order, Written, f"snapshots on {order.branch.name}")
 
     async def audit_branch(self, order: AuditOrder) -> AuditPlan:
         """Answer from metadata what it can answer."""
@@ -97,7 +102,7 @@ class Acts:
 
     async def foresee_conflicts(self, order: ForeseeOrder) -> list[str]:
         """Find out whether a merge now would fail, and for which tables."""
-        return await self._ask("foresee_conflicts", order, list[str], f"would {order.head[:12]} merge?")
+        return await self._hop("foresee_conflicts", order, list[str], f"would {order.head[:12]} merge?")
 
     async def resume_branch(self, order: TakeUpOrder) -> Rebased:
         """Take up what a kept branch holds."""
@@ -114,7 +119,7 @@ class Acts:
 
     async def check_statement(self, order: StatementOrder) -> str:
         """Find out whether a decision is its author's; return why it is not."""
-        return await self._ask("check_statement", order, str, f"{order.ruled.by} decides", _DECISION)
+        return await self._hop("check_statement", order, str, f"{order.ruled.by} decides", _DECISION)
 
     async def publish_branch(self, order: PublishOrder) -> Publication:
         """Merge the audited hash."""
@@ -127,7 +132,7 @@ class Acts:
 
     async def discard_branch(self, name: str, *, perhaps: bool = False) -> None:
         """Delete a branch for good. One that is there only `perhaps` is not waited for long."""
-        await self._ask("discard_branch", name, type(None), name, _PERHAPS if perhaps else self._step)
+        await self._hop("discard_branch", name, type(None), name, _PERHAPS if perhaps else self._step)
 
     async def quarantine_branch(self, origin: Origin, branch: OpenBranch, head: str, said: dict[str, str]) -> str:
         """Keep what a branch holds, under a name that says pipeline, date and run; return the name."""
@@ -137,16 +142,7 @@ class Acts:
 
     async def record_run(self, order: RecordOrder) -> str:
         """Write down what became of the run. Whoever calls this ignores its failure."""
-        found: str = await workflow.execute_activity(
-            "record_run",
-            order,
-            result_type=str,
-            start_to_close_timeout=timedelta(seconds=30),
-            schedule_to_close_timeout=timedelta(seconds=60),
-            retry_policy=_PATIENT,
-            summary=order.result.outcome or "",
-        )
-        return found
+        return await self._hop("record_run", order, str, order.result.outcome or "", timedelta(seconds=60))
 
     async def notify(self, notice: Notice) -> None:
         """Tell people. Whoever calls this ignores its failure."""
@@ -158,6 +154,31 @@ class Acts:
             retry_policy=_FEW,
             summary=notice.result.outcome or "waiting for approval",
         )
+
+    async def _hop(
+        self, name: str, order: object, answer: type[_T], summary: str, patience: timedelta | None = None
+    ) -> _T:
+        """Ask what is answered quickly, within the workflow's own task.
+
+        What was not is asked again, patiently, in a step of its own, so that a failure is seen where people look.
+        The first may still go on then: these acts are idempotent.
+        """
+        if workflow.patched(_SHORT_HOPS):
+            try:
+                found: _T = await workflow.execute_local_activity(
+                    name,
+                    order,
+                    result_type=answer,
+                    start_to_close_timeout=_SHORT,
+                    retry_policy=_ONCE,
+                    cancellation_type=_WAIT,
+                    summary=summary,
+                )
+                return found
+            except FailureError as error:  # as it was raised, and not within an ActivityError
+                if is_cancelled_exception(error):
+                    raise
+        return await self._ask(name, order, answer, summary, patience)
 
     async def _ask(
         self, name: str, order: object, answer: type[_T], summary: str, patience: timedelta | None = None

@@ -55,15 +55,15 @@ def crash(point: str, number: int, flag: Path) -> None:
             _signal_once(number, flag)
         return answer
 
-    async def run(self: Spark, job: Any, beat: Callable[[Any], None], where: Any = None) -> Any:
+    async def run(self: Spark, job: Any, beat: Callable[[Any], None]) -> Any:
         def watched(progress: Any) -> None:
             beat(progress)
-            if (when == "during" and progress.stage is not None) or progress.doing.startswith("writing"):
+            if progress.stage is not None or progress.doing.startswith(("reading", "writing")):
                 _signal_once(number, flag)
 
         if when == "before":
             await asyncio.to_thread(_signal_once, number, flag)
-        ended = await plain(self, job, watched if when == "during" else beat, where)
+        ended = await plain(self, job, watched if when == "during" else beat)
         if when == "after":
             await asyncio.to_thread(_signal_once, number, flag)
         return ended

@@ -229,6 +229,8 @@ async def test_a_decision_before_anything_waits_is_refused(scene: Scene) -> None
 
 
 STEPS = ["open_branch", "write_table", "verify_write", "audit_branch", "publish_branch"]
+_AFTER_HOPS = {"open_branch": "write_table", "verify_write": "audit_branch"}
+"""A cancel during a short hop is known when it is over, and by then the next step has begun."""
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -258,12 +260,18 @@ async def test_a_cancel_during_each_step(scene: Scene, step: str) -> None:
         }
         return best[step]()
 
+    async def a_moment(_: Any, __: int) -> Any:
+        await asyncio.sleep(0.5)
+        return JobReport() if step == "open_branch" else AuditPlan(decided=[])
+
     cleaned: list[bool] = []
 
     async def clean(_: Any, __: int) -> None:
         cleaned.append(ended.is_set())
 
     scene.world.instead[step] = until_cancelled if step == "write_table" else in_time
+    if step in _AFTER_HOPS:
+        scene.world.instead[_AFTER_HOPS[step]] = a_moment
     scene.world.instead["discard_branch"] = clean
     handle = await scene.start()
     await asyncio.wait_for(entered.wait(), 30)
