@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.failures import told_to_temporal
-from lakehouse.nessie import Catalogue, NoSuchBranch, mark
-from sluice.certificate import AUDITED, REALM, REASON
+from lakehouse.nessie import Catalogue, NoSuchBranch
+from lakehouse.quarantine import keep_in_quarantine
+from sluice.certificate import REALM
 from sluice.orders import QuarantineOrder
 
 
@@ -38,17 +39,10 @@ class EndBranchActivity:
                 if all(key.kind == "NAMESPACE" for key in changes):
                     name = ""
                 else:
-                    self._keep(order, head)
+                    said = {**order.said, REALM: self.realm}
+                    keep_in_quarantine(self.catalogue, name, head, branch.name, said)
             except NoSuchBranch:
                 if not self.catalogue.exists(name):  # kept by an earlier try whose answer was lost?
                     name = ""
             self.catalogue.delete_branch(branch.name)
             return name
-
-    def _keep(self, order: QuarantineOrder, head: str) -> None:
-        """Make the quarantine branch, and let its last commit say why it is kept."""
-        if not self.catalogue.exists(order.name):
-            self.catalogue.keep(order.name, head, order.branch.name)
-        if self.catalogue.head(order.name) == head and order.said:
-            said = {**order.said, REALM: self.realm, AUDITED: head}
-            self.catalogue.commit(order.name, head, f"Quarantine: {said[REASON]}"[:500], [mark()], said)

@@ -1,8 +1,10 @@
 """Telling Temporal which errors may pass and which never will."""
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from pynessie.error import NessieException
 from temporalio import activity
@@ -16,6 +18,13 @@ from sluice.secrets import redacted
 _log = logging.getLogger("sluice.activity")
 _TRIES = 5
 """How often an error that nobody foresaw is tried again: a store may hiccup, but a bug stays one."""
+_began: ContextVar[float] = ContextVar("_began")
+
+
+def overdue() -> bool:
+    """Return whether Temporal gave up on this try meanwhile, as it does while a process is paused."""
+    limit = activity.info().start_to_close_timeout
+    return limit is not None and time.monotonic() - _began.get() > limit.total_seconds()
 
 
 @contextmanager
@@ -24,6 +33,7 @@ def told_to_temporal() -> Iterator[None]:
 
     What it came from goes into the worker's log and not into the history: it may hold what is nobody's to see.
     """
+    _began.set(time.monotonic())
     try:
         yield
     except FailureError:

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
+from activities.attempt_branch import AttemptBranch
 from activities.failures import told_to_temporal
 from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue, mark
+from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
-from sluice.certificate import INPUT, PIPELINE, WORKFLOW_ID, branch_properties
+from sluice.certificate import INPUT, PIPELINE, WORKFLOW_ID
 from sluice.checks.base import Check, place
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.names import suggestion
@@ -38,12 +39,9 @@ class OpenBranchActivity:
             name = order.origin.branch
             if self.catalogue.exists(name):  # an earlier try of this act made it, and its answer was lost
                 base = self.mainline.fork_point(name)
-            else:
-                self.catalogue.create_branch(name, base)
-            if self.catalogue.head(name) == base:
-                said = branch_properties(order.origin, self.realm)
-                changes = [mark(), *self.catalogue.put_namespaces(name, order.tables)]
-                self.catalogue.commit(name, base, f"Begin attempt {order.origin.attempt}", changes, said)
+            message = f"Begin attempt {order.origin.attempt}"
+            making = AttemptBranch(self.catalogue, self.mainline, self.realm)
+            making.begin(order.origin, base, message, lambda: self.catalogue.put_namespaces(name, order.tables))
             return OpenBranch(name=name, base=base, catalogue=identity)
 
     def _refuse_twice(self, order: OpenOrder) -> None:

@@ -12,13 +12,11 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.failures import told_to_temporal
 from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue, NoSuchBranch, mark
-from lakehouse.quarantine import held, quarantined
+from lakehouse.nessie import Catalogue, NoSuchBranch
+from lakehouse.quarantine import held, keep_in_quarantine, quarantined
 from sluice.certificate import (
-    AUDITED,
     PIPELINE,
     REALM,
-    REASON,
     RUN_ID,
     WORKFLOW_ID,
     quarantine_properties,
@@ -134,9 +132,6 @@ class ReapActivity:
         kept = quarantine_branch(origin.pipeline, now.date().isoformat(), f"{origin.run_id}-a{attempt}")
         reason = "the run is gone without an end: terminated, or Temporal lost it"
         properties = quarantine_properties(origin, base, "error", reason, (now + _KEPT).isoformat())
-        self.catalogue.keep(kept, head, name)
-        if self.catalogue.head(kept) == head:
-            properties |= {REALM: self.realm, AUDITED: head}
-            self.catalogue.commit(kept, head, f"Quarantine: {properties[REASON]}", [mark()], properties)
+        keep_in_quarantine(self.catalogue, kept, head, name, {**properties, REALM: self.realm})
         self.catalogue.delete_branch(name)
         return kept

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
+from activities.attempt_branch import AttemptBranch
 from activities.failures import told_to_temporal
 from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue, mark
+from lakehouse.nessie import Catalogue
 from lakehouse.tables import TableState
 from lakehouse.takeover import CannotTakeOver, Rebase, operations, taken_over
-from sluice.certificate import branch_properties, marks
+from sluice.certificate import marks
 from sluice.errors import UnexpectedWrite
 from sluice.orders import ForeseeOrder, OpenBranch, Rebased, RebaseOrder, TableChange, Written
 
@@ -35,27 +36,21 @@ class RebaseBranchActivity:
         """Make the branch of a new attempt that holds, by one commit, what an earlier one wrote."""
         with told_to_temporal():
             self.catalogue.check_identity(order.branch.catalogue)
-            name = order.origin.branch
-            base = self.mainline.fork_point(name) if self.catalogue.exists(name) else self.catalogue.main_head()
-            branch = OpenBranch(name=name, base=base, catalogue=order.branch.catalogue)
-            if not self.catalogue.exists(name) or self.catalogue.head(name) == base:
+            name, making = order.origin.branch, AttemptBranch(self.catalogue, self.mainline, self.realm)
+            branch = OpenBranch(name=name, base=making.base(name), catalogue=order.branch.catalogue)
+            if not making.has_begun(name, branch.base):
                 try:
-                    self._take_over(order, branch)
+                    self._take_over(order, branch, making)
                 except CannotTakeOver as why:
                     return Rebased(why_not=str(why))
-            # else an earlier try did it, and its answer was lost
             return Rebased(branch=branch, written=self._read_back(order, branch))
 
-    def _take_over(self, order: RebaseOrder, branch: OpenBranch) -> None:
+    def _take_over(self, order: RebaseOrder, branch: OpenBranch, making: AttemptBranch) -> None:
         old = self.catalogue.changes(order.branch.base, order.branch.name, order.written.head)
         by = Rebase(order.write.rebases, order.divided, marks(order.origin))
         moved = taken_over(self.catalogue, self.io, old, branch.base, by)
-        if not self.catalogue.exists(branch.name):
-            self.catalogue.create_branch(branch.name, branch.base)
-        said = branch_properties(order.origin, self.realm)
-        changes = [mark(), *operations(self.catalogue, branch.name, moved)]
         message = f"Take over what {order.branch.name} holds"
-        self.catalogue.commit(branch.name, branch.base, message, changes, said)
+        making.begin(order.origin, branch.base, message, lambda: list(operations(self.catalogue, branch.name, moved)))
 
     def _read_back(self, order: RebaseOrder, branch: OpenBranch) -> Written:
         """Find exactly what the earlier attempt wrote on the new branch, and pin the hash that holds it."""

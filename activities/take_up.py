@@ -7,12 +7,13 @@ from typing import Any
 from pyiceberg.table import StaticTable
 from temporalio import activity
 
+from activities.attempt_branch import AttemptBranch
 from activities.failures import told_to_temporal
 from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue, delete_table, mark, put_table
+from lakehouse.nessie import Catalogue, delete_table, put_table
 from lakehouse.tables import TableState
 from lakehouse.takeover import CannotTakeOver, Rebase, operations, taken_over
-from sluice.certificate import branch_properties, marks
+from sluice.certificate import marks
 from sluice.division import quarantine_of
 from sluice.errors import InvalidInput, UnexpectedWrite
 from sluice.orders import OpenBranch, Rebased, Restore, TableChange, TakeUpOrder, Written
@@ -45,7 +46,7 @@ class TakeUpActivity:
                 raise InvalidInput(
                     f"main changed since {resume.branch} was written, and {why}: run the pipeline again"
                 ) from why
-            changes = [mark(), *operations(self.catalogue, self.catalogue.main, moved)]
+            changes = list(operations(self.catalogue, self.catalogue.main, moved))
             return self._committed(order, branch, changes, f"Take up {resume.branch}")
 
     @activity.defn(name="restore_tables")
@@ -54,23 +55,22 @@ class TakeUpActivity:
         with told_to_temporal():
             assert order.restore
             branch = self._branch(order)
-            changes = [mark(), *self._restored(order.restore, branch.base)]
+            changes = list(self._restored(order.restore, branch.base))
             return self._committed(order, branch, changes, f"Take back {', '.join(order.restore.runs)}"[:500])
+
+    @property
+    def _making(self) -> AttemptBranch:
+        return AttemptBranch(self.catalogue, self.mainline, self.realm)
 
     def _branch(self, order: TakeUpOrder) -> OpenBranch:
         identity, name = self.catalogue.identity(), order.origin.branch
         if order.catalogue:
             self.catalogue.check_identity(order.catalogue)
-        base = self.mainline.fork_point(name) if self.catalogue.exists(name) else self.catalogue.main_head()
-        return OpenBranch(name=name, base=base, catalogue=identity)
+        return OpenBranch(name=name, base=self._making.base(name), catalogue=identity)
 
     def _committed(self, order: TakeUpOrder, branch: OpenBranch, changes: list[Any], message: str) -> Rebased:
         """Make the branch with all changes in one commit, unless an earlier try did; read it back."""
-        if not self.catalogue.exists(branch.name):
-            self.catalogue.create_branch(branch.name, branch.base)
-        if self.catalogue.head(branch.name) == branch.base:
-            said = branch_properties(order.origin, self.realm)
-            self.catalogue.commit(branch.name, branch.base, message, changes, said)
+        self._making.begin(order.origin, branch.base, message, lambda: changes)
         head = self.catalogue.head(branch.name)
         keys = self.catalogue.changes(branch.base, branch.name, head)
         tables = {

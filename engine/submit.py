@@ -11,7 +11,7 @@ from engine.job import SparkJob
 from sluice.secrets import PRIVATE
 from sluice.settings import Settings
 
-SPARK_HOME = Path(pyspark.__file__).parent
+SPARK_HOME = Path(pyspark.__file__).resolve().parent
 INTERNAL = Path(__file__).resolve().parent.parent
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 SMALL = 64 * 2**20

@@ -203,6 +203,14 @@ class Catalogue:
                     continue
             self._v1.delete_branch(name, self.head(name))
 
+    def delete_unused(self, name: str, head: str) -> None:
+        """Delete a branch if nothing was committed on it since `head`."""
+        with nessie_failures(self.uri):
+            try:
+                self._v1.delete_branch(name, head)
+            except (NessieNotFoundException, NessieConflictException):
+                return
+
     def changes(self, base: str, branch: str, head: str) -> list[ChangedKey]:
         """Return what a branch at `head` changed since the hash `base`."""
         with nessie_failures(self.uri):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakehouse.failures import nessie_failures
-from lakehouse.nessie import Catalogue
+from lakehouse.nessie import Catalogue, mark
 from lakehouse.tables import TableState
 from sluice.certificate import AUDITED, BASE, CAUSE, EXPIRES, PIPELINE, REALM, REASON, RUN_ID, WORKFLOW_ID
 from sluice.errors import InvalidPipeline
@@ -80,6 +80,18 @@ def quarantined(catalogue: Catalogue) -> list[Quarantined]:
             for each in catalogue.v2.references(f"ref.name.startsWith('{PREFIX}')")
         ]
     return sorted((each for each in found if each.run_id), key=lambda each: each.said.get(EXPIRES, ""), reverse=True)
+
+
+def keep_in_quarantine(catalogue: Catalogue, name: str, head: str, of: str, said: Mapping[str, str]) -> None:
+    """Keep a hash of a branch under a quarantine's name, and let its last commit say why, whose, and which hash.
+
+    Raises:
+        NoSuchBranch: the branch is gone, and was not kept before.
+    """
+    if not catalogue.exists(name):
+        catalogue.keep(name, head, of)
+    if catalogue.head(name) == head:
+        catalogue.commit(name, head, f"Quarantine: {said.get(REASON, '')}"[:500], [mark()], {**said, AUDITED: head})
 
 
 def find_quarantined(catalogue: Catalogue, named: str) -> Quarantined:

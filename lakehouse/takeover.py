@@ -7,6 +7,7 @@ main did not change meanwhile are taken over as they are.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.partitioning import PartitionSpec
@@ -94,7 +95,7 @@ def _moved(catalogue: Catalogue, io: Mapping[str, str], key: ChangedKey, base: s
     return Moved(key.name, place, metadata, added=True)
 
 
-def operations(catalogue: Catalogue, branch: str, moved: Sequence[Moved]) -> Iterator[dict[str, object]]:
+def operations(catalogue: Catalogue, branch: str, moved: Sequence[Moved]) -> Iterator[dict[str, Any]]:
     """Yield what one commit on a branch must do to hold the tables that were taken over."""
     yield from catalogue.put_namespaces(branch, [each.name for each in moved])
     for each in moved:

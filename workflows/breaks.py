@@ -5,13 +5,22 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    TimeoutError,
+    TimeoutType,
+    is_cancelled_exception,
+)
 
 with workflow.unsafe.imports_passed_through():
     from sluice.endings import cause_of
     from sluice.run import Cause
 
 _T = TypeVar("_T")
+_NEVER_BEGAN = "never-began"
+"""Runs that failed before this was told apart counted such an attempt like every other."""
 
 
 class Stopped(Exception):
@@ -66,6 +75,14 @@ def may_pass(error: ActivityError) -> bool:
     """Return whether the same again may work."""
     cause = error.cause
     return not is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
+
+
+def never_began(error: ActivityError) -> bool:
+    """Return whether an attempt was handed to a worker that never gave a sign of life: one paused, or just dead."""
+    cause = error.cause
+    if not isinstance(cause, TimeoutError) or cause.type != TimeoutType.HEARTBEAT:
+        return False
+    return not cause.last_heartbeat_details and workflow.patched(_NEVER_BEGAN)
 
 
 def is_cancelled(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.acts import Acts
     from workflows.audit import audit, divide
     from workflows.beginning import begin
-    from workflows.breaks import Stopped, heed_cancellation, may_pass, to_the_end, words_of
+    from workflows.breaks import Stopped, heed_cancellation, may_pass, never_began, to_the_end, words_of
     from workflows.deciding import decided, decision
     from workflows.ending import close, compensate
     from workflows.metrics import attempt_fenced
@@ -29,6 +29,8 @@ RESULT_MEMO = "sluice.result"
 """Where the result of a cancelled run is found: such a run has none in Temporal's sense."""
 _WRITING = ("writing", "verifying", "dividing")
 """The stages in which an attempt that breaks off may be made again."""
+_LOST = 10
+"""So many attempts may be handed to workers that are gone, and do not count: a paused one still draws work."""
 
 
 @workflow.defn(name="WriteAuditPublish")
@@ -60,7 +62,7 @@ class WriteAuditPublish:
         return result
 
     async def _story(self) -> None:
-        failures = 0
+        failures = lost = 0
         is_written = False
         while True:
             try:
@@ -69,9 +71,12 @@ class WriteAuditPublish:
                 collided = self._state.written.conflicts if self._state.written else []
                 collided = collided or await self._audited_and_published()
             except ActivityError as error:
-                failures += 1
+                if never_began(error):
+                    lost += 1
+                else:
+                    failures += 1
                 again = self._state.stage in _WRITING and may_pass(error)
-                if failures >= self._request.pipeline.write.attempts or not again:
+                if failures >= self._request.pipeline.write.attempts or lost > _LOST or not again:
                     raise
                 await self._fence(f"attempt {self._state.attempt} failed: {words_of(error)[1]}")
                 is_written = False

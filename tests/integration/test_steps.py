@@ -135,13 +135,13 @@ class Scene:
         self._environment, self.world = environment, world
         self.queue = str(uuid.uuid4())
 
-    async def start(self, **pipeline: Any) -> Handle:
+    async def start(self, policy: Policy | None = None, **pipeline: Any) -> Handle:
         stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, **pipeline}
         request = RunRequest(
             pipeline=Pipeline.model_validate(stated),
             input=RunInput(digest="d"),
             starter="tester",
-            policy=Policy(conflicts=2, step_timeout=600),
+            policy=policy or Policy(conflicts=2, step_timeout=600),
         )
         return await self._environment.client.start_workflow(
             WriteAuditPublish.run, request, id=f"p-{uuid.uuid4().hex[:12]}", task_queue=self.queue
@@ -290,6 +290,30 @@ async def test_a_cancel_while_people_decide(scene: Scene) -> None:
     result = await scene.end(handle)
     assert (result.outcome, result.branch) == ("cancelled", None)
     assert scene.world.called[-3:] == ["discard_branch", "record_run", "notify"]
+
+
+async def test_attempts_that_never_began_do_not_count(scene: Scene) -> None:
+    """As when a paused worker still draws work: nobody hears of it until the heartbeat is missed."""
+
+    async def silent_at_first(_: Any, number: int) -> JobReport:
+        if number <= 5:
+            await asyncio.sleep(1.7)
+        return JobReport()
+
+    scene.world.instead["write_table"] = silent_at_first
+    result = await scene.end(await scene.start(policy=Policy(heartbeat_timeout=1)))
+    assert (result.outcome, result.attempts) == ("published", 6)
+
+
+async def test_attempts_that_fell_silent_count(scene: Scene) -> None:
+    async def falls_silent(_: Any, __: int) -> JobReport:
+        activity.heartbeat("begun")
+        await asyncio.sleep(1.7)
+        return JobReport()
+
+    scene.world.instead["write_table"] = falls_silent
+    result = await scene.end(await scene.start(policy=Policy(heartbeat_timeout=1)))
+    assert (result.outcome, result.attempts) == ("failed", 3)
 
 
 async def test_a_cancel_that_shows_as_a_failure(scene: Scene) -> None:
