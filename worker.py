@@ -36,10 +36,11 @@ from activities.take_up import TakeUpActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from cli.connection import connect, register_search_attributes
+from engine.engines import Engine
 from engine.jars import class_path
 from engine.java import find_java
-from engine.runner import Spark
-from engine.supervise import SparkSlots
+from engine.runner import Spark, open_engine
+from engine.slots import SparkSlots
 from hosting.context import AboutRuns
 from hosting.reaper import register_reaper
 from hosting.telemetry import start_logs, start_telemetry
@@ -63,13 +64,13 @@ READY = "worker ready"
 log = logging.getLogger("sluice.worker")
 
 
-def make_workers(client: Client, settings: Settings) -> list[Worker]:
+def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Worker]:
     """Wire what this process does: control, Spark, or both; on one queue, or on one each."""
     io = storage_properties(settings)
     reports = Reports(settings.lake, io)
     catalogue = open_catalogue(settings)
     control = _control(client, settings, catalogue, io, reports) if settings.sluice_worker_role != "spark" else []
-    spark = _spark(settings, catalogue, io, reports) if settings.sluice_worker_role != "control" else []
+    spark = _spark(settings, engine, catalogue, io, reports) if settings.sluice_worker_role != "control" else []
     theirs = settings.sluice_spark_queue or settings.sluice_task_queue
     queues: dict[str, list[Act]] = {}
     queues.setdefault(settings.sluice_task_queue, []).extend(control)
@@ -111,9 +112,9 @@ def _control(
     ]
 
 
-def _spark(settings: Settings, catalogue: Catalogue, io: dict[str, str], reports: Reports) -> list[Act]:
+def _spark(settings: Settings, engine: Engine, catalogue: Catalogue, io: dict[str, str], reports: Reports) -> list[Act]:
     """Return the acts that run Spark."""
-    spark = Spark(settings, SparkSlots(settings.spark_slots or os.cpu_count() or 1))
+    spark = Spark(settings, SparkSlots(settings.spark_slots or os.cpu_count() or 1), engine)
     return [
         WriteTableActivity(spark).write_table,
         ScanBranchActivity(catalogue, io, spark, reports).scan_branch,
@@ -158,12 +159,16 @@ async def serve() -> None:
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
+    engine = open_engine(settings)
     async with AsyncExitStack() as running:
-        for worker in make_workers(client, settings):
+        running.push_async_callback(engine.close)
+        for worker in make_workers(client, settings, engine):
             await running.enter_async_context(worker)
             log.info("takes %s", worker.task_queue)
         log.info("%s: %s, lake %s", READY, settings.sluice_worker_role, settings.lake)
+        warming = asyncio.create_task(engine.warm_up() if settings.sluice_worker_role != "control" else stop.wait())
         await stop.wait()
+        warming.cancel()
         log.info("stopping")
 
 

@@ -56,6 +56,7 @@ class DivideRowsActivity:
                 branch=order.audit.branch,
                 run_id=origin.run_id,
                 attempt=origin.attempt,
+                pipeline=origin.pipeline,
                 args=[str(folder / "spec.json")],
             )
             ended = await self.spark.run(job, activity.heartbeat)

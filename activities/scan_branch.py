@@ -56,6 +56,10 @@ class ScanBranchActivity:
                 folder=folder,
                 branch=order.audit.branch,
                 at=order.audit.head,
+                run_id=order.audit.origin.run_id,
+                attempt=order.audit.origin.attempt,
+                pipeline=order.audit.origin.pipeline,
+                tries=activity.info().attempt,
                 args=[str(folder / "spec.json")],
                 bytes=_size(found, spec),
             )

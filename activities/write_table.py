@@ -73,6 +73,7 @@ class WriteTableActivity:
             conf=order.write.conf,
             ours=order.write.built_in,
             where=where,
+            pipeline=order.origin.pipeline,
             bytes=size,
         )
 

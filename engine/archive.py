@@ -11,15 +11,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.configuration import application, written
+from engine.configuration import application, rehearsal_catalogues, written
 from engine.jars import class_path
-from engine.submit import INTERNAL, SPARK_HOME, environment, submit
+from engine.submit import REHEARSAL, SPARK_HOME, environment, submit
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 
 _FOLDER = "cds"
 _PATIENCE = 600
-_REHEARSAL = INTERNAL / "spark_jobs" / "rehearse.py"
 _QUIET = "-Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
 """An archive that does not fit after all is not worth a word: the JVM goes on without it."""
 _CRASHED = (134, 135, 139)
@@ -50,8 +49,8 @@ def make_archive(settings: Settings, java: Path) -> Path:
     scratch = archive.parent / "rehearsal"
     scratch.mkdir(parents=True)
     fresh = scratch / "fresh.jsa"
-    properties = application(settings, scratch) | _catalogues(scratch)
-    command = submit(written(scratch / "spark.properties", properties), str(_REHEARSAL), str(scratch))
+    properties = application(settings, scratch) | rehearsal_catalogues(scratch)
+    command = submit(written(scratch / "spark.properties", properties), str(REHEARSAL), str(scratch))
     variables = environment(settings, java, f"-XX:ArchiveClassesAtExit={fresh}")
     log = scratch.parent / "rehearsal.log"
     with log.open("wb") as out:
@@ -84,23 +83,6 @@ def forget_if_crashed(archive: Path | None, code: int) -> None:
     """Do without an archive from now on if the JVM that used it crashed: the next attempt finds out."""
     if archive and code in _CRASHED:
         _stamp(archive).unlink(missing_ok=True)
-
-
-def _catalogues(folder: Path) -> dict[str, str]:
-    catalogue, near, far = (
-        "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.rehearsal",
-        "spark.sql.catalog.nowhere",
-    )
-    return {
-        near: catalogue,
-        f"{near}.type": "hadoop",
-        f"{near}.warehouse": (folder / "lake").as_uri(),
-        far: catalogue,
-        f"{far}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
-        f"{far}.uri": "http://127.0.0.1:9/api/v2",
-        f"{far}.warehouse": (folder / "lake").as_uri(),
-    }
 
 
 def _place(settings: Settings, java: Path) -> Path:

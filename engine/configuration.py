@@ -107,6 +107,24 @@ def hadoop_s3(settings: Settings) -> dict[str, str]:
     return found
 
 
+def rehearsal_catalogues(folder: Path) -> dict[str, str]:
+    """Return the catalogues of a rehearsal: one that keeps tables in a folder, and Nessie's, where nobody answers."""
+    catalogue, near, far = (
+        "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.rehearsal",
+        "spark.sql.catalog.nowhere",
+    )
+    return {
+        near: catalogue,
+        f"{near}.type": "hadoop",
+        f"{near}.warehouse": (folder / "lake").as_uri(),
+        far: catalogue,
+        f"{far}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
+        f"{far}.uri": "http://127.0.0.1:9/api/v2",
+        f"{far}.warehouse": (folder / "lake").as_uri(),
+    }
+
+
 def _identity(settings: Settings, catalogue: str) -> dict[str, str]:
     """Return how the job tells Nessie that it is a writer, who may change the branches of attempts alone."""
     token = read_secret(settings.nessie_writer_token_file, "NESSIE_WRITER_TOKEN_FILE")

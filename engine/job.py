@@ -24,6 +24,10 @@ class SparkJob:
     """Whether it is one of Sluice's jobs. A user's program keeps the semantics that it was written for."""
     where: Path | None = None
     """Its working directory; by default the worker's."""
+    pipeline: str = ""
+    """Whose turn it takes when jobs wait for room."""
+    tries: int = 1
+    """Which try of its act this is; a write has but one in each attempt."""
     bytes: int | None = None
     """How much it reads, where that is known beforehand."""
 

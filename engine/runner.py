@@ -1,35 +1,34 @@
 """This worker's Spark: a job goes in, and how it ended comes out."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.archive import archive_option, find_archive, forget_if_crashed
-from engine.java import find_java
+from engine.connect import ConnectEngine
+from engine.engines import Engine, SubmitEngine
 from engine.job import Ended, SparkJob
-from engine.progress import Progress
-from engine.submit import command, environment, quick_option
-from engine.supervise import SparkSlots, run_supervised
+from engine.slots import SparkSlots
+from engine.supervise import Beat
 from sluice.settings import Settings
 
 
 @dataclass(frozen=True)
 class Spark:
-    """Needs the worker's settings, and the room that it has for JVMs."""
+    """Needs the worker's settings, the room that it has for jobs, and what runs them."""
 
     settings: Settings
     slots: SparkSlots
+    engine: Engine
 
-    async def run(self, job: SparkJob, beat: Callable[[Progress], None]) -> Ended:
+    async def run(self, job: SparkJob, beat: Beat) -> Ended:
         """Run a job when there is room for it.
 
         Raises:
             BadEnvironment: there is no Java for Spark.
+            ServiceUnavailable: the Spark Connect server does not answer.
         """
-        java = find_java()
-        async with self.slots.slot(beat):
-            archive = find_archive(self.settings, java)
-            options = " ".join(filter(None, [archive_option(archive) if archive else "", quick_option(job)]))
-            variables = environment(self.settings, java, options, ours=job.ours)
-            ended = await run_supervised(command(self.settings, job), variables, job.folder, beat, job.where)
-            forget_if_crashed(archive, ended.code)
-            return ended
+        async with self.slots.slot(beat, job.pipeline):
+            return await self.engine.run(job, beat)
+
+
+def open_engine(settings: Settings) -> Engine:
+    """Return the engine that the settings name."""
+    return ConnectEngine(settings) if settings.spark_engine == "connect" else SubmitEngine(settings)

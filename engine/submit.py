@@ -13,6 +13,8 @@ from sluice.settings import Settings
 
 SPARK_HOME = Path(pyspark.__file__).resolve().parent
 INTERNAL = Path(__file__).resolve().parent.parent
+REHEARSAL = INTERNAL / "spark_jobs" / "rehearse.py"
+"""A job that does a little of everything, so that what comes after it starts sooner."""
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 SMALL = 64 * 2**20
 """A job that reads fewer bytes than this ends before the JVM's second compiler pays (ADR 16)."""

@@ -3,8 +3,7 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from engine.guard import end_session
@@ -15,64 +14,78 @@ _GUARD = Path(__file__).with_name("guard.py")
 _BEAT = 1.0
 _SIGKILL = 9
 _LAST_WORDS = 5.0
+Beat = Callable[[Progress], None]
 
 
-class SparkSlots:
-    """So many Spark jobs at a time on this worker: each is a JVM with a memory of its own."""
+class Supervised:
+    """A command under the guard: it ends when this process does."""
 
-    def __init__(self, number: int) -> None:
-        self._free = asyncio.Semaphore(number)
+    def __init__(self, guard: asyncio.subprocess.Process) -> None:
+        self._guard = guard
 
-    @asynccontextmanager
-    async def slot(self, beat: Callable[[Progress], None]) -> AsyncIterator[None]:
-        """Wait for a slot, giving signs of life, and hold it."""
-        taking = asyncio.ensure_future(self._free.acquire())
+    @classmethod
+    async def start(cls, command: list[str], environment: Mapping[str, str], where: Path | None = None) -> "Supervised":
+        """Start a command in the working directory `where`, by default the worker's own."""
+        guard = await asyncio.create_subprocess_exec(
+            *(sys.executable, str(_GUARD), *command),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=dict(environment),
+            cwd=where,
+            start_new_session=True,
+        )
+        return cls(guard)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._guard.returncode is None
+
+    async def watch(self, log: Path, beat: Beat) -> Ended:
+        """Wait for its end, its output going into a log; call `beat` with its progress every second.
+
+        Cancelled, it ends every process of the command before it lets the cancellation through.
+        """
+        assert self._guard.stdout
+        reader = OutputReader()
+        copying = asyncio.create_task(_copy(self._guard.stdout, reader, log))
         try:
-            while not taking.done():
-                beat(Progress(doing="waiting for a Spark slot"))
-                await asyncio.wait([taking], timeout=_BEAT)
-            yield
+            while not copying.done():
+                beat(reader.progress)
+                await asyncio.wait([copying], timeout=_BEAT)
+            code = await self._guard.wait()
         finally:
-            if not taking.cancel():
-                self._free.release()
+            await asyncio.shield(self._gone(copying))
+        return Ended(code=code, tail=list(reader.tail), log=log)
+
+    async def end(self) -> None:
+        """End every process of the command, whatever it was about to say."""
+        assert self._guard.stdout
+        await asyncio.shield(self._gone(asyncio.create_task(_drain(self._guard.stdout))))
+
+    async def _gone(self, reading: "asyncio.Task[None]") -> None:
+        """Wait for the guard, whose last act is to end the others; end them here if it could not."""
+        assert self._guard.stdin
+        self._guard.stdin.close()
+        try:
+            await asyncio.wait_for(self._guard.wait(), _LAST_WORDS + 5)
+        except asyncio.TimeoutError:
+            self._guard.kill()
+            await self._guard.wait()
+        await asyncio.to_thread(end_session, self._guard.pid, _SIGKILL, _LAST_WORDS)
+        await asyncio.wait([reading], timeout=_LAST_WORDS)
 
 
 async def run_supervised(
-    command: list[str],
-    environment: dict[str, str],
-    folder: Path,
-    beat: Callable[[Progress], None],
-    where: Path | None = None,
+    command: list[str], environment: Mapping[str, str], folder: Path, beat: Beat, where: Path | None = None
 ) -> Ended:
-    """Run a command under the guard, its log in `folder`; call `beat` with its progress every second.
-
-    It runs in the working directory `where`, by default the worker's own.
-
-    Cancelled, it ends every process of the job before it lets the cancellation through.
-    """
-    log = folder / "spark.log"
-    guard = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(_GUARD), *command),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=environment,
-        cwd=where,
-        start_new_session=True,
-    )
-    assert guard.stdin and guard.stdout
-    reader = OutputReader()
-    copying = asyncio.create_task(_copy(guard.stdout, reader, log))
+    """Run a command under the guard, its log and its scratch space in `folder`."""
     try:
-        while not copying.done():
-            beat(reader.progress)
-            await asyncio.wait([copying], timeout=_BEAT)
-        code = await guard.wait()
+        job = await Supervised.start(command, environment, where)
+        return await job.watch(folder / "spark.log", beat)
     finally:
-        guard.stdin.close()
-        await asyncio.shield(_gone(guard, copying))
         shutil.rmtree(folder / "scratch", ignore_errors=True)
-    return Ended(code=code, tail=list(reader.tail), log=log)
 
 
 async def _copy(stream: asyncio.StreamReader, reader: OutputReader, log: Path) -> None:
@@ -82,12 +95,6 @@ async def _copy(stream: asyncio.StreamReader, reader: OutputReader, log: Path) -
         file.writelines(f"{line}\n" for line in reader.close())
 
 
-async def _gone(guard: asyncio.subprocess.Process, copying: "asyncio.Task[None]") -> None:
-    """Wait for the guard, whose last act is to end the others; end them here if it could not."""
-    try:
-        await asyncio.wait_for(guard.wait(), _LAST_WORDS + 5)
-    except asyncio.TimeoutError:
-        guard.kill()
-        await guard.wait()
-    await asyncio.to_thread(end_session, guard.pid, _SIGKILL, _LAST_WORDS)
-    await asyncio.wait([copying], timeout=_LAST_WORDS)
+async def _drain(stream: asyncio.StreamReader) -> None:
+    while await stream.read(65536):
+        pass

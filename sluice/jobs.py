@@ -21,6 +21,34 @@ class IngestSpec(Model):
     """Where the job leaves its `JobAnswer`."""
 
 
+class ConnectedOrder(Model):
+    """What `spark_jobs/connected.py` runs, and in which session."""
+
+    url: str
+    """The Spark Connect server, as `sc://HOST:PORT`."""
+    session: str
+    """The id of the job's own session, a UUID."""
+    earlier: list[str] = Field(default_factory=list)
+    """Sessions of earlier tries, which are to end first."""
+    tag: str = "sluice"
+    """By which what the session does can be interrupted."""
+    ours: bool = True
+    """Whether it is one of Sluice's jobs, which imports Sluice's modules."""
+    paths: list[str] = Field(default_factory=list)
+    """Where else a user's program finds modules."""
+    program: str = ""
+    """Nothing means that the session is to be released."""
+    args: list[str] = Field(default_factory=list)
+    conf: dict[str, str] = Field(default_factory=dict)
+    """What the pipeline asks for."""
+    bound: dict[str, str] = Field(default_factory=dict)
+    """What the session is bound to, whatever anybody asks for."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    where: str = ""
+    released: str = ""
+    """The file that says afterwards that the session was released."""
+
+
 class View(Model):
     """Rows of a table under the name by which questions find them."""
 

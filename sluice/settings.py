@@ -52,6 +52,10 @@ class Settings(Model):
     sluice_log_format: Literal["text", "json"] = "text"
     sluice_traces: str = ""
     """Where traces go, as an OTLP endpoint over HTTP: `http://127.0.0.1:4318/v1/traces`; empty means nowhere."""
+    spark_engine: Literal["submit", "connect"] = "submit"
+    """What runs Spark jobs: an application for each by spark-submit, or sessions on a Spark Connect server."""
+    spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
+    """The Spark Connect server, as `sc://HOST:PORT`; empty means a warm one that the worker keeps."""
     spark_master: str = "local[*]"
     spark_driver_memory: str = "2g"
     spark_slots: int = Field(default=0, ge=0)

@@ -8,6 +8,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from sluice.certificate import SNAPSHOT_PROPERTY
 from sluice.errors import InvalidInput, InvalidPipeline
@@ -31,6 +32,7 @@ _ALREADY_THERE = "already exists"
 """A table that was not there a moment ago, on a branch that is this attempt's alone: the answer to its own making was
 lost, and the next attempt makes it on a branch of its own."""
 _LONGEST = 700
+_UNCONDITIONAL = re.compile(r"^\s*(DELETE\s+FROM\s+(?:`[^`]+`|[\w.])+)\s*;?\s*$", re.IGNORECASE)
 
 
 def say(doing: str) -> None:
@@ -38,11 +40,20 @@ def say(doing: str) -> None:
     print(f"sluice: {doing}", flush=True)
 
 
-def mark_deletes(spark: SparkSession) -> None:
-    """Let a DELETE without a condition put the session's marks on its snapshot, like every other write.
+def run_statement(spark: SparkSession, statement: str) -> None:
+    """Run a statement of the pipeline's, such that its snapshots carry the session's marks.
 
-    Iceberg commits it from metadata alone, and then heeds only the properties of the thread, not of the session.
+    Iceberg commits a DELETE without a condition from metadata alone, and then heeds only the properties of the
+    server's thread, not of the session. Where that thread is out of reach, the rows are deleted one by one.
     """
+    if is_remote():
+        statement = _UNCONDITIONAL.sub(r"\1 WHERE 1 = 1", statement)
+    else:
+        _mark_thread(spark)
+    spark.sql(statement)
+
+
+def _mark_thread(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     found = jvm.java.util.HashMap()
     for key, value in spark.sparkContext.getConf().getAll():

@@ -16,7 +16,7 @@ from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.names import literal, quoted, quoted_table, suggestion
 from sluice.pipeline import SOURCE_VIEW, Table, fit_problems, partition_parts
-from spark_jobs.harness import mark_deletes, run_job, say
+from spark_jobs.harness import run_job, run_statement, say
 from spark_jobs.reading import check_names, read_source
 
 _INCOMING = "incoming"
@@ -33,10 +33,9 @@ _ICEBERG = {
 def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     """Do what the spec says; return how many rows were read and written."""
     if spec.write.mode == "sql":
-        mark_deletes(spark)
         for number, statement in enumerate(spec.write.statements, 1):
             say(f"running statement {number} of {len(spec.write.statements)}")
-            spark.sql(statement)
+            run_statement(spark, statement)
         return JobAnswer()
     ((name, table),) = spec.tables.items()
     existing = _schema_of(spark, quoted_table(name, spec.catalogue))
@@ -48,14 +47,21 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     _check_columns(rows, name, table, existing)
     say(f"writing {name}")
     _write(spark, rows.observe(written, F.count(F.lit(1)).alias("rows")), spec, name, existing is None)
-    return _counted(spec, read, written)
-
-
-def _counted(spec: IngestSpec, read: Observation, written: Observation) -> JobAnswer:
-    """Return the counts of a write. A merge reads its source more than once, so its counts mean nothing."""
     if spec.write.mode == "merge":
-        return JobAnswer()
-    answer = JobAnswer(rows_read=read.get["rows"], rows_written=written.get["rows"])
+        return JobAnswer()  # it reads its source more than once, so its counts mean nothing
+    came, went = read.get.get("rows"), written.get.get("rows")
+    if went is None:  # what is counted while a table is made does not come back from a server's far side
+        went = _added(spark, quoted_table(name, spec.catalogue))
+    return _checked(JobAnswer(rows_read=came, rows_written=went))
+
+
+def _added(spark: SparkSession, table: str) -> int:
+    """Return how many rows the last snapshot of a table brought."""
+    last = spark.sql(f"SELECT summary['added-records'] FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1")
+    return int(last.collect()[0][0] or 0)
+
+
+def _checked(answer: JobAnswer) -> JobAnswer:
     if not answer.rows_written:
         raise InvalidInput(
             "the input holds no rows"

@@ -14,7 +14,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
+from pyspark.sql.utils import is_remote
 
 from sluice.asking import Asking
 from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
@@ -78,7 +80,10 @@ def _rows_of_files(spark: SparkSession, name: str, paths: list[str]) -> DataFram
     """Read some data files of a table, with the row-level deletes that apply to them, and no other file.
 
     Iceberg's own rewrites of files read this way: the tasks of a scan are staged, and a read is told to take them.
+    On a server's far side nothing can be staged: there the other files are opened, and their rows left out.
     """
+    if is_remote():
+        return spark.read.table(name).filter(F.col("_file").isin(paths))
     jvm: Any = spark._jvm
     table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
     wanted, tasks = set(paths), jvm.java.util.ArrayList()

@@ -20,8 +20,9 @@ from engine.jars import require_s3
 from engine.java import find_java
 from engine.job import SparkJob
 from engine.progress import OutputReader
+from engine.slots import SparkSlots
 from engine.submit import command, environment
-from engine.supervise import SparkSlots, run_supervised
+from engine.supervise import run_supervised
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
 from sluice.orders import Origin
 from sluice.settings import Settings

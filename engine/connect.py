@@ -1,0 +1,156 @@
+"""Jobs on a Spark Connect server: a warm one that this worker keeps, or a cluster's.
+
+Each try has a session of its own, whose id follows from run, attempt and try: whoever comes later can end it.
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import sys
+import uuid
+from pathlib import Path
+
+from engine.configuration import rehearsal_catalogues, session
+from engine.java import find_java
+from engine.job import Ended, SparkJob
+from engine.submit import INTERNAL, REHEARSAL, environment
+from engine.supervise import Beat, Supervised
+from engine.warm import ElsewhereServer, WarmServer
+from sluice.errors import SluiceError
+from sluice.jobs import ConnectedOrder
+from sluice.settings import Settings
+
+_log = logging.getLogger("sluice.engine")
+_CLIENT = INTERNAL / "spark_jobs" / "connected.py"
+_NAMES = uuid.UUID("3f1c1a52-6f0e-4d54-9a35-6a8f3b1f7c11")
+_RELEASE = 20
+"""How long, in seconds, releasing a session from outside may take."""
+
+
+def session_id(job: SparkJob, attempt: int, tries: int) -> str:
+    """Return the id of the session of one try of a job."""
+    digest = uuid.uuid5(_NAMES, f"{job.run_id}/{attempt}/{job.folder.name}/{tries}")
+    return str(uuid.UUID(bytes=digest.bytes, version=4))  # the server wants one of version 4
+
+
+class ConnectEngine:
+    """Sessions on a server. A client with everything imported waits for the next job, so that it starts at once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        remote = settings.spark_connect_url
+        self._server = ElsewhereServer(remote) if remote else WarmServer(settings)
+        self._folder = settings.sluice_home.absolute() / "clients" / str(os.getpid())
+        self._spares: list[tuple[Supervised, Path]] = []
+        self._number = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, job: SparkJob, beat: Beat) -> Ended:
+        """Run a job in a session of its own, and see that nothing of it goes on afterwards."""
+        url = await self._server.url(beat)
+        released = job.folder / f"released-{job.tries}"
+        order = self._order(job, url, released)
+        client, place = await self._take()
+        try:
+            _write(place, order)
+            ended = await client.watch(job.folder / "spark.log", beat)
+        finally:
+            place.unlink(missing_ok=True)
+            if not released.exists():
+                await asyncio.shield(self._release(order))
+        return ended
+
+    async def warm_up(self) -> None:
+        """Start the server and let it do what the first job would have to wait for."""
+        try:
+            await self._keep_spare()
+            if isinstance(self._server, WarmServer):
+                await self._rehearse(await self._server.url(lambda _: None))
+        except (OSError, SluiceError) as error:  # a job that needs it says so
+            _log.warning("the warm Spark: %s", error)
+
+    async def close(self) -> None:
+        """End the clients that wait, and the server if it is this worker's."""
+        for client, place in self._spares:
+            await client.end()
+            place.unlink(missing_ok=True)
+        await self._server.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _rehearse(self, url: str) -> None:
+        folder = self._folder / "rehearsal"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        order = ConnectedOrder(
+            url=url,
+            session=str(uuid.uuid4()),
+            program=str(REHEARSAL),
+            args=[str(folder)],
+            bound=rehearsal_catalogues(folder),
+            released=str(folder / "released"),
+        )
+        client, place = await self._take()
+        _write(place, order)
+        await client.watch(folder / "spark.log", lambda _: None)
+        place.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _order(self, job: SparkJob, url: str, released: Path) -> ConnectedOrder:
+        earlier = [session_id(job, attempt, 1) for attempt in range(1, job.attempt)]
+        earlier += [session_id(job, job.attempt, tries) for tries in range(1, job.tries)]
+        catalogues = {"spark.sql.defaultCatalog": self._settings.sluice_catalog}
+        return ConnectedOrder(
+            url=url,
+            session=session_id(job, job.attempt, job.tries),
+            earlier=earlier,
+            tag=f"sluice-{job.run_id or 'job'}-a{job.attempt}",
+            program=str(job.program.absolute()),
+            ours=job.ours,
+            paths=[] if job.ours else [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each],
+            args=job.args,
+            conf=dict(job.conf),
+            bound=catalogues | session(self._settings, job),
+            where=str(job.where or ""),
+            released=str(released),
+        )
+
+    async def _take(self) -> tuple[Supervised, Path]:
+        """Return a client that waits for its order, and see that the next job finds one too."""
+        ready = self._spares.pop() if self._spares else None
+        if ready is None or not ready[0].alive:
+            ready = await self._start_client()
+        following = asyncio.create_task(self._keep_spare())
+        self._tasks.add(following)
+        following.add_done_callback(self._tasks.discard)
+        return ready
+
+    async def _keep_spare(self) -> None:
+        if not self._spares:
+            self._spares.append(await self._start_client())
+
+    async def _start_client(self) -> tuple[Supervised, Path]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._number += 1
+        place = self._folder / f"{self._number}.json"
+        variables = {**environment(self._settings, find_java()), **self._server.secret()}
+        return await Supervised.start([sys.executable, str(_CLIENT), str(place)], variables), place
+
+    async def _release(self, order: ConnectedOrder) -> None:
+        """End a session whose client could not: it was killed, or its server did not hear it."""
+        client, place = await self._start_client()
+        try:
+            _write(place, order.model_copy(update={"program": "", "earlier": []}))
+            log = Path(order.released).with_name("release.log")
+            await asyncio.wait_for(client.watch(log, lambda _: None), _RELEASE)
+        except asyncio.TimeoutError:
+            return  # a server that does not answer: the next attempt's session ends this one first
+        finally:
+            place.unlink(missing_ok=True)
+
+
+def _write(place: Path, order: ConnectedOrder) -> None:
+    """Give a client its order, whole and for its owner's eyes alone: it holds the writer's token."""
+    beside = place.with_suffix(".new")
+    beside.touch(mode=0o600)
+    beside.write_text(order.model_dump_json())
+    beside.replace(place)

@@ -1,0 +1,173 @@
+"""Jobs in sessions on a warm Spark Connect server: the same jobs, and the same ends."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.integration.test_identities import _BYPASS
+from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+
+ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
+_PROGRAM = """\
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.appName("theirs").config("spark.sql.shuffle.partitions", "3").getOrCreate()
+rows = spark.range(int(sys.argv[1]))
+rows.writeTo("t.theirs").append() if spark.catalog.tableExists("t.theirs") else rows.writeTo("t.theirs").create()
+spark.stop()
+"""
+_SLOW = """\
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.range({rows}).writeTo("t.{name}").create()
+import time
+from pathlib import Path
+flag = Path("{flag}")
+if not flag.exists():
+    flag.touch()
+    spark.sql("SELECT sum(a.id * b.id) FROM range(1000000) a CROSS JOIN range(1000000) b").collect()
+"""
+_PARTED = """\
+name: warm-parted
+write: {{source: {{path: "{source}"}}}}
+tables:
+  t.warm_parted:
+    on_bad_rows: quarantine
+    max_bad_rows: 5
+    checks: [{{not_null: kind}}, {{unique: id}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(stack: dict[str, str]) -> dict[str, str]:
+    return {**stack, "SLUICE_TASK_QUEUE": "warm", "SPARK_ENGINE": "connect", "SLUICE_SCAN_ENGINE": "spark"}
+
+
+@pytest.fixture(scope="module")
+def worker(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[WorkerProcess]]:
+    """The worker of these tests: the last of the list. A test that kills it starts another."""
+    workers = [WorkerProcess(environment, tmp_path_factory.mktemp("warm"))]
+    yield workers
+    for each in workers:
+        each.stop()
+    assert not servers() and not clients()
+
+
+@pytest.fixture
+def warm(environment: dict[str, str], worker: list[WorkerProcess], door: FrontDoor) -> FrontDoor:
+    return FrontDoor(door.folder, {**door.environment, **environment})
+
+
+def servers() -> list[psutil.Process]:
+    """Return the JVMs of warm servers."""
+    return _processes("org.apache.spark.sql.connect.service.SparkConnectServer", "java")
+
+
+def clients() -> list[psutil.Process]:
+    return _processes("connected.py", "python")
+
+
+def _processes(word: str, program: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = process.cmdline()
+            guard = any(each.endswith("guard.py") for each in words)
+            if words and not guard and program in Path(words[0]).name and any(word in each for each in words):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def theirs(folder: Path, name: str, text: str) -> str:
+    (folder / f"{name}.py").write_text(text)
+    return f"name: {name}\nwrite: {{job: {folder / f'{name}.py'}}}\ntables: [t.{name}]\n"
+
+
+def test_the_built_in_job_and_its_checks(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    source = csv_file(tmp_path / "in.csv", ROWS)
+    said = warm.run(pipeline("warm", source, "[row_count: 3, unique: {columns: [id], severity: warn}]"))
+    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    assert [check["answered_by"] for check in said.json["checks"]] == ["metadata", "spark"]
+    assert len(lake.rows("t.warm")) == 3
+    second = csv_file(tmp_path / "second.csv", ROWS)
+    added = warm.run(pipeline("warm", second, "[not_null: kind]"), "--again")
+    assert (added.json["outcome"], added.json["checks"][0]["failed_rows"]) == ("quarantined", 1), added
+    assert len(lake.rows("t.warm")) == 3
+
+
+def test_a_users_program_unchanged(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(_PROGRAM)
+    text = f"name: theirs\nwrite: {{job: {tmp_path / 'theirs.py'}, args: ['7']}}\ntables: [t.theirs]\n"
+    said = warm.run(text)
+    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    assert len(lake.rows("t.theirs")) == 7
+    refused = warm.run(text.replace("args:", "conf: {spark.executor.memory: 3g}, args:"), "--again")
+    assert refused.code == 6 and "spark.executor.memory cannot be set for one job" in refused.json["reason"], refused
+
+
+def test_statements_carry_their_marks(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    assert warm.run(pipeline("emptied", csv_file(tmp_path / "in.csv", ROWS))).code == 0
+    statements = "[DELETE FROM t.emptied, \"INSERT INTO t.emptied VALUES (9, 'z')\"]"
+    said = warm.run(f"name: emptied\nwrite: {{mode: sql, statements: {statements}}}\ntables: [t.emptied]\n")
+    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    assert [row["id"] for row in lake.rows("t.emptied")] == [9]
+
+
+def test_bad_rows_are_set_apart(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    said = warm.run(_PARTED.format(source=csv_file(tmp_path / "in.csv", ROWS)))
+    assert (said.code, said.json["bad_rows"]) == (0, {"t.warm_parted": 2}), said
+    assert [row["id"] for row in lake.rows("t.warm_parted")] == [1]
+
+
+def test_main_is_out_of_reach(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    assert warm.run(pipeline("warm-bypass", csv_file(tmp_path / "in.csv", [{"id": 1}]))).code == 0
+    before = lake.head()
+    said = warm.run(theirs(tmp_path, "warm_bypass", _BYPASS.format(table="warm_bypass")))
+    assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1), said
+    assert "the job tried to change 'main', and Nessie refused it" in said.json["reason"]
+    assert lake.head() == before
+
+
+def test_a_cancel_ends_what_the_session_does(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    run = warm.begin(theirs(tmp_path, "halted", _SLOW.format(rows=5, name="halted", flag=flag)))
+    wait_for(flag.exists, 90)
+    (server,) = servers()
+    assert warm("cancel", run).code == 0
+    said = warm("watch", run, "--json")
+    assert (said.code, said.json["outcome"], said.json["branch"]) == (5, "cancelled", None)
+    assert len(clients()) == 1  # the one that waits for the next job
+    server.cpu_percent()
+    wait_for(lambda: server.cpu_percent(1) < 50, 20, lambda: "the server goes on")
+    assert lake.branches("halted") == []
+
+
+def test_a_dead_server_costs_an_attempt(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    run = warm.begin(theirs(tmp_path, "survivor", _SLOW.format(rows=6, name="survivor", flag=flag)))
+    wait_for(flag.exists, 90)
+    (server,) = servers()
+    server.send_signal(signal.SIGKILL)
+    said = warm("watch", run, "--json")
+    assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
+    assert len(lake.rows("t.survivor")) == 6
+
+
+def test_a_dead_worker_takes_its_server_along(
+    warm: FrontDoor, lake: Lake, environment: dict[str, str], worker: list[WorkerProcess], tmp_path: Path
+) -> None:
+    flag = tmp_path / "flag"
+    run = warm.begin(theirs(tmp_path, "heir", _SLOW.format(rows=8, name="heir", flag=flag)))
+    wait_for(flag.exists, 90)
+    worker[-1].kill()
+    wait_for(lambda: not servers() and not clients(), 15, lambda: f"{servers()} {clients()} are left")
+    worker.append(WorkerProcess(environment, tmp_path))
+    said = warm("watch", run, "--json")
+    assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
+    assert len(lake.rows("t.heir")) == 8
