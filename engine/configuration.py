@@ -16,8 +16,13 @@ _STRICT = {
     "spark.sql.csv.parser.columnPruning.enabled": "false",  # else a broken row passes unseen
 }
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
-_UNMARKED = "org.apache.spark.sql.execution.datasources.v2.OptimizeMetadataOnlyDeleteFromTable"
-"""A DELETE of whole files would commit by a path of Iceberg's that puts no marks on its snapshot."""
+_RULES = (
+    # A DELETE of whole files would commit by a path of Iceberg's that puts no marks on its snapshot.
+    "org.apache.spark.sql.execution.datasources.v2.OptimizeMetadataOnlyDeleteFromTable",
+    # Without that path, a DELETE whose condition is always true would find its scan pruned, and delete nothing.
+    "org.apache.spark.sql.catalyst.optimizer.PruneFilters",
+)
+"""Rules of Spark's optimizer that a session on a branch does without."""
 _DRIVER_PATH = "spark.driver.extraClassPath"
 
 
@@ -54,7 +59,7 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
     """Return what a job's session is bound to: its branch, its marks, its semantics. Nobody else sets these."""
     catalogue = f"spark.sql.catalog.{settings.sluice_catalog}"
     found = {
-        _EXCLUDED: ",".join([_UNMARKED, *_listed(job.conf.get(_EXCLUDED))]),
+        _EXCLUDED: ",".join([*_RULES, *_listed(job.conf.get(_EXCLUDED))]),
         catalogue: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalogue}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
         f"{catalogue}.uri": settings.nessie_uri,

@@ -147,6 +147,14 @@ def test_statements_run_in_order(job: Ingester) -> None:
     assert job.rows() == [*ROWS, {"id": 11, "name": "late", "ratio": 0.5}]
 
 
+@pytest.mark.parametrize("condition", ["", "WHERE 1 = 1", "WHERE id = id OR id IS NULL", "WHERE id > 0"])
+def test_a_delete_of_everything_deletes_everything(job: Ingester, condition: str) -> None:
+    """However much of the condition Spark knows to be true before it looks at a row."""
+    job({"path": str(csv_file(job.folder / "in.csv", ROWS))})
+    job(mode="sql", statements=[f"DELETE FROM {job.table} {condition}"])
+    assert job.rows() == []
+
+
 def test_transform_between_reading_and_writing(job: Ingester) -> None:
     source = {"path": str(csv_file(job.folder / "in.csv", ROWS))}
     answer = job(source, transform="SELECT id, upper(name) AS name FROM source WHERE name IS NOT NULL")
