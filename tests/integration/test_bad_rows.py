@@ -117,3 +117,21 @@ tables:
     assert (said.code, said.json["bad_rows"]) == (0, {"t.strange": 3}), said.err
     assert lake.rows("t.strange") == [{"it's a.b": 1, "select": "x", "größe 日本": 5}]
     assert sorted(str(row["select"]) for row in lake.rows("t.strange__quarantine")) == ["w", "y", "z"]
+
+
+def test_a_row_that_main_made_bad_meanwhile(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    """What was taken over onto a newer main is divided there: a key that was new is there already."""
+    good = [{"id": number, "label": "x", "amount": number} for number in (1, 5, 6)]
+    assert door.run(written("late_bad", csv_file(tmp_path / "1.csv", good[:1]))).code == 0
+    asking = written("late_bad", csv_file(tmp_path / "2.csv", good[1:])) + "approval: {timeout: 1h}\n"
+    run = door.begin(asking)
+    door.wait_for_stage(run, "waiting for approval")
+    assert door.run(written("late_bad", csv_file(tmp_path / "3.csv", [{**good[1], "amount": 50}]))).code == 0
+    assert door("approve", run, "--by", "ana").code == 0
+    again = door.wait_for_attempt(run, 2)
+    assert ([each["resolved"] for each in again["conflicts"]], again["bad_rows"]) == (["taken over"], {"t.late_bad": 1})
+    assert door("approve", run, "--by", "ana").code == 0
+    ended = door("watch", run, "--json")
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
+    assert sorted((row["id"], row["amount"]) for row in lake.rows("t.late_bad")) == [(1, 1), (5, 50), (6, 6)]
+    assert apart(lake, "late_bad") == [(5, ["unique(id)"], 5)]
