@@ -32,6 +32,7 @@ from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
+from activities.take_turns import TakeTurnsActivity
 from activities.take_up import TakeUpActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
@@ -54,6 +55,7 @@ from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
 from workflows.housekeeping import KeepHouse, Reap
 from workflows.sandbox import sandbox
+from workflows.turns import MergeTurns
 from workflows.write_audit_publish import WriteAuditPublish
 
 _THREADS = 16
@@ -91,6 +93,7 @@ def _control(
     publishing = PublishBranchActivity(catalogue, mainline, settings.sluice_approvers_file)
     rebasing = RebaseBranchActivity(catalogue, mainline, io, realm)
     taking_up = TakeUpActivity(catalogue, mainline, io, realm)
+    turns = TakeTurnsActivity(client, realm, settings.sluice_task_queue)
     return [
         OpenBranchActivity(catalogue, mainline, io, realm).open_branch,
         VerifyWriteActivity(catalogue, mainline, io).verify_write,
@@ -100,6 +103,8 @@ def _control(
         rebasing.rebase_branch,
         taking_up.resume_branch,
         taking_up.restore_tables,
+        turns.ask_turn,
+        turns.give_back_turn,
         publishing.check_statement,
         publishing.publish_branch,
         publishing.confirm_publication,
@@ -128,7 +133,7 @@ def _worker(client: Client, settings: Settings, queue: str, acts: list[Act], *, 
     return Worker(
         client,
         task_queue=queue,
-        workflows=[WriteAuditPublish, KeepHouse, Reap] if with_workflows else [],
+        workflows=[WriteAuditPublish, KeepHouse, MergeTurns, Reap] if with_workflows else [],
         workflow_runner=sandbox(),
         activities=acts,
         interceptors=[AboutRuns()],

@@ -35,6 +35,7 @@ with workflow.unsafe.imports_passed_through():
         Written,
     )
     from sluice.run import Notice, Policy, RecordOrder
+    from sluice.turns import Turn
 
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
@@ -116,6 +117,14 @@ class Acts:
     async def rebase_branch(self, order: RebaseOrder) -> Rebased:
         """Take over what an attempt wrote onto main as it is now."""
         return await self._ask("rebase_branch", order, Rebased, f"{order.branch.name} onto a newer main")
+
+    async def ask_turn(self, turn: Turn) -> None:
+        """Stand in line at a table."""
+        await self._hop("ask_turn", turn, type(None), turn.table, _PERHAPS)
+
+    async def give_back_turn(self, turn: Turn) -> None:
+        """Let the next run at a table have its turn."""
+        await self._hop("give_back_turn", turn, type(None), turn.table, _PERHAPS)
 
     async def check_statement(self, order: StatementOrder) -> str:
         """Find out whether a decision is its author's; return why it is not."""

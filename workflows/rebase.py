@@ -1,19 +1,26 @@
 """What a run does when main moved under it: take over what it wrote, or else write again."""
 
+import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
+from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.orders import ForeseeOrder, RebaseOrder
+    from sluice.turns import Turn
     from workflows.acts import Acts
-    from workflows.breaks import Stopped, heed_cancellation
+    from workflows.breaks import Stopped, heed_cancellation, is_cancelled
     from workflows.state import RunState
 
 _PATCH = "rebase"
 """Runs that began before there was a rebase write again."""
 _CROWD = timedelta(seconds=2)
 """How long a run that meets its first conflict steps back, at most; the more it met, the less it waits."""
+_TURNS = "turns"
+"""Runs that began before there were turns step back for a moment instead."""
+_PATIENCE = timedelta(minutes=3)
+"""How long a run waits for its turn, before it goes on without."""
 
 
 async def foreseen(acts: Acts, state: RunState) -> list[str]:
@@ -47,7 +54,7 @@ async def rebase(acts: Acts, state: RunState, collided: list[str]) -> bool:
         return False  # it begins again from where its rows are kept
     assert state.branch and state.written
     state.enter("rebasing", f"main changed {tables} meanwhile")
-    await workflow.sleep(_CROWD * workflow.random().random() / (1 + taken) ** 2, summary="let others pass")
+    await _let_others_pass(acts, state, collided, taken)
     heed_cancellation()
     old = state.branch.name
     origin = state.origin.model_copy(update={"attempt": state.attempt + 1})
@@ -71,3 +78,37 @@ async def rebase(acts: Acts, state: RunState, collided: list[str]) -> bool:
     state.spare = ""
     heed_cancellation()
     return True
+
+
+async def _let_others_pass(acts: Acts, state: RunState, collided: list[str], taken: int) -> None:
+    """Wait until it is this run's turn at the first table that it lost; one that waits for people has none."""
+    if state.request.pipeline.approval or not workflow.patched(_TURNS):
+        await workflow.sleep(_CROWD * workflow.random().random() / (1 + taken) ** 2, summary="let others pass")
+        return
+    if state.turn:
+        return  # it is this run's still
+    origin, table = state.origin, min(collided)
+    turn = Turn(table=table, run_id=origin.run_id, workflow_id=origin.workflow_id, attempt=origin.attempt)
+    state.turn = turn
+    try:
+        await acts.ask_turn(turn)
+        await workflow.wait_condition(
+            lambda: state.turn_came == turn, timeout=_PATIENCE, timeout_summary=f"its turn at {table}"
+        )
+    except asyncio.TimeoutError:
+        return  # nothing rests on it
+    except FailureError as error:
+        if is_cancelled(error):
+            raise
+        workflow.logger.warning("no turn at %s: %s", table, error)
+
+
+async def give_back_turn(acts: Acts, state: RunState) -> None:
+    """Let the next run pass, if this one has a turn or stands in line."""
+    turn, state.turn = state.turn, None
+    if turn is None:
+        return
+    try:
+        await acts.give_back_turn(turn)
+    except FailureError as error:  # it is taken away after a while
+        workflow.logger.warning("the turn at %s could not be given back: %s", turn.table, error)

@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.orders import Audited, OpenBranch, Origin, Publication
     from sluice.orders import Written as WrittenBranch
     from sluice.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
+    from sluice.turns import Turn
     from sluice.verdicts import AuditReport, CheckResult, fitted
     from workflows.attributes import BRANCH
 
@@ -36,6 +37,9 @@ class RunState:
         self.earlier: Audited | None = None
         self.spare = ""
         """A branch beside the attempt's own that may be there, while a run is taken over."""
+        self.turn: Turn | None = None
+        """The turn at a table that the run has, or waits for."""
+        self.turn_came: Turn | None = None
         self.deadline: datetime | None = None
         required = request.pipeline.approval.required if request.pipeline.approval else 0
         self.approval = ApprovalRecord(required=required) if required else None

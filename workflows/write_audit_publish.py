@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
         PublishOrder,
     )
     from sluice.run import RunRequest, RunResult, RunStatus
+    from sluice.turns import Turn
     from sluice.verdicts import AuditReport
     from workflows.acts import Acts
     from workflows.audit import audit, divide
@@ -22,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.deciding import decided, decision
     from workflows.ending import close, compensate
     from workflows.metrics import attempt_fenced
-    from workflows.rebase import foreseen, rebase
+    from workflows.rebase import foreseen, give_back_turn, rebase
     from workflows.state import RunState
 
 RESULT_MEMO = "sluice.result"
@@ -52,6 +53,7 @@ class WriteAuditPublish:
         except (Exception, asyncio.CancelledError) as caught:
             error = caught
             await to_the_end(compensate(self._acts, self._state, caught))
+        await to_the_end(give_back_turn(self._acts, self._state))
         await to_the_end(close(self._acts, self._state))
         result = self._state.result
         if result.outcome == "cancelled":
@@ -85,6 +87,7 @@ class WriteAuditPublish:
                 return
             is_written = await rebase(self._acts, self._state, collided)
             if not is_written:
+                await give_back_turn(self._acts, self._state)
                 tables = ", ".join(collided)
                 await self._fence(f"main changed {tables} meanwhile: writing again from its new head")
 
@@ -144,6 +147,11 @@ class WriteAuditPublish:
     async def reject(self, decision: Decision) -> None:
         """Say no. A no that does not count is noted in the status, with the reason."""
         await decided(self._acts, self._state, decision, approve=False)
+
+    @workflow.signal
+    def your_turn(self, turn: Turn) -> None:
+        """Hear that the run's turn at a table has come."""
+        self._state.turn_came = turn
 
     @workflow.update
     async def decide(self, ruling: Ruling) -> Ruled:

@@ -42,6 +42,7 @@ from sluice.orders import (
 )
 from sluice.pipeline import Pipeline
 from sluice.run import Notice, Policy, RunInput, RunRequest, RunResult
+from sluice.turns import Turn
 from sluice.verdicts import CheckResult
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
@@ -97,6 +98,8 @@ class World:
             self._act(
                 "publish_branch", PublishOrder, lambda _: Publication(merged=True, main_before="1", main_after="2")
             ),
+            self._act("ask_turn", Turn, lambda _: None),
+            self._act("give_back_turn", Turn, lambda _: None),
             self._act("check_statement", StatementOrder, lambda _: ""),
             self._act("foresee_conflicts", ForeseeOrder, lambda _: []),
             self._act(
