@@ -8,6 +8,7 @@ there yet.
 """
 
 import asyncio
+import functools
 import os
 import sys
 import time
@@ -47,6 +48,7 @@ def crash(point: str, number: int, flag: Path) -> None:
     owner = _CLASSES[kind]
     plain: Callable[..., Any] = getattr(owner, method)
 
+    @functools.wraps(plain)  # an activity is known by what its function carries
     def wrapped(*args: Any, **more: Any) -> Any:
         if when == "before":
             _signal_once(number, flag)
