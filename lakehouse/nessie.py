@@ -185,10 +185,13 @@ class Catalogue:
                     raise
 
     def put_namespaces(self, ref: str, tables: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the operations that make the namespaces which tables need, where they are not on a branch."""
+        """Return the operations that make the namespaces which tables need, where they are not on a branch.
+
+        Not by PyNessie: it cannot read a namespace that somebody gave properties.
+        """
         with nessie_failures(self.uri):
             wanted = {tuple(table.split(".")[:end]) for table in tables for end in range(1, table.count(".") + 1)}
-            return [_namespace(list(each)) for each in sorted(wanted) if self._content(ref, list(each)) is None]
+            return [_namespace(list(each)) for each in sorted(wanted) if self.v2.content(ref, list(each)) is None]
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch for good, however often its head moves meanwhile. No branch is as good."""
@@ -235,9 +238,9 @@ class Catalogue:
             self._places[known] = place
         return place
 
-    def _content(self, ref: str, elements: list[str], at: str | None = None) -> Any:
+    def _content(self, ref: str, elements: list[str]) -> Any:
         try:
-            return self._v1.get_content(ref, ContentKey(elements), at)
+            return self._v1.get_content(ref, ContentKey(elements))
         except NessieNotFoundException:
             return None
 

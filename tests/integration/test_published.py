@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from lakehouse.opening import open_catalogue
+from sluice.settings import read_settings
 from tests.support import DOOR, FrontDoor, Lake, csv_file, pipeline
 
 CITIES = [{"id": 1, "city": "Oslo", "people": 700000}, {"id": 2, "city": "Bergen", "people": 290000}]
@@ -136,3 +138,15 @@ def test_checks_that_do_not_fit_a_table_that_is_there(door: FrontDoor, lake: Lak
     assert (said.code, said.json["outcome"]) == (6, "failed"), said.err
     assert "'id' is long: 'low' is not a whole number" in said.json["reason"]
     assert not lake.branches("there")
+
+
+def test_a_namespace_that_somebody_described(stack: dict[str, str], lake: Lake) -> None:
+    """As Spark's CREATE NAMESPACE does: it gives it a place."""
+    catalogue, branch = open_catalogue(read_settings(stack)), "wap/described"
+    catalogue.create_branch(branch, catalogue.main_head())
+    content = {"type": "NAMESPACE", "elements": ["described"], "properties": {"location": "file:/there"}}
+    made = {"type": "PUT", "key": {"elements": ["described"]}, "content": content}
+    catalogue.commit(branch, catalogue.head(branch), "Describe it", [made])
+    assert catalogue.put_namespaces(branch, ["described.rows"]) == []
+    assert len(catalogue.put_namespaces(branch, ["other.rows"])) == 1
+    lake.discard(branch)
