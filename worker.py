@@ -171,9 +171,10 @@ async def serve() -> None:
             await running.enter_async_context(worker)
             log.info("takes %s", worker.task_queue)
         log.info("%s: %s, lake %s", READY, settings.sluice_worker_role, settings.lake)
-        warming = asyncio.create_task(engine.warm_up() if settings.sluice_worker_role != "control" else stop.wait())
+        warming = [asyncio.create_task(engine.warm_up())] if settings.sluice_worker_role != "control" else []
         await stop.wait()
-        warming.cancel()
+        for task in warming:
+            task.cancel()
         log.info("stopping")
 
 

@@ -137,6 +137,8 @@ class ConnectEngine:
 
     async def _release(self, order: ConnectedOrder) -> None:
         """End a session whose client could not: it was killed, or its server did not hear it."""
+        if not await self._server.answers():
+            return  # a server that is gone holds no session
         client, place = await self._start_client()
         try:
             _write(place, order.model_copy(update={"program": "", "earlier": []}))

@@ -18,6 +18,7 @@ from sluice.settings import Settings
 
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+_USUAL = 15002
 _LOOK, _BEAT = 0.1, 1.0
 _START = 180.0
 _ELSEWHERE = 60.0
@@ -36,15 +37,19 @@ class ElsewhereServer:
         Raises:
             ServiceUnavailable: it does not answer for a minute.
         """
-        parts = urlsplit(self._url)
-        where = (parts.hostname or "", parts.port or 15002)
         deadline = time.monotonic() + _ELSEWHERE
-        while not await _answers(*where):
+        while not await self.answers():
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(f"Spark Connect at {where[0]}:{where[1]} does not answer: is it running?")
+                where = urlsplit(self._url).netloc
+                raise ServiceUnavailable(f"Spark Connect at {where} does not answer: is it running?")
             beat(Progress(doing="waiting for Spark Connect"))
             await asyncio.sleep(_BEAT)
         return self._url
+
+    async def answers(self) -> bool:
+        """Return whether it does."""
+        parts = urlsplit(self._url)
+        return await _answers(parts.hostname or "", parts.port or _USUAL)
 
     def secret(self) -> dict[str, str]:
         """Return nothing: what the server asks for is in its address, or in the worker's environment."""
@@ -82,19 +87,28 @@ class WarmServer:
         await asked
         return f"sc://localhost:{self._port}"
 
+    async def answers(self) -> bool:
+        """Return whether it does."""
+        alive = self._process is not None and self._process.alive
+        return alive and await _answers("127.0.0.1", self._port)
+
     def secret(self) -> dict[str, str]:
         """Return the variable by which a client knows the token."""
         return {_TOKEN: self._token}
 
     async def close(self) -> None:
         """End it."""
-        if self._watching:
-            self._watching.cancel()
-            await asyncio.wait([self._watching])
+        process, watching = self._process, self._watching
+        self._process = self._watching = None
+        if watching:
+            watching.cancel()
+            await asyncio.wait([watching])
+        elif process:
+            await process.end()
 
     async def _running(self) -> None:
         async with self._starting:
-            if self._process and self._process.alive and await _answers("127.0.0.1", self._port):
+            if await self.answers():
                 return
             await self.close()
             await self._start()
@@ -120,7 +134,7 @@ class WarmServer:
         self._process = await Supervised.start(words, variables)
         self._watching = asyncio.create_task(self._process.watch(log, lambda _: None))
         deadline = time.monotonic() + _START
-        while not await _answers("127.0.0.1", self._port):
+        while not await self.answers():
             if not self._process.alive or time.monotonic() > deadline:
                 raise ServiceUnavailable(f"the warm Spark did not come up: see {log}")
             await asyncio.sleep(_LOOK)
