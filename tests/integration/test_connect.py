@@ -54,7 +54,8 @@ def worker(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
     yield workers
     for each in workers:
         each.stop()
-    assert not servers() and not clients()
+    home = environment["SLUICE_HOME"]
+    assert not servers(home) and not clients(home)
 
 
 @pytest.fixture
@@ -62,22 +63,24 @@ def warm(environment: dict[str, str], worker: list[WorkerProcess], door: FrontDo
     return FrontDoor(door.folder, {**door.environment, **environment})
 
 
-def servers() -> list[psutil.Process]:
-    """Return the JVMs of warm servers."""
-    return _processes("org.apache.spark.sql.connect.service.SparkConnectServer", "java")
+def servers(home: str) -> list[psutil.Process]:
+    """Return the JVMs of the warm servers of a home."""
+    return _processes(home, "org.apache.spark.sql.connect.service.SparkConnectServer", "java")
 
 
-def clients() -> list[psutil.Process]:
-    return _processes("connected.py", "python")
+def clients(home: str) -> list[psutil.Process]:
+    """Return the clients of those servers."""
+    return _processes(home, "connected.py", "python")
 
 
-def _processes(word: str, program: str) -> list[psutil.Process]:
+def _processes(home: str, word: str, program: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
             words = process.cmdline()
             guard = any(each.endswith("guard.py") for each in words)
-            if words and not guard and program in Path(words[0]).name and any(word in each for each in words):
+            named = all(any(each in part for part in words) for each in (home, word))
+            if words and named and not guard and program in Path(words[0]).name:
                 found.append(process)
         except psutil.Error:
             continue
@@ -138,11 +141,11 @@ def test_a_cancel_ends_what_the_session_does(warm: FrontDoor, lake: Lake, tmp_pa
     flag = tmp_path / "flag"
     run = warm.begin(theirs(tmp_path, "halted", _SLOW.format(rows=5, name="halted", flag=flag)))
     wait_for(flag.exists, 90)
-    (server,) = servers()
+    (server,) = servers(warm.environment["SLUICE_HOME"])
     assert warm("cancel", run).code == 0
     said = warm("watch", run, "--json")
     assert (said.code, said.json["outcome"], said.json["branch"]) == (5, "cancelled", None)
-    assert len(clients()) == 1  # the one that waits for the next job
+    assert len(clients(warm.environment["SLUICE_HOME"])) == 1  # the one that waits for the next job
     server.cpu_percent()
     wait_for(lambda: server.cpu_percent(1) < 50, 20, lambda: "the server goes on")
     assert lake.branches("halted") == []
@@ -152,7 +155,7 @@ def test_a_dead_server_costs_an_attempt(warm: FrontDoor, lake: Lake, tmp_path: P
     flag = tmp_path / "flag"
     run = warm.begin(theirs(tmp_path, "survivor", _SLOW.format(rows=6, name="survivor", flag=flag)))
     wait_for(flag.exists, 90)
-    (server,) = servers()
+    (server,) = servers(warm.environment["SLUICE_HOME"])
     server.send_signal(signal.SIGKILL)
     said = warm("watch", run, "--json")
     assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
@@ -166,7 +169,8 @@ def test_a_dead_worker_takes_its_server_along(
     run = warm.begin(theirs(tmp_path, "heir", _SLOW.format(rows=8, name="heir", flag=flag)))
     wait_for(flag.exists, 90)
     worker[-1].kill()
-    wait_for(lambda: not servers() and not clients(), 15, lambda: f"{servers()} {clients()} are left")
+    home = environment["SLUICE_HOME"]
+    wait_for(lambda: not servers(home) and not clients(home), 15, lambda: f"{servers(home)} {clients(home)} are left")
     worker.append(WorkerProcess(environment, tmp_path))
     said = warm("watch", run, "--json")
     assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
