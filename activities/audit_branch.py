@@ -60,7 +60,7 @@ class AuditBranchActivity:
         return {
             key: found[key]
             for key, check in checks.items()
-            if key in found and check.row_level and check.scope == "added" and not check.others
+            if key in found and check.row_level and check.scope == "added" and not check.needs and not check.others
         }
 
     def _decided(
