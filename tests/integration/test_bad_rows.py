@@ -122,16 +122,19 @@ tables:
 def test_a_row_that_main_made_bad_meanwhile(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
     """What was taken over onto a newer main is divided there: a key that was new is there already."""
     good = [{"id": number, "label": "x", "amount": number} for number in (1, 5, 6)]
-    assert door.run(written("late_bad", csv_file(tmp_path / "1.csv", good[:1]))).code == 0
-    asking = written("late_bad", csv_file(tmp_path / "2.csv", good[1:])) + "approval: {timeout: 1h}\n"
+    assert door.run(written("met_again", csv_file(tmp_path / "1.csv", good[:1]))).code == 0
+    asking = written("met_again", csv_file(tmp_path / "2.csv", good[1:])) + "approval: {timeout: 1h}\n"
     run = door.begin(asking)
     door.wait_for_stage(run, "waiting for approval")
-    assert door.run(written("late_bad", csv_file(tmp_path / "3.csv", [{**good[1], "amount": 50}]))).code == 0
+    assert door.run(written("met_again", csv_file(tmp_path / "3.csv", [{**good[1], "amount": 50}]))).code == 0
     assert door("approve", run, "--by", "ana").code == 0
     again = door.wait_for_attempt(run, 2)
-    assert ([each["resolved"] for each in again["conflicts"]], again["bad_rows"]) == (["taken over"], {"t.late_bad": 1})
+    assert ([each["resolved"] for each in again["conflicts"]], again["bad_rows"]) == (
+        ["taken over"],
+        {"t.met_again": 1},
+    )
     assert door("approve", run, "--by", "ana").code == 0
     ended = door("watch", run, "--json")
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
-    assert sorted((row["id"], row["amount"]) for row in lake.rows("t.late_bad")) == [(1, 1), (5, 50), (6, 6)]
-    assert apart(lake, "late_bad") == [(5, ["unique(id)"], 5)]
+    assert sorted((row["id"], row["amount"]) for row in lake.rows("t.met_again")) == [(1, 1), (5, 50), (6, 6)]
+    assert apart(lake, "met_again") == [(5, ["unique(id)"], 5)]
