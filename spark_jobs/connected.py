@@ -6,10 +6,25 @@ ORDER is a file with a `ConnectedOrder`, which may come later: what every job ne
 program runs as `spark-submit` would run it; the session that it gets is on the branch of its attempt already.
 """
 
-import contextlib
+import atexit
 import os
-import runpy
 import sys
+
+_status = 1
+
+
+def _leave() -> None:
+    """End the process by the status it has come to, without taking Python down: gRPC's threads can hang in that."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(_status)
+
+
+atexit.register(_leave)  # before any import registers something: what is registered first is called last
+
+# ruff: noqa: E402
+import contextlib
+import runpy
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,6 +40,8 @@ from sluice.jobs import ConnectedOrder
 
 _INTERNAL = Path(__file__).resolve().parent.parent
 _LOOK = 0.02
+_kept: list[RemoteSession] = []
+"""Every session, to the end: one that is collected closes its channel wherever Python is, with gRPC's locks held."""
 _TRIES = 6
 """So often a server is asked that does not answer, for some ten seconds; then the attempt is over."""
 
@@ -62,6 +79,8 @@ def connect(order: ConnectedOrder, session: str) -> RemoteSession:
     RemoteSession._active_session.session = None
     spark: Any = SparkSession.builder.getOrCreate()
     spark.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES, max_backoff=3000)])
+    atexit.unregister(spark.client._cleanup_ml_cache)  # the session is released by then
+    _kept.append(spark)
     found: RemoteSession = spark
     return found
 
@@ -100,8 +119,8 @@ def _ordered(file: Path) -> ConnectedOrder:
     return ConnectedOrder.model_validate_json(file.read_text())
 
 
-if __name__ == "__main__":
-    told = _ordered(Path(sys.argv[1]))
+def _main(file: Path) -> None:
+    told = _ordered(file)
     os.environ.update(told.environment)
     if told.where:
         os.chdir(told.where)
@@ -109,3 +128,12 @@ if __name__ == "__main__":
         run(told)
     else:
         release(told, told.session)
+
+
+if __name__ == "__main__":
+    try:
+        _main(Path(sys.argv[1]))
+        _status = 0
+    except SystemExit as error:  # as Python reads it: nothing is success, a number is itself, a text is a failure
+        _status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        raise

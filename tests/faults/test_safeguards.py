@@ -42,7 +42,7 @@ def _late_commit(arena: Arena, name: str, **faults: str) -> tuple[dict[str, Any]
 
 def test_what_lands_on_the_branch_after_the_audit_stays_out(arena: Arena) -> None:
     """A commit after the audit stays out: the merge takes exactly the audited hash."""
-    result, problems = _late_commit(arena, "late")
+    result, problems = _late_commit(arena, "pinned")
     assert result["outcome"] == "published" and not problems
 
 

@@ -13,13 +13,20 @@ from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wa
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
 _PROGRAM = """\
-import sys
+import atexit, sys, time
+from pathlib import Path
 from pyspark.sql import SparkSession
+class Hanging:
+    def __del__(self):
+        time.sleep(600)
+sys.kept = Hanging()
+atexit.register(Path("{flag}").touch)
 spark = SparkSession.builder.appName("theirs").config("spark.sql.shuffle.partitions", "3").getOrCreate()
 rows = spark.range(int(sys.argv[1]))
 rows.writeTo("t.theirs").append() if spark.catalog.tableExists("t.theirs") else rows.writeTo("t.theirs").create()
 spark.stop()
 """
+"""It does what a program may do at its end, and holds what Python would wait for in taking itself down."""
 _SLOW = """\
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
@@ -105,11 +112,12 @@ def test_the_built_in_job_and_its_checks(warm: FrontDoor, lake: Lake, tmp_path: 
 
 
 def test_a_users_program_unchanged(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    (tmp_path / "theirs.py").write_text(_PROGRAM)
+    flag = tmp_path / "flag"
+    (tmp_path / "theirs.py").write_text(_PROGRAM.format(flag=flag))
     text = f"name: theirs\nwrite: {{job: {tmp_path / 'theirs.py'}, args: ['7']}}\ntables: [t.theirs]\n"
     said = warm.run(text)
     assert (said.code, said.json["outcome"]) == (0, "published"), said
-    assert len(lake.rows("t.theirs")) == 7
+    assert (len(lake.rows("t.theirs")), flag.exists()) == (7, True)
     refused = warm.run(text.replace("args:", "conf: {spark.executor.memory: 3g}, args:"), "--again")
     assert refused.code == 6 and "spark.executor.memory cannot be set for one job" in refused.json["reason"], refused
 

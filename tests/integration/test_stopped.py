@@ -80,13 +80,13 @@ async def test_a_rejection_by_signal(door: FrontDoor, lake: Lake, tmp_path: Path
 
 
 def test_an_approval_that_comes_too_late(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    source = csv_file(tmp_path / "late.csv", ROWS)
+    source = csv_file(tmp_path / "in.csv", ROWS)
     before = lake.head()
-    said = door.run(pipeline("late", source, "[row_count: 1]", "approval: {timeout: 2s}\non_failure: discard"))
+    said = door.run(pipeline("unanswered", source, "[row_count: 1]", "approval: {timeout: 2s}\non_failure: discard"))
     assert (said.code, said.json["outcome"], said.json["cause"]) == (4, "discarded", "expired"), said
     assert said.json["approval"]["expired"] is True
     assert lake.head() == before
-    assert not lake.branches("late")
+    assert not lake.branches("unanswered")
 
 
 def _detaches(door: FrontDoor, run: str) -> None:
