@@ -7,7 +7,6 @@ Settings come from the environment and `.env`; see `.env.example`. SIGINT and SI
 
 import asyncio
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -119,7 +118,7 @@ def _control(
 
 def _spark(settings: Settings, engine: Engine, catalogue: Catalogue, io: dict[str, str], reports: Reports) -> list[Act]:
     """Return the acts that run Spark."""
-    spark = Spark(settings, SparkSlots(settings.spark_slots or os.cpu_count() or 1), engine)
+    spark = Spark(settings, SparkSlots(settings.slots), engine)
     return [
         WriteTableActivity(spark).write_table,
         ScanBranchActivity(catalogue, io, spark, reports).scan_branch,

@@ -40,12 +40,14 @@ class VerifyWriteActivity:
                 if TableState.load(key.after, since, self.io).unmarked(order.origin.run_id, [order.origin.attempt]):
                     raise UnexpectedWrite(f"{key.name} holds a snapshot that this attempt did not make")
                 changes[key.name] = state.change()
+                if order.write.mode == "compact" and not state.same_rows:
+                    raise UnexpectedWrite(f"{key.name} has other rows than before it was compacted")
             self._check_complete(order, changes)
             return Written(head=head, tables=changes, conflicts=self.mainline.conflicts(branch.name, head))
 
     def _check_complete(self, order: VerifyOrder, changes: dict[str, TableChange]) -> None:
         missing = [table for table in order.tables if table not in changes]
-        if missing and (order.write.mode != "sql" or not changes):
+        if missing and (order.write.mode not in ("sql", "compact") or not changes):
             raise NothingWritten(
                 f"the job ended well and wrote nothing to {', '.join(missing)}: "
                 "no snapshot of this attempt is on its branch"

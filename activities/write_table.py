@@ -75,6 +75,7 @@ class WriteTableActivity:
             where=where,
             pipeline=order.origin.pipeline,
             bytes=size,
+            classic=order.write.mode == "compact",
         )
 
     def _spec(self, order: WriteOrder, files: list[InputFile], answer_file: Path) -> IngestSpec:
@@ -83,6 +84,7 @@ class WriteTableActivity:
             catalogue=self.spark.settings.sluice_catalog,
             write=order.write,
             files=[file.path for file in files],
+            bytes=sum(file.size for file in files),
             base_path=base_path(source) if source else None,
             tables=order.tables,
             answer=str(answer_file),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -77,8 +78,9 @@ def _tables(changes: dict[str, TableChange]) -> Table:
     table = Table(box=None, header_style="bold")
     table.add_column("table")
     table.add_column("operation")
-    for name in ("added", "changed", "removed", "rows after", "files added"):
+    for name in ("added", "changed", "removed", "rows after", "files added", "bytes added"):
         table.add_column(name, justify="right")
+    table.add_column("spread")
     for name, change in changes.items():
         # A rewritten row is counted as deleted and added; what is both is shown as changed.
         changed = min(change.added_rows, change.deleted_rows)
@@ -88,6 +90,8 @@ def _tables(changes: dict[str, TableChange]) -> Table:
             change.operation + (", created" if change.created else ""),
             *("?" if count is None else f"{count:,}" for count in counts),
             f"{change.added_files:,}",
+            decimal(change.added_bytes),
+            change.distribution,
         )
     return table
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from engine.jars import added_coordinates, added_jars, class_path, has_s3
 from engine.job import SparkJob
+from engine.memory import driver_memory
 from sluice.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
 from sluice.secrets import read_secret
 from sluice.settings import Settings
@@ -26,8 +27,14 @@ _RULES = (
 _DRIVER_PATH = "spark.driver.extraClassPath"
 
 
-def application(settings: Settings, folder: Path, conf: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what an application of Spark is started with, whichever branch its sessions are on."""
+def application(
+    settings: Settings, folder: Path, conf: Mapping[str, str] | None = None, drivers: int = 1
+) -> dict[str, str]:
+    """Return what an application of Spark is started with, whichever branch its sessions are on.
+
+    Args:
+        drivers: how many such applications the worker may have at once.
+    """
     asked = conf or {}
     installed = class_path(settings)
     local = settings.spark_master.startswith("local")
@@ -35,7 +42,7 @@ def application(settings: Settings, folder: Path, conf: Mapping[str, str] | None
     found = {
         "spark.master": settings.spark_master,
         "spark.submit.deployMode": "client",
-        "spark.driver.memory": settings.spark_driver_memory,
+        "spark.driver.memory": driver_memory(settings, drivers),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true",
         "spark.log.level": "WARN",
@@ -82,7 +89,7 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
 def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
     """Return the whole Spark configuration of a job with an application of its own, as one mapping."""
     return {
-        **application(settings, job.folder, job.conf),
+        **application(settings, job.folder, job.conf, settings.slots),
         "spark.app.name": f"sluice {job.branch}",
         **session(settings, job),
         **hadoop_s3(settings),

@@ -28,6 +28,8 @@ class SparkJob:
     """Whose turn it takes when jobs wait for room."""
     tries: int = 1
     """Which try of its act this is; a write has but one in each attempt."""
+    classic: bool = False
+    """Whether it needs Spark's JVM beside it, which a session on a server has not."""
     bytes: int | None = None
     """How much it reads, where that is known beforehand."""
 

@@ -26,7 +26,8 @@ class Spark:
             ServiceUnavailable: the Spark Connect server does not answer.
         """
         async with self.slots.slot(beat, job.pipeline):
-            return await self.engine.run(job, beat)
+            engine = SubmitEngine(self.settings) if job.classic else self.engine
+            return await engine.run(job, beat)
 
 
 def open_engine(settings: Settings) -> Engine:

@@ -14,6 +14,8 @@ from pyiceberg.table.snapshots import Snapshot
 from sluice.certificate import ATTEMPT_MARK, RUN_MARK
 from sluice.orders import TableChange
 
+_DISTRIBUTION = "write.distribution-mode"
+
 
 @dataclass(frozen=True)
 class TableState:
@@ -65,9 +67,25 @@ class TableState:
             added_rows=self.total("added-records"),
             deleted_rows=self.total("deleted-records") + self.total("added-position-deletes"),
             added_files=self.total("added-data-files"),
+            added_bytes=self.total("added-files-size"),
+            distribution=self.distribution,
             total_rows=None if self.row_deletes else self._live_rows(),
             created=created,
         )
+
+    @cached_property
+    def distribution(self) -> str:
+        """How Spark spreads rows that it writes to the table. Source: Iceberg's documentation, "Write properties"."""
+        usual = "hash" if self.table.spec().fields else "none"
+        return self.table.properties.get(_DISTRIBUTION, "range" if self.table.sort_order().fields else usual)
+
+    @property
+    def same_rows(self) -> bool:
+        """Whether the run left the table as many rows as it had, as far as metadata can tell."""
+        if self.before is None or self.change().operation != "replace":
+            return False
+        before = TableState(self.before, None)
+        return self.row_deletes or before.row_deletes or before._live_rows() == self._live_rows()
 
     @cached_property
     def row_deletes(self) -> bool:
@@ -88,7 +106,7 @@ class TableState:
             found.setdefault(_said(current, RUN_MARK) or str(current.snapshot_id), []).append(current)
             parent = current.parent_snapshot_id
             current = self.before.snapshot_by_id(parent) if parent is not None else None
-        return [_volume(snapshots) for snapshots in found.values()]
+        return [_volume(snapshots) for snapshots in found.values() if not _is_compaction(snapshots)]
 
     @cached_property
     def manifests(self) -> list[ManifestFile]:
@@ -130,6 +148,10 @@ def forget() -> None:
     """Forget every table and manifest list that was read, for measurements."""
     _static_table.cache_clear()
     clear_manifest_cache()
+
+
+def _is_compaction(snapshots: list[Snapshot]) -> bool:
+    return all(each.summary is not None and each.summary.operation.value == "replace" for each in snapshots)
 
 
 def _volume(snapshots: list[Snapshot]) -> int:

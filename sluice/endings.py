@@ -12,11 +12,12 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
     "WriteRefused": "invalid",
     "BadEnvironment": "invalid",
     "AlreadyPublished": "already_published",
+    "NothingToDo": "nothing_to_do",
     "ServiceUnavailable": "unreachable",
 }
 _EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "cancelled": 5, "failed": 6}
 _EXIT_BY_CAUSE: dict[Cause, int] = {
-    "audit": 3, "rejected": 4, "expired": 4, "already_published": 2, "unreachable": 7,
+    "audit": 3, "rejected": 4, "expired": 4, "already_published": 2, "unreachable": 7, "nothing_to_do": 0,
 }  # fmt: skip
 
 
@@ -40,6 +41,8 @@ def ending(cause: Cause, on_failure: OnFailure) -> Ending:
         return Ending(outcome="quarantined" if kept else "discarded", cause=cause, keep_branch=kept)
     if cause == "cancelled":
         return Ending(outcome="cancelled", cause=cause, keep_branch=False)
+    if cause == "nothing_to_do":
+        return Ending(outcome="discarded", cause=cause, keep_branch=False)
     return Ending(outcome="failed", cause=cause, keep_branch=cause in ("error", "unreachable"))
 
 

@@ -5,6 +5,7 @@ SluiceError
 │   ├── InvalidPipeline      the pipeline, or a name in it, is wrong
 │   ├── InvalidInput         the files to load are missing, empty, broken or do not fit the table
 │   ├── AlreadyPublished     this input went into main by this pipeline before
+│   ├── NothingToDo          there was nothing to write, and that is well
 │   ├── NothingWritten       the job ended well and left no marked snapshot
 │   ├── UnexpectedWrite      the branch holds what this attempt should not have written
 │   ├── WriteRefused         a job tried to change what is not its run's
@@ -39,6 +40,10 @@ class InvalidInput(Terminal):
 
 class AlreadyPublished(Terminal):
     """Raised when the input of a run is in main already, by the same pipeline."""
+
+
+class NothingToDo(Terminal):
+    """Raised when a job finds that what it is for is done already."""
 
 
 class NothingWritten(Terminal):

@@ -15,6 +15,8 @@ class IngestSpec(Model):
     catalogue: str
     write: Write
     files: list[str] = Field(default_factory=list)
+    bytes: int = 0
+    """How much the files hold."""
     base_path: str | None = None
     tables: dict[str, Table]
     answer: str
@@ -125,4 +127,4 @@ class JobAnswer(Model):
     above_cap: list[str] = Field(default_factory=list)
     """The tables that have more of them than may be moved; then none was moved."""
     error: str = ""
-    error_kind: Literal["", "InvalidInput", "InvalidPipeline", "JobFailed"] = ""
+    error_kind: Literal["", "InvalidInput", "InvalidPipeline", "NothingToDo", "JobFailed"] = ""

@@ -89,6 +89,9 @@ class TableChange(Model):
     added_rows: int = 0
     deleted_rows: int = 0
     added_files: int = 0
+    added_bytes: int = 0
+    distribution: str = ""
+    """How Spark spreads rows that are written to the table: none, hash (by partition) or range (sorted)."""
     total_rows: int | None = None
     """The rows of the table after the run, or None where row-level deletes hide it."""
     created: bool = False

@@ -15,13 +15,16 @@ from sluice.names import branch_name, pipeline_name, suggestion, table_name
 from sluice.source import SILENT, Source, as_text
 from sluice.sql.expression import query_problem, tables_of
 
-Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql"]
+Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql", "compact"]
 OnFailure = Literal["quarantine", "discard"]
 
 INGEST = "ingest"
 SOURCE_VIEW = "source"
 """What a transform calls the rows that were read."""
 _PARTITION = re.compile(r"(?:(year|month|day|hour)s?\((.+)\))|(?:(bucket|truncate)\((\d+),\s*(.+)\))|([^()]+)")
+_OF_TABLES = ("sql", "compact")
+"""The modes that read and write tables, any number of them."""
+_ORDER = re.compile(r"(.+?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?", re.I)
 _STATEMENT = re.compile(
     r"\s*(DELETE\s+FROM|UPDATE|MERGE\s+INTO|INSERT\s+(INTO|OVERWRITE)|(CREATE|ALTER)\s+TABLE|WITH)\b", re.I
 )
@@ -51,6 +54,23 @@ def partition_parts(term: str) -> tuple[str, int | None, str]:
     return "identity", None, match[6].strip()
 
 
+def _valid_order(term: str) -> str:
+    match = _ORDER.fullmatch(term.strip())
+    if not match or not _PARTITION.fullmatch(match[1]):
+        raise ValueError(
+            f"{term!r} is no order: write column, column desc, day(column) or bucket(16, column), "
+            "with `nulls first` or `nulls last` where it matters"
+        )
+    return term.strip()
+
+
+def order_parts(term: str) -> tuple[str, str, str]:
+    """Split a term of a sort order: what a partition could be, `ASC` or `DESC`, and `FIRST`, `LAST` or nothing."""
+    match = _ORDER.fullmatch(term)
+    assert match, term
+    return match[1], (match[2] or "asc").upper(), (match[3] or "").upper()
+
+
 class Write(Model):
     """How the branch gets its rows: by the built-in job, or by any PySpark program."""
 
@@ -63,6 +83,8 @@ class Write(Model):
     """A query over the view `source`, run between reading and writing."""
     statements: list[str] = Field(default_factory=list)
     """What `mode: sql` runs on the branch, in this order."""
+    options: dict[str, str] = Field(default_factory=dict)
+    """For `mode: compact`: options of Iceberg's rewrite of data files."""
     args: list[str] = Field(default_factory=list)
     """Arguments of the program."""
     conf: dict[str, str] = Field(default_factory=dict)
@@ -104,6 +126,11 @@ class Write(Model):
                 raise ValueError(f"{' '.join(statement.split())[:60]!r} names a branch: it runs on the run's own")
         return [statement.strip().rstrip(";") for statement in statements]
 
+    @field_validator("options", mode="before")
+    @classmethod
+    def _options_as_text(cls, options: object) -> object:
+        return as_text(options)
+
     @field_validator("args", mode="before")
     @classmethod
     def _args_as_text(cls, args: object) -> object:
@@ -129,16 +156,18 @@ class Write(Model):
     @model_validator(mode="after")
     def _parts_belong_together(self) -> "Write":
         if not self.built_in:
-            if self.statements or self.transform or self.keys or self.mode != "append":
-                raise ValueError(f"mode, keys, transform and statements are of the job {INGEST!r}")
+            if self.statements or self.transform or self.keys or self.options or self.mode != "append":
+                raise ValueError(f"mode, keys, transform, statements and options are of the job {INGEST!r}")
             return self
         if self.args:
             raise ValueError(f"args are for a program of yours; the job {INGEST!r} takes none")
         if (self.mode == "sql") != bool(self.statements):
             raise ValueError("`mode: sql` and `statements` go together")
-        if self.mode == "sql" and self.source:
-            raise ValueError("`mode: sql` reads tables, not a source")
-        if self.mode != "sql" and not self.source:
+        if self.mode in _OF_TABLES and (self.source or self.transform):
+            raise ValueError(f"`mode: {self.mode}` reads tables, not a source")
+        if self.options and self.mode != "compact":
+            raise ValueError("`options` go with `mode: compact`; those of a reader are the source's")
+        if self.mode not in _OF_TABLES and not self.source:
             raise ValueError("give a source: the files to load")
         if self.on_conflict == "rebase" and self.mode not in ("append", "sql"):
             raise ValueError(f"`mode: {self.mode}` rests on what the table holds: it is written again after a conflict")
@@ -151,6 +180,8 @@ class Table(Model):
     """A table that the run may change, and what must be true of it then."""
 
     partition_by: list[Annotated[str, AfterValidator(_valid_partition)]] = Field(default_factory=list)
+    sort_by: list[Annotated[str, AfterValidator(_valid_order)]] = Field(default_factory=list)
+    """The order of rows that a new table gets, for this write and all that follow."""
     properties: dict[str, str] = Field(default_factory=dict)
     comment: str = ""
     comments: dict[str, str] = Field(default_factory=dict)
@@ -184,7 +215,8 @@ def fit_problems(name: str, table: Table, types: Mapping[str, str]) -> list[str]
         types: the Iceberg type of each column.
     """
     found = [f"{place(check)}{name}: {why}" for check in table.checks for why in misfits(check, types)]
-    named = [partition_parts(term)[2] for term in table.partition_by]
+    terms = [*table.partition_by, *(order_parts(term)[0] for term in table.sort_by)]
+    named = [partition_parts(term)[2] for term in terms]
     return found + [
         f"{name}: the pipeline names the column {column!r}, which is not there{suggestion(column, types)}"
         for column in dict.fromkeys([*named, *table.comments])
@@ -233,7 +265,7 @@ class Pipeline(Model):
 
     @model_validator(mode="after")
     def _one_target(self) -> "Pipeline":
-        if self.write.built_in and self.write.mode != "sql" and len(self.tables) != 1:
+        if self.write.built_in and self.write.mode not in _OF_TABLES and len(self.tables) != 1:
             raise ValueError(f"the job {INGEST!r} writes one table; {len(self.tables)} are named")
         return self
 

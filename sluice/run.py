@@ -11,7 +11,10 @@ from sluice.pipeline import Pipeline
 from sluice.verdicts import CheckResult
 
 Outcome = Literal["published", "quarantined", "discarded", "cancelled", "failed"]
-Cause = Literal["audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable"]
+Cause = Literal[
+    "audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable",
+    "nothing_to_do",
+]  # fmt: skip
 Stage = Literal[
     "starting", "opening", "writing", "verifying", "auditing", "scanning", "dividing", "waiting for approval",
     "publishing", "rebasing", "compensating", "cleaning up", "ended",

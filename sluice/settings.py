@@ -57,7 +57,8 @@ class Settings(Model):
     spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
     """The Spark Connect server, as `sc://HOST:PORT`; empty means a warm one that the worker keeps."""
     spark_master: str = "local[*]"
-    spark_driver_memory: str = "2g"
+    spark_driver_memory: str = Field(default="", pattern=r"^(\d+[mgMG])?$")
+    """The heap of each driver; empty means that those of a worker share half of the machine's memory."""
     spark_slots: int = Field(default=0, ge=0)
     """How many Spark jobs a worker runs at a time; 0 means as many as there are processors."""
     spark_packages: str = ""
@@ -100,6 +101,11 @@ class Settings(Model):
         if not uri.startswith(("http://", "https://")) or not uri.rstrip("/").endswith("/api/v2"):
             raise ValueError(f"{uri!r} is no address of Nessie's API: it ends in /api/v2")
         return uri.rstrip("/")
+
+    @property
+    def slots(self) -> int:
+        """How many Spark jobs a worker runs at a time."""
+        return self.spark_slots or os.cpu_count() or 1
 
     @property
     def lake(self) -> str:

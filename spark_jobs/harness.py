@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from sluice.certificate import SNAPSHOT_PROPERTY
-from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.errors import InvalidInput, InvalidPipeline, NothingToDo
 from sluice.jobs import JobAnswer
 
 _DATA_CONDITIONS = (
@@ -27,6 +27,7 @@ _DATA_WORDS = (
     "Malformed",
     "corrupt",
     "NumberFormatException",
+    "Cannot use options",
 )
 _ALREADY_THERE = "already exists"
 """A table that was not there a moment ago, on a branch that is this attempt's alone: the answer to its own making was
@@ -70,7 +71,7 @@ def run_job(answer_file: str, work: Callable[[SparkSession], JobAnswer]) -> int:
     try:
         say("starting the session")
         answer = work(SparkSession.builder.getOrCreate())
-    except (InvalidInput, InvalidPipeline) as error:
+    except (InvalidInput, InvalidPipeline, NothingToDo) as error:
         answer = JobAnswer(error=str(error), error_kind=type(error).__name__)
     except (PySparkException, Py4JJavaError) as error:
         answer = explained(error)

@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sluice.errors import InvalidInput
+from sluice.errors import InvalidInput, NothingToDo
 from sluice.jobs import IngestSpec, JobAnswer
 from sluice.names import literal, quoted, quoted_table, suggestion
-from sluice.pipeline import SOURCE_VIEW, Table, fit_problems, partition_parts
+from sluice.pipeline import SOURCE_VIEW, Table, fit_problems, order_parts, partition_parts
+from spark_jobs.compact import compact
 from spark_jobs.harness import run_job, run_statement, say
 from spark_jobs.reading import check_names, read_source
 
@@ -37,6 +38,8 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
             say(f"running statement {number} of {len(spec.write.statements)}")
             run_statement(spark, statement)
         return JobAnswer()
+    if spec.write.mode == "compact":
+        return _compacted(spark, spec)
     ((name, table),) = spec.tables.items()
     existing = _schema_of(spark, quoted_table(name, spec.catalogue))
     say(f"reading {len(spec.files)} files")
@@ -49,10 +52,36 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     _write(spark, rows.observe(written, F.count(F.lit(1)).alias("rows")), spec, name, existing is None)
     if spec.write.mode == "merge":
         return JobAnswer()  # it reads its source more than once, so its counts mean nothing
+    if _spread_by_range(spark, quoted_table(name, spec.catalogue)):
+        return _checked(_counted_again(spark, source, spec, name))
     came, went = read.get.get("rows"), written.get.get("rows")
     if went is None:  # what is counted while a table is made does not come back from a server's far side
         went = _added(spark, quoted_table(name, spec.catalogue))
     return _checked(JobAnswer(rows_read=came, rows_written=went))
+
+
+def _compacted(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
+    rewritten = 0
+    for name in spec.tables:
+        say(f"compacting {name}")
+        rewritten += compact(spark, quoted_table(name, spec.catalogue), spec.write.options)
+    if not rewritten:
+        raise NothingToDo(f"{', '.join(spec.tables)}: Iceberg finds no files that are worth compacting")
+    return JobAnswer()
+
+
+def _spread_by_range(spark: SparkSession, table: str) -> bool:
+    """Return whether rows written to a table are sorted over all tasks, for which Spark samples them first."""
+    properties = {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
+    by_order = "range" if "sort-order" in properties else "none"
+    return bool(properties.get("write.distribution-mode", by_order) == "range")
+
+
+def _counted_again(spark: SparkSession, source: DataFrame, spec: IngestSpec, name: str) -> JobAnswer:
+    """Count what the sampling of rows has counted twice. A transform may give other rows each time it is run."""
+    came = source.count()
+    went = came if spec.write.transform is None else _added(spark, quoted_table(name, spec.catalogue))
+    return JobAnswer(rows_read=came, rows_written=went)
 
 
 def _added(spark: SparkSession, table: str) -> int:
@@ -132,20 +161,30 @@ def _check_keys(rows: DataFrame, keys: list[str]) -> None:
 
 
 def _create(spark: SparkSession, rows: DataFrame, table: str, spec: Table) -> None:
-    """Make the table from the rows. By SQL, since the DataFrame's writer knows no `truncate`."""
+    """Make the table from the rows. By SQL, since the DataFrame's writer knows no `truncate` and no order."""
     for column, comment in spec.comments.items():
         rows = rows.withMetadata(column, {"comment": comment})
     rows.createOrReplaceTempView(_INCOMING)
     partitions = ", ".join(_partition(term) for term in spec.partition_by)
     properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in spec.properties.items())
     clauses = [
-        f"CREATE TABLE {table} USING iceberg",
+        f"CREATE TABLE {table}",
+        f"({rows.schema.toDDL()})" if spec.sort_by else "",
+        "USING iceberg",
         f"PARTITIONED BY ({partitions})" if partitions else "",
         f"COMMENT {literal(spec.comment)}" if spec.comment else "",
         f"TBLPROPERTIES ({properties})" if properties else "",
-        f"AS SELECT * FROM {_INCOMING}",
+        "" if spec.sort_by else f"AS SELECT * FROM {_INCOMING}",
     ]
-    spark.sql(" ".join(clauses))
+    spark.sql(" ".join(filter(None, clauses)))
+    if spec.sort_by:  # rows are written in an order only to a table that has it
+        spark.sql(f"ALTER TABLE {table} WRITE ORDERED BY {', '.join(map(_order, spec.sort_by))}")
+        rows.writeTo(table).append()
+
+
+def _order(term: str) -> str:
+    by, direction, nulls = order_parts(term)
+    return f"{_partition(by)} {direction}" + (f" NULLS {nulls}" if nulls else "")
 
 
 def _partition(term: str) -> str:

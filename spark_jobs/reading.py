@@ -1,5 +1,6 @@
 """Reading a source so that nothing is dropped or blanked without a word."""
 
+import math
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,6 +10,11 @@ from sluice.errors import InvalidInput
 from sluice.jobs import IngestSpec
 from sluice.names import suggestion
 from sluice.source import Source
+
+_MIB = 2**20
+_LEAST = {"parquet": 8 * _MIB, "orc": 8 * _MIB}
+_LEAST_TEXT = 16 * _MIB
+"""What a task reads at least, in bytes of the input. Each task leaves a file of its own: less makes tiny files."""
 
 
 def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> DataFrame:
@@ -35,7 +41,12 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
         reader = reader.schema(schema)
     elif form == "csv":
         reader = reader.option("inferSchema", options.get("inferSchema", "true"))
-    return reader.load(spec.files)
+    return reader.load(spec.files).coalesce(tasks(form, spec.bytes))
+
+
+def tasks(form: str, size: int) -> int:
+    """Return how many tasks an input of so many bytes is worth at most; Spark makes fewer of large splits."""
+    return max(1, math.ceil(size / _LEAST.get(form, _LEAST_TEXT)))
 
 
 def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None:

@@ -69,6 +69,9 @@ def test_the_examples_are_valid(file: Path) -> None:
         ("source: {path: in/*.csv}", "mode: append", "give a source"),
         ("source: {path: in/*.csv}", "mode: sql\n  statements: [DROP TABLE x]", "'DROP TABLE x' is no DELETE FROM"),
         ("source: {path: in/*.csv}", "mode: sql\n  statements: [DELETE FROM geo.`cities@main`]", "names a branch"),
+        ("source: {path: in/*.csv}", "mode: compact\n  transform: SELECT 1", "`mode: compact` reads tables"),
+        ("{path: in/*.csv}", "{path: a.csv}\n  options: {x: y}", "`options` go with `mode: compact`"),
+        ("    checks:", "    sort_by: [weeks(day) desc]\n    checks:", "'weeks(day) desc' is no order"),
         ("    checks:", "    partition_by: [weeks(day)]\n    checks:", "'weeks(day)' is no partition"),
     ],
 )

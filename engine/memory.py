@@ -1,0 +1,34 @@
+"""How much memory a Spark driver gets where nobody says."""
+
+from pathlib import Path
+
+import psutil
+
+from sluice.settings import Settings
+
+_MIB = 2**20
+_LEAST, _MOST = 1024, 8192
+"""In MiB: what Spark needs to start at all with room for a small job, and beyond which a heap mostly idles."""
+_CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def driver_memory(settings: Settings, drivers: int) -> str:
+    """Return the heap of one of so many drivers that may run at once: together they take half of the machine.
+
+    The other half is for what a JVM has beside its heap, for Python, the worker, and the files that the system caches.
+    """
+    if settings.spark_driver_memory:
+        return settings.spark_driver_memory
+    share = machine_memory() // 2 // max(1, drivers) // _MIB
+    return f"{min(_MOST, max(_LEAST, share))}m"
+
+
+def machine_memory() -> int:
+    """Return how many bytes of memory this process may use: the machine's, or less in a container."""
+    limits = [psutil.virtual_memory().total]
+    for file in _CGROUP:
+        try:
+            limits.append(int(file.read_text()))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return min(limits)

@@ -1,0 +1,90 @@
+"""Files of the right size: few from small inputs, sorted where asked, and compacted by a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse.opening import open_catalogue
+from lakehouse.tables import TableState
+from sluice.settings import read_settings
+from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
+
+_COMPACT = "name: {name}\nwrite: {{mode: compact, options: {options}}}\ntables: [t.{table}]\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def worker(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A worker of these tests', on Connect: a compaction needs spark-submit all the same."""
+    worker = WorkerProcess(
+        {**stack, "SLUICE_TASK_QUEUE": "sizes", "SPARK_ENGINE": "connect"}, tmp_path_factory.mktemp("sizes")
+    )
+    yield
+    worker.stop()
+
+
+@pytest.fixture
+def sizes(door: FrontDoor) -> FrontDoor:
+    return FrontDoor(door.folder, {**door.environment, "SLUICE_TASK_QUEUE": "sizes"})
+
+
+def written(stack: dict[str, str], table: str) -> TableState:
+    place = open_catalogue(read_settings(stack)).table("main", table)
+    assert place
+    return TableState.load(place, None, {})
+
+
+def test_many_small_files_make_one(sizes: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(60):
+        csv_file(folder / f"{number}.csv", [{"id": number, "kind": "x"}])
+    said = sizes.run(pipeline("merged-small", folder))
+    change = said.json["tables"]["t.merged_small"]
+    assert (said.code, change["added_rows"], change["added_files"]) == (0, 60, 1), said
+    assert change["distribution"] == "none" and change["added_bytes"] > 0
+
+
+def test_rows_are_sorted_where_asked(sizes: FrontDoor, lake: Lake, stack: dict[str, str], tmp_path: Path) -> None:
+    text = (
+        f"name: in-order\nwrite: {{source: {{path: '{tmp_path}/1.csv'}}}}\ntables: {{t.in_order: "
+        "{sort_by: [kind desc nulls last, 'truncate(2, name)'], comments: {name: what it's called}}}\n"
+    )
+    rows: list[dict[str, Any]] = [{"id": n, "kind": n % 3, "name": f"n{n}"} for n in range(30)]
+    csv_file(tmp_path / "1.csv", rows)
+    said = sizes.run(text)
+    change = said.json["tables"]["t.in_order"]
+    assert (said.code, change["added_rows"], change["distribution"]) == (0, 30, "range"), said
+    table = written(stack, "t.in_order").table
+    assert [(str(f.direction), str(f.null_order), str(f.transform)) for f in table.sort_order().fields] == [
+        ("DESC", "NULLS LAST", "identity"), ("ASC", "NULLS FIRST", "truncate[2]"),
+    ]  # fmt: skip
+    assert table.schema().find_field("name").doc == "what it's called"
+    kinds = [row["kind"] for row in lake.rows("t.in_order")]
+    assert kinds == sorted(kinds, reverse=True) and len(kinds) == 30
+    csv_file(tmp_path / "1.csv", [{**row, "id": row["id"] + 100} for row in rows])
+    again = sizes.run(text.replace("'truncate", '"truncate').replace(")']", ')"]'))
+    assert (again.code, again.json["tables"]["t.in_order"]["added_rows"]) == (0, 30), again
+
+
+def test_a_compaction_is_a_run(sizes: FrontDoor, lake: Lake, stack: dict[str, str], tmp_path: Path) -> None:
+    for number in range(3):
+        source = csv_file(tmp_path / f"{number}.csv", [{"id": number, "kind": "x"}])
+        assert sizes.run(pipeline("many-files", source)).code == 0
+    rows = lake.rows("t.many_files")
+    text = _COMPACT.format(name="compaction", table="many_files", options="{min-input-files: 2}")
+    said = sizes.run(text)
+    change = said.json["tables"]["t.many_files"]
+    assert (said.code, said.json["outcome"], change["operation"]) == (0, "published", "replace"), said
+    assert (change["added_files"], change["added_rows"], change["deleted_rows"]) == (1, 3, 3)
+    assert sorted(row["id"] for row in lake.rows("t.many_files")) == sorted(row["id"] for row in rows)
+    assert written(stack, "t.many_files").volumes() == []
+    before = lake.head()
+    nothing = sizes.run(text, "--again")
+    assert (nothing.code, nothing.json["outcome"], nothing.json["cause"]) == (0, "discarded", "nothing_to_do"), nothing
+    assert "no files that are worth compacting" in nothing.json["reason"]
+    assert lake.head() == before and not lake.branches("compaction")
+    wrong = sizes.run(_COMPACT.format(name="compaction", table="many_files", options="{min-files: 2}"))
+    assert wrong.code == 6 and "min-files" in wrong.json["reason"], wrong
+    absent = sizes.run(_COMPACT.format(name="compaction", table="not_there", options="{}"))
+    assert absent.code == 6 and "there is no table" in absent.json["reason"], absent

@@ -1,0 +1,34 @@
+"""The heap of a driver fits the machine."""
+
+import pytest
+
+from engine import memory
+from sluice.settings import read_settings
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("machine", "drivers", "heap"),
+    [(16 * GIB, 8, "1024m"), (24 * GIB, 2, "6144m"), (256 * GIB, 4, "8192m"), (2 * GIB, 4, "1024m")],
+)
+def test_drivers_share_half_of_the_machine(
+    machine: int, drivers: int, heap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "machine_memory", lambda: machine)
+    assert memory.driver_memory(read_settings({}), drivers) == heap
+
+
+def test_a_setting_stands() -> None:
+    assert memory.driver_memory(read_settings({"SPARK_DRIVER_MEMORY": "3g"}), 8) == "3g"
+
+
+def test_a_container_has_less_than_its_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("cgroup")
+    (folder / "memory.max").write_text(f"{GIB}\n")
+    monkeypatch.setattr(memory, "_CGROUP", (folder / "memory.max", folder / "absent"))
+    assert memory.machine_memory() == GIB
+    (folder / "memory.max").write_text("max\n")
+    assert memory.machine_memory() > GIB
