@@ -6,7 +6,7 @@ PYTEST_ARGS ?=
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli hosting devstack spark_jobs pipelines tests
 
 .DEFAULT_GOAL := help
-.PHONY: faults soak help setup demo up down status s3 lint types test unit check histories lock clean docs bench-audit
+.PHONY: faults soak help setup demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
@@ -60,6 +60,11 @@ lock: ## Resolve the dependencies anew into locks/ (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/runtime.txt
 	uv pip compile bench/requirements.in --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/bench.txt
 	uv pip compile pyproject.toml --group local --group dev --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -c locks/runtime.txt -o locks/dev.txt
+
+bench: setup ## Measure whole runs beside what people do without Sluice, and draw the plots (an hour)
+	for part in runs growth conflict throughput recovery; do echo "--- $$part"; $(PY) -m bench.$$part || exit 1; done
+	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
+	.sluice/bench/bin/python bench/plot_runs.py docs/measurements docs/images/runs.png
 
 bench-audit: setup ## Measure the audit beside SQL by hand and the checking libraries (about half an hour)
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt

@@ -6,7 +6,8 @@ from typing import Any
 
 from activities.failures import overdue
 from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue, NoSuchBranch, mark
+from lakehouse.nessie import Catalogue, NoSuchBranch
+from lakehouse.operations import mark
 from sluice.certificate import branch_properties
 from sluice.errors import ServiceUnavailable
 from sluice.orders import Origin

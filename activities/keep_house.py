@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.failures import told_to_temporal
-from lakehouse.nessie import Catalogue, mark
+from lakehouse.nessie import Catalogue
+from lakehouse.operations import mark
 from lakehouse.quarantine import Quarantined, find_quarantined
 from sluice.certificate import EXPIRES, REALM
 from sluice.errors import InvalidPipeline

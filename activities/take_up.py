@@ -10,7 +10,8 @@ from temporalio import activity
 from activities.attempt_branch import AttemptBranch
 from activities.failures import told_to_temporal
 from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue, delete_table, put_table
+from lakehouse.nessie import Catalogue
+from lakehouse.operations import delete_table, put_table
 from lakehouse.tables import TableState
 from lakehouse.takeover import CannotTakeOver, Rebase, operations, taken_over
 from sluice.certificate import marks

@@ -1,6 +1,6 @@
 """Measure a whole run beside what people do without Sluice, each way in turn within each round.
 
-    python -m bench.runs [--rows 1000,1000000] [--rounds 3] [--out docs/measurements/runs.json]
+    python -m bench.runs [--rows 1000,1000000,50000000] [--rounds 3]
 
 - bare: a stock `spark-submit` that appends to main, with no branch and no audit;
 - script: one stock `spark-submit` that makes a branch, writes, counts nulls by Spark and merges; nothing is durable;
@@ -8,31 +8,30 @@
 - warm: a run of Sluice in a session on the warm server that its worker keeps.
 
 All load the same CSV files into a table of their own. Seconds are those of the whole command, from its start to its
-end; for Sluice also those of the run alone, as its workflow counts them.
+end; for Sluice also those of the run alone, as its workflow counts them, and what of these is neither Spark's nor the
+audit's reading. A round that does not count comes first, but for the largest input.
 """
 
 import argparse
-import json
-import os
-import statistics
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from devstack.stack import ROOT, Stack
+from bench.place import ENGINES, Place, keep, median, overhead, place, say
+from devstack.stack import ROOT
 from engine.configuration import application, session, written
 from engine.java import find_java
 from engine.job import SparkJob
 from engine.submit import environment, submit
-from sluice.settings import Settings, read_settings
-from tests.support import FrontDoor, WorkerProcess, tools_into
+from sluice.settings import Settings
 
 _FILES = 4
 _SCRIPT = ROOT / "bench" / "plain.py"
 _CHECKS = "[not_null: [id, kind], row_count: {min: 1}]"
+_LARGE = 10_000_000
+"""From so many rows on, no round is spent on warming up."""
+Found = dict[str, Any]
 
 
 def make_input(folder: Path, rows: int) -> Path:
@@ -56,6 +55,7 @@ class Plain:
         """Run a script to its end."""
         job = SparkJob(_SCRIPT, self._folder, "main", ours=True)
         found = {**application(self._settings, self._folder), **session(self._settings, job)}
+        found["spark.driver.memory"] = "4g"
         found["spark.jars"] = found.pop("spark.driver.extraClassPath")
         found["spark.sql.catalog.nessie.authentication.token"] = self._token
         file = written(self._folder / "plain.properties", found)
@@ -64,84 +64,62 @@ class Plain:
         subprocess.run(words, env=variables, check=True, capture_output=True, timeout=1800)
 
 
-def sluice(front: FrontDoor, source: Path, table: str) -> float:
-    """Run a pipeline to its end; return the seconds of the run alone."""
-    name = table.replace(".", "-").replace("_", "-")
-    text = f"name: {name}\nwrite: {{source: {{path: '{source}/*.csv', format: csv, schema: 'id bigint, kind string, "
-    text += f"amount double'}}}}\ntables: {{{table}: {{checks: {_CHECKS}}}}}\n"
-    said = front.run(text, "--again")
-    assert said.code == 0, said
-    return float(said.json["timings"]["total"])
+def sluice(at: Place, way: str, source: Path, rows: int) -> Found:
+    """Run a pipeline to its end; return the seconds of the run alone, and of its orchestration."""
+    text = f"name: {way}-{rows}\nwrite: {{source: {{path: '{source}/*.csv', format: csv, schema: 'id bigint, "
+    text += f"kind string, amount double'}}}}\ntables: {{b.{way}_{rows}: {{checks: {_CHECKS}}}}}\n"
+    report = at.run(way, text)
+    return {"run": report["timings"]["total"], "overhead": overhead(report), "timings": report["timings"]}
 
 
-def measure(ways: Mapping[str, Callable[[], float | None]], rounds: int) -> list[dict[str, Any]]:
-    """Time each way in turn, round after round, the first of which does not count."""
-    found = []
-    for number in range(rounds + 1):
-        for way, act in ways.items():
+def measure(at: Place, plain: Plain, rows: int, rounds: int) -> list[Found]:
+    """Time each way in turn, round after round."""
+    source, found = make_input(at.folder, rows), []
+    for number in range(1 if rows >= _LARGE else 0, rounds + 1):
+        for way in ("bare", "script", *ENGINES):
             began = time.monotonic()
-            alone = act()
+            more: Found = {}
+            if way in ENGINES:
+                more = sluice(at, way, source, rows)
+            else:
+                plain(way, source, f"b.{way}_{rows}")
             seconds = time.monotonic() - began
-            print(f"  round {number}: {way} {seconds:.2f} s", flush=True)
+            say(f"{rows} rows, round {number}: {way} {seconds:.2f} s")
             if number:
-                found.append({"way": way, "round": number, "seconds": seconds, "run": alone})
+                found.append({"rows": rows, "way": way, "round": number, "seconds": seconds, **more})
     return found
 
 
-def print_table(raw: list[dict[str, Any]], rows: int) -> None:
+def tell(found: list[Found], rows: int) -> None:
     """Print medians, and ratios to the bare way."""
-    medians = {way: statistics.median(r["seconds"] for r in raw if r["way"] == way) for way in _ways(raw)}
-    for way, seconds in medians.items():
-        alone = [r["run"] for r in raw if r["way"] == way and r["run"] is not None]
-        inner = f" (the run alone {statistics.median(alone):.2f} s)" if alone else ""
-        print(f"{rows:>10} rows  {way:<7} {seconds:8.2f} s  {seconds / medians['bare']:5.2f} of bare{inner}")
-
-
-def _ways(raw: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(str(each["way"]) for each in raw))
+    ways: dict[str, list[Found]] = {}
+    for each in found:
+        ways.setdefault(each["way"], []).append(each)
+    bare = median([each["seconds"] for each in ways["bare"]])
+    for way, measured in ways.items():
+        seconds = median([each["seconds"] for each in measured])
+        inner = ""
+        if way in ENGINES:
+            alone, rest = (median([each[key] for each in measured]) for key in ("run", "overhead"))
+            inner = f" (the run alone {alone:.2f} s; {rest:.2f} s of it neither Spark nor a scan)"
+        print(f"{rows:>10} rows  {way:<7} {seconds:8.2f} s  {seconds / bare:5.2f} of bare{inner}", flush=True)
 
 
 def main() -> None:
     """Measure, print, and keep the raw data."""
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--rows", default="1000,1000000")
+    asked.add_argument("--rows", default="1000,1000000,50000000")
     asked.add_argument("--rounds", type=int, default=3)
-    asked.add_argument("--out", type=Path)
     given = asked.parse_args()
-    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as place:
-        folder = Path(place)
-        home = folder / "home"
-        home.mkdir()
-        tools_into(home)
-        stack = Stack(home, os.environ)
-        variables = {**stack.up(with_worker=False), "SLUICE_HOME": str(home)}
-        workers = []
-        try:
-            fronts = {}
-            for way, engine in (("cold", "submit"), ("warm", "connect")):
-                settings = {**variables, "SLUICE_TASK_QUEUE": way, "SPARK_ENGINE": engine}
-                workers.append(WorkerProcess(settings, folder))
-                fronts[way] = FrontDoor(folder, {**os.environ, **settings})
-            token = Path(variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
-            plain = Plain(read_settings(variables), folder, token)
-            everything = []
-            for rows in map(int, given.rows.split(",")):
-                source = make_input(folder, rows)
-                ways: dict[str, Callable[[], float | None]] = {
-                    "bare": lambda source=source, rows=rows: plain("bare", source, f"b.bare_{rows}"),  # type: ignore[misc]
-                    "script": lambda source=source, rows=rows: plain("script", source, f"b.script_{rows}"),  # type: ignore[misc]
-                    "cold": lambda source=source, rows=rows: sluice(fronts["cold"], source, f"b.cold_{rows}"),  # type: ignore[misc]
-                    "warm": lambda source=source, rows=rows: sluice(fronts["warm"], source, f"b.warm_{rows}"),  # type: ignore[misc]
-                }
-                raw = measure(ways, given.rounds)
-                print_table(raw, rows)
-                everything += [{"rows": rows, **each} for each in raw]
-            if given.out:
-                given.out.write_text(json.dumps(everything, indent=1) + "\n")
-        finally:
-            for worker in workers:
-                worker.stop()
-            stack.down()
+    with place() as at:
+        token = Path(at.variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
+        plain = Plain(at.settings, at.folder, token)
+        everything: list[Found] = []
+        for rows in map(int, given.rows.split(",")):
+            found = measure(at, plain, rows, given.rounds)
+            tell(found, rows)
+            everything += found
+    keep("runs", everything)
 
 
 if __name__ == "__main__":

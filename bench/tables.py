@@ -9,7 +9,8 @@ from devstack.stack import ROOT, Stack
 from engine.configuration import properties
 from engine.java import find_java
 from engine.job import SparkJob
-from lakehouse.nessie import Catalogue, mark
+from lakehouse.nessie import Catalogue
+from lakehouse.operations import mark
 from sluice.settings import Settings
 
 BRANCH = "wap/bench/audit"

@@ -17,7 +17,8 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, TimestamptzType
 
 from lakehouse.committing import OnBranch, next_place
-from lakehouse.nessie import Catalogue, put_table
+from lakehouse.nessie import Catalogue
+from lakehouse.operations import put_table
 from sluice.certificate import RUN_MARK
 from sluice.errors import ServiceUnavailable
 

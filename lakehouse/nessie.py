@@ -7,15 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pynessie
-from pyiceberg.table.metadata import TableMetadata
 from pynessie.error import NessieConflictException, NessieNotFoundException
 from pynessie.model import Branch, ContentKey, IcebergTable
 
 from lakehouse.failures import nessie_failures
 from lakehouse.nessie_v2 import NessieV2, RefusedByNessie
+from lakehouse.operations import ROOT_NAMESPACE, put_namespace
 from sluice.errors import CatalogueChanged, ServiceUnavailable
 
-_ROOT_NAMESPACE = "sluice"
 _FENCE_TRIES = 50
 _PLACES = 1000
 """How many places of tables at a hash are remembered."""
@@ -110,7 +109,7 @@ class Catalogue:
             if head != self.v2.config()["noAncestorHash"]:
                 return head
             try:
-                return self.v2.commit(self.main, head, "Begin the lake", [_namespace([_ROOT_NAMESPACE])], {})
+                return self.v2.commit(self.main, head, "Begin the lake", [put_namespace([ROOT_NAMESPACE])], {})
             except RefusedByNessie as error:
                 if error.status != 409:
                     raise
@@ -143,7 +142,7 @@ class Catalogue:
         operations: list[dict[str, Any]],
         properties: Mapping[str, str] | None = None,
     ) -> str:
-        """Commit operations (see `put_table`, `put_namespaces`, `mark`) on a branch; return the new head.
+        """Commit operations (see `lakehouse.operations`, `put_namespaces`) on a branch; return the new head.
 
         Raises:
             ServiceUnavailable: the branch is not at `head`, or another moved one of the keys.
@@ -191,7 +190,7 @@ class Catalogue:
         """
         with nessie_failures(self.uri):
             wanted = {tuple(table.split(".")[:end]) for table in tables for end in range(1, table.count(".") + 1)}
-            return [_namespace(list(each)) for each in sorted(wanted) if self.v2.content(ref, list(each)) is None]
+            return [put_namespace(list(each)) for each in sorted(wanted) if self.v2.content(ref, list(each)) is None]
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch for good, however often its head moves meanwhile. No branch is as good."""
@@ -243,39 +242,6 @@ class Catalogue:
             return self._v1.get_content(ref, ContentKey(elements))
         except NessieNotFoundException:
             return None
-
-
-def put_table(name: str, place: str, metadata: TableMetadata, content: str | None = None) -> dict[str, Any]:
-    """Return the operation that moves a table to a metadata file.
-
-    Args:
-        content: the id of the table's content, if it is on the branch already.
-    """
-    table = {
-        "type": "ICEBERG_TABLE",
-        "metadataLocation": place,
-        "snapshotId": -1 if metadata.current_snapshot_id is None else metadata.current_snapshot_id,
-        "schemaId": metadata.current_schema_id,
-        "specId": metadata.default_spec_id,
-        "sortOrderId": metadata.default_sort_order_id,
-        **({"id": content} if content else {}),
-    }
-    return {"type": "PUT", "key": {"elements": name.split(".")}, "content": table}
-
-
-def delete_table(name: str) -> dict[str, Any]:
-    """Return the operation that takes a table off a branch; its files stay."""
-    return {"type": "DELETE", "key": {"elements": name.split(".")}}
-
-
-def mark() -> dict[str, Any]:
-    """Return the operation that changes nothing: a commit of it carries properties alone."""
-    return {"type": "UNCHANGED", "key": {"elements": [_ROOT_NAMESPACE]}}
-
-
-def _namespace(elements: list[str]) -> dict[str, Any]:
-    content = {"type": "NAMESPACE", "elements": elements, "properties": {}}
-    return {"type": "PUT", "key": {"elements": elements}, "content": content}
 
 
 def _metadata(content: dict[str, Any] | None) -> str | None:

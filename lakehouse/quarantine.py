@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakehouse.failures import nessie_failures
-from lakehouse.nessie import Catalogue, mark
+from lakehouse.nessie import Catalogue
+from lakehouse.operations import mark
 from lakehouse.tables import TableState
 from sluice.certificate import AUDITED, BASE, CAUSE, EXPIRES, PIPELINE, REALM, REASON, RUN_ID, WORKFLOW_ID
 from sluice.errors import InvalidPipeline

@@ -17,7 +17,8 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.sorting import SortOrder
 
 from lakehouse.committing import OnBranch
-from lakehouse.nessie import Catalogue, ChangedKey, put_table
+from lakehouse.nessie import Catalogue, ChangedKey
+from lakehouse.operations import put_table
 from lakehouse.tables import TableState
 
 _NEWEST_FORMAT = 2

@@ -21,6 +21,13 @@ from lakehouse.ledger import BRANCH as LEDGER
 from worker import READY
 
 DOOR = ROOT / "run_workflow.py"
+BYPASS = """\
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.sql("INSERT INTO nessie.t.`{table}@main` VALUES (666)")
+spark.sql("INSERT INTO nessie.t.{table} VALUES (2)")
+"""
+"""A program that changes main behind its run's back; `table` is to be filled in."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import pytest
 from pyiceberg.table import StaticTable, Table
 
 from lakehouse.committing import OnBranch
-from lakehouse.nessie import Catalogue, put_table
+from lakehouse.nessie import Catalogue
+from lakehouse.operations import put_table
 from tests.faults.arena import Arena
 from tests.faults.proxy import NessieProxy, once
 from tests.support import wait_for

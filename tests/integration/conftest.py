@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from engine.configuration import properties
 from engine.java import find_java
 from engine.job import SparkJob
-from lakehouse.nessie import mark
 from lakehouse.opening import open_catalogue
+from lakehouse.operations import mark
 from sluice.settings import read_settings
 
 BRANCH = "wap/warm-tests"

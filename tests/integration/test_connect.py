@@ -8,8 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.integration.test_identities import _BYPASS
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from tests.support import BYPASS, FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
 _PROGRAM = """\
@@ -139,7 +138,7 @@ def test_bad_rows_are_set_apart(warm: FrontDoor, lake: Lake, tmp_path: Path) -> 
 def test_main_is_out_of_reach(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
     assert warm.run(pipeline("warm-bypass", csv_file(tmp_path / "in.csv", [{"id": 1}]))).code == 0
     before = lake.head()
-    said = warm.run(theirs(tmp_path, "warm_bypass", _BYPASS.format(table="warm_bypass")))
+    said = warm.run(theirs(tmp_path, "warm_bypass", BYPASS.format(table="warm_bypass")))
     assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1), said
     assert "the job tried to change 'main', and Nessie refused it" in said.json["reason"]
     assert lake.head() == before

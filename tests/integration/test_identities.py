@@ -10,14 +10,8 @@ import psutil
 import pytest
 import requests
 
-from tests.support import FrontDoor, Lake, csv_file, pipeline, wait_for
+from tests.support import BYPASS, FrontDoor, Lake, csv_file, pipeline, wait_for
 
-_BYPASS = """\
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.getOrCreate()
-spark.sql("INSERT INTO nessie.t.`{table}@main` VALUES (666)")
-spark.sql("INSERT INTO nessie.t.{table} VALUES (2)")
-"""
 _LOOK = """\
 import os, time
 from pyspark.sql import SparkSession
@@ -33,7 +27,7 @@ raise SystemExit("the password=hunter2secret is wrong")
 def test_a_job_that_writes_to_main_is_refused_by_the_server(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
     assert door.run(pipeline("bypass", csv_file(tmp_path / "in.csv", [{"id": 1}]))).code == 0
     before = lake.head()
-    (tmp_path / "job.py").write_text(_BYPASS.format(table="bypass"))
+    (tmp_path / "job.py").write_text(BYPASS.format(table="bypass"))
     said = door.run(f"name: bypass\nwrite: {{job: {tmp_path / 'job.py'}}}\ntables: [t.bypass]\n")
     assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1), said
     assert "the job tried to change 'main', and Nessie refused it" in said.json["reason"]

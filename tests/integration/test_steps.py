@@ -4,7 +4,6 @@ The server is Temporal's time-skipping test server; a day of waiting passes in m
 """
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -12,48 +11,31 @@ from typing import Any
 
 import pytest
 from temporalio import activity
-from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.client import WorkflowUpdateFailedError
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from cli.find import Handle, result_of
 from engine.java import find_java
 from sluice.approval import Decision, Ruling
 from sluice.orders import (
     AuditPlan,
-    ConfirmOrder,
     Division,
     ForeseeOrder,
     JobReport,
-    OpenBranch,
-    OpenOrder,
     Publication,
     PublishOrder,
-    QuarantineOrder,
     Rebased,
-    RebaseOrder,
-    StatementOrder,
     TableChange,
-    VerifyOrder,
     WriteOrder,
     Written,
 )
-from sluice.pipeline import Pipeline
-from sluice.run import Notice, Policy, RunInput, RunRequest, RunResult
-from sluice.turns import Turn
+from sluice.run import Policy
 from sluice.verdicts import CheckResult
+from tests.integration.scene import HEAD, MERGED, NEWER, Scene, World, breaks, fails_for_good, opened
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
-
-HEAD = "ab" * 32
-NEWER = "cd" * 32
-MERGED = Publication(merged=True, main_before="1", main_after="2")
-
-
-def _opened(name: str) -> OpenBranch:
-    return OpenBranch(name=name, base="b", catalogue="c")
 
 
 @pytest.fixture(scope="module")
@@ -67,98 +49,6 @@ async def skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Asyn
         data_converter=pydantic_data_converter, test_server_existing_path=str(wrapper)
     ) as environment:
         yield environment
-
-
-class World:
-    """Fakes of every act. Each notes that it was called; a test says what each does instead of its best."""
-
-    def __init__(self) -> None:
-        self.called: list[str] = []
-        self.instead: dict[str, Callable[[Any, int], Any]] = {}
-        self.entered = asyncio.Event()
-
-    def activities(self) -> list[Callable[..., Any]]:
-        written = Written(head=HEAD, tables={"t.x": TableChange(operation="append")})
-        newer = written.model_copy(update={"head": NEWER})
-        return [
-            self._act(
-                "open_branch", OpenOrder, lambda order: OpenBranch(name=order.origin.branch, base="b", catalogue="c")
-            ),
-            self._act("write_table", WriteOrder, lambda _: JobReport()),
-            self._act(
-                "verify_write",
-                VerifyOrder,
-                lambda _: written,
-            ),
-            self._act("audit_branch", dict, lambda _: AuditPlan(decided=[])),
-            self._act("scan_branch", dict, lambda _: AuditPlan(decided=[])),
-            self._act("scan_files", dict, lambda _: AuditPlan(decided=[])),
-            self._act("divide_rows", dict, lambda _: Division(bad_rows={"t.x": 2})),
-            self._act("record_run", dict, lambda _: "report.json"),
-            self._act(
-                "publish_branch", PublishOrder, lambda _: Publication(merged=True, main_before="1", main_after="2")
-            ),
-            self._act("ask_turn", Turn, lambda _: None),
-            self._act("give_back_turn", Turn, lambda _: None),
-            self._act("check_statement", StatementOrder, lambda _: ""),
-            self._act("foresee_conflicts", ForeseeOrder, lambda _: []),
-            self._act(
-                "rebase_branch",
-                RebaseOrder,
-                lambda order: Rebased(branch=_opened(order.origin.branch), written=newer),
-            ),
-            self._act("confirm_publication", ConfirmOrder, lambda _: Publication(merged=False)),
-            self._act("discard_branch", str, lambda _: None),
-            self._act("quarantine_branch", QuarantineOrder, lambda order: order.name),
-            self._act("notify", Notice, lambda _: None),
-        ]
-
-    def _act(self, name: str, kind: type, best: Callable[[Any], Any]) -> Callable[..., Any]:
-        async def act(order: Any) -> Any:
-            self.called.append(name)
-            instead = self.instead.get(name)
-            return await instead(order, self.called.count(name)) if instead else best(order)
-
-        act.__annotations__["order"] = kind
-        return activity.defn(name=name)(act)
-
-
-async def _fails_for_good(_: Any, __: int) -> Any:
-    raise ApplicationError("it is wrong", type="InvalidInput", non_retryable=True)
-
-
-async def _breaks(_: Any, __: int) -> Any:
-    raise ApplicationError("a bug", type="KeyError", non_retryable=True)
-
-
-class Scene:
-    """One run in a world of fakes."""
-
-    def __init__(self, environment: WorkflowEnvironment, world: World) -> None:
-        self._environment, self.world = environment, world
-        self.queue = str(uuid.uuid4())
-
-    async def start(self, policy: Policy | None = None, **pipeline: Any) -> Handle:
-        stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, **pipeline}
-        request = RunRequest(
-            pipeline=Pipeline.model_validate(stated),
-            input=RunInput(digest="d"),
-            starter="tester",
-            policy=policy or Policy(conflicts=2, step_timeout=600),
-        )
-        return await self._environment.client.start_workflow(
-            WriteAuditPublish.run, request, id=f"p-{uuid.uuid4().hex[:12]}", task_queue=self.queue
-        )
-
-    async def end(self, handle: Handle) -> RunResult:
-        """Wait for the end, skipping time; return the result whatever the ending."""
-        try:
-            await handle.result()
-        except WorkflowFailureError as failure:
-            assert isinstance(failure.cause, ApplicationError | CancelledError), failure.cause
-        found = await result_of(self._environment.client, await handle.describe())
-        assert found
-        return found
 
 
 @pytest.fixture
@@ -256,7 +146,7 @@ async def test_a_cancel_during_each_step(scene: Scene, step: str) -> None:
         await asyncio.sleep(0.5)
         ended.set()
         best: dict[str, Callable[[], Any]] = {
-            "open_branch": lambda: _opened(order.origin.branch),
+            "open_branch": lambda: opened(order.origin.branch),
             "verify_write": lambda: Written(head=HEAD, tables={}),
             "audit_branch": lambda: AuditPlan(decided=[]),
             "publish_branch": lambda: MERGED,
@@ -356,14 +246,14 @@ async def test_a_write_that_keeps_failing(scene: Scene) -> None:
 
 
 async def test_invalid_input_is_not_tried_again_and_leaves_nothing(scene: Scene) -> None:
-    scene.world.instead["write_table"] = _fails_for_good
+    scene.world.instead["write_table"] = fails_for_good
     result = await scene.end(await scene.start())
     assert (result.outcome, result.cause, result.attempts, result.branch) == ("failed", "invalid", 1, None)
     assert scene.world.called == ["open_branch", "write_table", "discard_branch", "record_run", "notify"]
 
 
 async def test_a_bug_leaves_the_branch_for_a_look(scene: Scene) -> None:
-    scene.world.instead["audit_branch"] = _breaks
+    scene.world.instead["audit_branch"] = breaks
     result = await scene.end(await scene.start())
     assert (result.outcome, result.cause, result.reason) == ("failed", "error", "a bug")
     assert scene.world.called[-3:] == ["quarantine_branch", "record_run", "notify"]
@@ -412,7 +302,7 @@ async def test_a_take_over_that_breaks_off_leaves_neither_branch(scene: Scene) -
     async def note(name: str, _: int) -> None:
         discarded.append(name[-2:])
 
-    scene.world.instead |= {"publish_branch": collide, "rebase_branch": _breaks, "discard_branch": note}
+    scene.world.instead |= {"publish_branch": collide, "rebase_branch": breaks, "discard_branch": note}
     result = await scene.end(await scene.start(on_failure="discard"))
     assert result.outcome == "failed" and discarded == ["a2"]
     assert scene.world.called.count("quarantine_branch") == 1
@@ -447,7 +337,7 @@ async def test_main_moved_so_the_write_is_done_again(scene: Scene) -> None:
 
 
 async def test_a_merge_whose_answer_was_lost_is_believed(scene: Scene) -> None:
-    scene.world.instead["publish_branch"] = _breaks
+    scene.world.instead["publish_branch"] = breaks
 
     async def it_is_there(_: Any, __: int) -> Publication:
         return MERGED
@@ -461,7 +351,7 @@ async def test_a_merge_whose_answer_was_lost_is_believed(scene: Scene) -> None:
 
 @pytest.mark.parametrize("act", ["notify", "record_run", "discard_branch"])
 async def test_what_fails_after_the_merge_changes_nothing(scene: Scene, act: str) -> None:
-    scene.world.instead[act] = _breaks
+    scene.world.instead[act] = breaks
     result = await scene.end(await scene.start())
     assert result.outcome == "published"
 

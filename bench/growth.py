@@ -1,0 +1,73 @@
+"""Measure a small warm run as its table and its catalogue grow.
+
+    python -m bench.growth [--rounds 7]
+
+A table with 1, 100 and 1,000 earlier snapshots; a catalogue with 10, 1,000 and 10,000 branches, and as many commits
+on main. Seconds are those of the run alone, as its workflow counts them.
+"""
+
+import argparse
+from typing import Any
+
+from bench.place import Place, keep, median, place, say, small
+from lakehouse.operations import mark
+
+_SNAPSHOTS = (1, 100, 1_000)
+_REFERENCES = (10, 1_000, 10_000)
+
+
+def timed(at: Place, table: str, rounds: int) -> list[float]:
+    """Return the seconds of so many small runs into a table."""
+    name = table.replace(".", "-").replace("_", "-")
+    return [float(at.run("warm", small(name, table, at.rows()))["timings"]["total"]) for _ in range(rounds)]
+
+
+def snapshots(at: Place, rounds: int) -> dict[int, list[float]]:
+    """Measure runs into tables with more and more snapshots."""
+    found = {}
+    for number in _SNAPSHOTS:
+        table = f"g.after_{number}"
+        timed(at, table, 1)
+        for each in range(number - 1):
+            at.append(table, [{"id": each, "kind": "x"}])
+        found[number] = timed(at, table, rounds)
+        say(f"{number} snapshots: {median(found[number]):.3f} s")
+    return found
+
+
+def references(at: Place, rounds: int) -> dict[int, list[float]]:
+    """Measure runs in a catalogue with more and more branches and commits."""
+    found, there = {}, 0
+    timed(at, "g.among", 1)
+    for number in _REFERENCES:
+        for made in range(there, number):
+            head = at.catalogue.commit("main", at.catalogue.head("main"), f"commit {made}", [mark()])
+            at.catalogue.create_branch(f"wap/other/{made}", head)
+        there = number
+        found[number] = timed(at, "g.among", rounds)
+        say(f"{number} branches and commits: {median(found[number]):.3f} s")
+    return found
+
+
+def tell(what: str, found: dict[int, list[float]]) -> None:
+    """Print medians, and ratios to the smallest."""
+    least = median(found[min(found)])
+    for number, seconds in found.items():
+        print(f"{number:>7} {what:<22} {median(seconds):6.3f} s  {median(seconds) / least:5.2f} times", flush=True)
+
+
+def main() -> None:
+    """Measure, print, and keep the raw data."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--rounds", type=int, default=7)
+    rounds = asked.parse_args().rounds
+    with place(SLUICE_REAP_EVERY="0") as at:
+        timed(at, "g.first", 3)
+        found: dict[str, Any] = {"snapshots": snapshots(at, rounds), "references": references(at, rounds)}
+    tell("snapshots", found["snapshots"])
+    tell("branches and commits", found["references"])
+    keep("growth", found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Where whole runs are measured: a stack of its own, a cold and a warm worker, and ways to start runs on them."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.table import StaticTable, Table
+
+from devstack.stack import ROOT, Stack
+from lakehouse.committing import OnBranch
+from lakehouse.nessie import Catalogue
+from lakehouse.opening import open_catalogue
+from lakehouse.operations import put_table
+from sluice.settings import Settings, read_settings
+from tests.support import FrontDoor, WorkerProcess, tools_into
+
+MEASUREMENTS = ROOT / "docs" / "measurements"
+ENGINES = {"cold": "submit", "warm": "connect"}
+
+
+class Place:
+    """A stack, with a worker for each engine on a queue of its name."""
+
+    def __init__(self, folder: Path, **more: str) -> None:
+        self.folder, self._more = folder, more
+        home = folder / "home"
+        home.mkdir()
+        tools_into(home)
+        self._stack = Stack(home, os.environ)
+        self.variables = {**self._stack.up(with_worker=False), "SLUICE_HOME": str(home)}
+        self.settings: Settings = read_settings(self.variables)
+        self.catalogue: Catalogue = open_catalogue(self.settings)
+        self.workers: dict[str, WorkerProcess] = {}
+        self._number = 0
+
+    def environment(self, way: str) -> dict[str, str]:
+        """Return the variables of a way's worker and of whoever starts runs on it."""
+        return {**self.variables, "SLUICE_TASK_QUEUE": way, "SPARK_ENGINE": ENGINES[way], **self._more}
+
+    def front(self, way: str) -> FrontDoor:
+        """Return the front door to a way's worker, which is started if there is none."""
+        if way not in self.workers:
+            self.workers[way] = WorkerProcess(self.environment(way), self.folder)
+        return FrontDoor(self.folder, {**os.environ, **self.environment(way)})
+
+    def run(self, way: str, text: str) -> dict[str, Any]:
+        """Run a pipeline to its end, which is its publication; return its report."""
+        said = self.front(way).run(text, "--again")
+        if said.code != 0:
+            raise SystemExit(f"a measured run ended otherwise: {said}")
+        return said.json
+
+    def rows(self, number: int = 5) -> Path:
+        """Return a small CSV file whose content is like no other's."""
+        self._number += 1
+        file = self.folder / f"small-{self._number}.csv"
+        file.write_text("id,kind\n" + "".join(f"{self._number * 1000 + i},k{i % 7}\n" for i in range(number)))
+        return file
+
+    def append(self, table: str, rows: Sequence[dict[str, Any]]) -> None:
+        """Append rows to a table on main from outside Sluice, by PyIceberg."""
+        found = self.catalogue.content("main", table)
+        static = StaticTable.from_metadata(found.metadata_location)
+
+        def move(place: str, metadata: Any) -> None:
+            operation = put_table(table, place, metadata, found.id)
+            self.catalogue.commit("main", self.catalogue.head("main"), "outside", [operation])
+
+        outside = Table(("o", *table.split(".")), static.metadata, found.metadata_location, static.io, OnBranch(move))
+        outside.append(pa.Table.from_pylist(list(rows), schema=outside.schema().as_arrow()))
+
+    def close(self) -> None:
+        """End everything."""
+        for worker in self.workers.values():
+            worker.stop()
+        self._stack.down()
+
+
+@contextmanager
+def place(**more: str) -> Iterator[Place]:
+    """Set a place up, and take it down."""
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
+        found = Place(Path(folder), **more)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+def small(name: str, table: str, source: Path) -> str:
+    """Return a pipeline that appends a small file to a table, with three checks."""
+    checks = "[not_null: [id, kind], row_count: {min: 1}]"
+    return f"name: {name}\nwrite: {{source: {{path: '{source}'}}}}\ntables: {{{table}: {{checks: {checks}}}}}\n"
+
+
+def overhead(report: dict[str, Any]) -> float:
+    """Return a run's seconds but for those of Spark: what the orchestration of it costs."""
+    timings = report["timings"]
+    return float(timings["total"] - timings.get("writing", 0) - timings.get("scanning", 0))
+
+
+def median(found: Sequence[float]) -> float:
+    """Return the median."""
+    return statistics.median(found)
+
+
+def say(text: str) -> None:
+    """Print at once, with the time: a measurement takes long."""
+    print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
+
+
+def keep(name: str, found: Any) -> None:
+    """Keep what was measured, with the machine it was measured on, for whoever doubts the table."""
+    machine = {"cpus": os.cpu_count(), "python": sys.version.split()[0], "date": time.strftime("%Y-%m-%d")}
+    machine["commit"] = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    MEASUREMENTS.mkdir(exist_ok=True)
+    (MEASUREMENTS / f"{name}.json").write_text(json.dumps({"machine": machine, "found": found}, indent=1) + "\n")

@@ -1,0 +1,75 @@
+"""Draw what the measurements of whole runs found.
+
+    python bench/plot_runs.py docs/measurements docs/images/runs.png
+
+Runs with the packages of locks/bench.txt.
+"""
+
+import json
+import statistics
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+
+def read(folder: Path, name: str) -> object:
+    """Return what a measurement found."""
+    return json.loads((folder / f"{name}.json").read_text())["found"]
+
+
+def draw_runs(panel: object, found: list) -> None:
+    """Draw each way's median as a multiple of the bare one's, by the number of rows."""
+    sizes = sorted({each["rows"] for each in found})
+    ways = list(dict.fromkeys(each["way"] for each in found))
+    medians = {
+        (rows, way): statistics.median(e["seconds"] for e in found if (e["rows"], e["way"]) == (rows, way))
+        for rows in sizes
+        for way in ways
+    }
+    for number, way in enumerate(ways):
+        heights = [medians[rows, way] / medians[rows, "bare"] for rows in sizes]
+        places = [index + number * 0.2 for index in range(len(sizes))]
+        panel.bar(places, heights, 0.2, label=way)
+        for place, height, rows in zip(places, heights, sizes, strict=True):
+            panel.annotate(f"{medians[rows, way]:.1f} s", (place, height), ha="center", va="bottom", fontsize=7)
+    panel.set_xticks([index + 0.3 for index in range(len(sizes))], [f"{rows:,} rows" for rows in sizes])
+    panel.set(title="A whole command, against a bare spark-submit", ylabel="times the bare one")
+    panel.legend()
+
+
+def draw_growth(panel: object, found: dict) -> None:
+    """Draw a small run's median as its table and its catalogue grow."""
+    for what, measured in found.items():
+        sizes = sorted(map(int, measured))
+        label = {"references": "branches and commits"}.get(what, what)
+        panel.plot(sizes, [statistics.median(measured[str(size)]) for size in sizes], marker="o", label=label)
+    panel.set(xscale="log", title="A small warm run", ylabel="seconds, median", ylim=(0, None), xlabel="there before")
+    panel.legend()
+
+
+def draw_memory(panel: object, found: dict) -> None:
+    """Draw what the worker holds after more and more runs."""
+    sizes = sorted(map(int, found["memory"]))
+    panel.plot(sizes, [found["memory"][str(size)] / 2**20 for size in sizes], marker="o")
+    panel.set(title="The worker's memory", xlabel="runs", ylabel="MiB", ylim=(0, None))
+
+
+def main(source: str, target: str) -> None:
+    """Draw one panel for each measurement."""
+    folder = Path(source)
+    figure, panels = pyplot.subplots(1, 3, figsize=(16, 4.5), width_ratios=(2, 1, 1))
+    draw_runs(panels[0], read(folder, "runs"))
+    draw_growth(panels[1], read(folder, "growth"))
+    draw_memory(panels[2], read(folder, "throughput"))
+    for panel in panels:
+        panel.grid(True, alpha=0.3)
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=100, bbox_inches="tight")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

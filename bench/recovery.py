@@ -1,0 +1,88 @@
+"""Measure how soon a run goes on after its worker was killed while Spark writes.
+
+    python -m bench.recovery [--rounds 5]
+
+Two workers on one queue; the one whose Spark writes gets SIGKILL. Seconds count from there until the workflow begins
+the next attempt's write, and until the next attempt's program runs; the heartbeat time-out is taken off.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import psutil
+
+from bench.place import ENGINES, Place, keep, median, place, say
+from tests.support import WorkerProcess, wait_for
+
+_PROGRAM = """\
+import time
+from pathlib import Path
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+first, second = Path("{folder}/first"), Path("{folder}/second")
+if first.exists():
+    second.write_text(str(time.time()))
+    spark.range(5).writeTo("r.{table}").create()
+else:
+    first.touch()
+    time.sleep(600)
+"""
+_HEARTBEAT = 5.0
+
+
+def once(at: Place, engine: str, number: int) -> dict[str, float]:
+    """Kill a worker once; return the seconds."""
+    name = f"{engine}_{number}"
+    folder = at.folder / name
+    folder.mkdir()
+    program = folder / "program.py"
+    program.write_text(_PROGRAM.format(folder=folder, table=name))
+    front = at.front(engine)
+    run = front.begin(f"name: recover-{engine}-{number}\nwrite: {{job: {Path(program)}}}\ntables: [r.{name}]\n")
+    wait_for((folder / "first").exists, 120)
+    other = WorkerProcess(at.environment(engine), at.folder)
+    if engine == "warm":
+        _settle(other)
+    killed = time.time()
+    at.workers[engine].kill()
+    at.workers[engine] = other
+    begun = 0.0
+    while not begun:
+        status = front("status", run, "--json").json
+        begun = time.time() if status["attempts"] > 1 and status["stage"] == "writing" else 0.0
+    said = front("watch", run, "--json")
+    if said.json["outcome"] != "published":
+        raise SystemExit(f"a measured run ended otherwise: {said}")
+    program_ran = float((folder / "second").read_text())
+    return {"begun": begun - killed - _HEARTBEAT, "ran": program_ran - killed - _HEARTBEAT}
+
+
+def _settle(worker: WorkerProcess) -> None:
+    """Wait until a worker's own warm server has done its rehearsal and idles."""
+    time.sleep(5)
+    tree = psutil.Process(worker.process.pid).children(recursive=True)
+    for each in tree:
+        each.cpu_percent()
+    wait_for(lambda: sum(each.cpu_percent(0.2) for each in tree if each.is_running()) < 20, 60)
+
+
+def main() -> None:
+    """Measure, print, and keep the raw data."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--rounds", type=int, default=5)
+    rounds = asked.parse_args().rounds
+    found: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
+    with place(SLUICE_HEARTBEAT_TIMEOUT=str(_HEARTBEAT)) as at:
+        for engine in ENGINES:
+            for number in range(rounds):
+                found[engine].append(once(at, engine, number))
+                say(f"{engine}: {found[engine][-1]}")
+    for engine, measured in found.items():
+        begun, ran = (median([each[key] for each in measured]) for key in ("begun", "ran"))
+        print(f"{engine}: the next attempt's write begins {begun:.2f} s after the time-out, its program {ran:.2f} s")
+    keep("recovery", found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Measure many small runs at once, and the memory and history that runs take.
+
+    python -m bench.throughput [--runs 100] [--tables 20] [--more 1000] [--bare 10]
+
+So many runs are started at once over so many tables on one warm worker; beside them bare cold `spark-submit`s, two at
+a time, and Nessie's own rate of branch, commit, merge and delete. Then runs go on, a few at a time, until there were
+`more` in all, and the worker's memory is read on the way.
+"""
+
+import argparse
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+from temporalio.client import Client
+
+from bench.place import Place, keep, median, place, say, small
+from bench.runs import Plain
+from cli.connection import connect
+from cli.start import find_input, start
+from lakehouse.operations import mark
+from sluice.pipeline_file import parse_pipeline
+from sluice.settings import read_settings
+
+_AT_ONCE = 8
+_SOME = 5
+"""So many ended runs are asked for their histories."""
+_CYCLES = 10.0
+"""How long, in seconds, Nessie's rate is measured."""
+
+
+class Runs:
+    """Starts runs over tables in turn, and waits for them."""
+
+    def __init__(self, at: Place, client: Client, tables: int) -> None:
+        self._at, self._client, self._tables = at, client, tables
+        self._settings = read_settings(at.environment("warm"))
+        self._number = 0
+        self.ended: list[str] = []
+
+    async def one(self) -> None:
+        """Start a run, and wait for its publication."""
+        table = self._number % self._tables
+        self._number += 1
+        text = small(f"many-{table}", f"m.many_{table}", self._at.rows())
+        pipeline = parse_pipeline(text, "bench")
+        begun = await start(self._client, self._settings, pipeline, find_input(pipeline), again=True)
+        result = await begun.handle.result()
+        if result.outcome != "published":
+            raise SystemExit(f"a measured run ended otherwise: {result}")
+        self.ended.append(begun.handle.id)
+
+    async def many(self, number: int, at_once: int) -> float:
+        """Run so many, so many at once; return the seconds."""
+        room = asyncio.Semaphore(at_once)
+
+        async def in_turn() -> None:
+            async with room:
+                await self.one()
+
+        began = time.monotonic()
+        await asyncio.gather(*(in_turn() for _ in range(number)))
+        return time.monotonic() - began
+
+    async def history(self) -> tuple[float, float]:
+        """Return how many events and bytes the last runs left in Temporal, as medians."""
+        events, sizes = [], []
+        for name in self.ended[-_SOME:]:
+            history = await self._client.get_workflow_handle(name).fetch_history()
+            events.append(float(len(history.events)))
+            sizes.append(float(sum(event.ByteSize() for event in history.events)))
+        return median(events), median(sizes)
+
+
+def cycles(at: Place, threads: int) -> float:
+    """Return how many times a minute Nessie makes a branch, commits on it, merges and deletes it."""
+    until = time.monotonic() + _CYCLES
+
+    def turn(number: int) -> int:
+        done = 0
+        while time.monotonic() < until:
+            name, seen = f"wap/cycle/{number}-{done}", at.catalogue.head("main")
+            at.catalogue.create_branch(name, seen)
+            head = at.catalogue.commit(name, seen, "a commit", [mark()])
+            at.catalogue.v2.merge("main", seen, name, head, {}, {}, dry=False)
+            at.catalogue.delete_branch(name)
+            done += 1
+        return done
+
+    with ThreadPoolExecutor(threads) as pool:
+        return sum(pool.map(turn, range(threads))) / _CYCLES * 60
+
+
+def bare(at: Place, number: int) -> float:
+    """Return the seconds of so many bare appends, two at a time, after one to warm up the disk."""
+    folders = [at.folder / f"bare-{each}" for each in range(2)]
+    token = Path(at.variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
+    plains = []
+    for folder in folders:
+        folder.mkdir()
+        plains.append(Plain(at.settings, folder, token))
+    acts: list[Callable[[], None]] = [
+        lambda each=each: plains[each % 2]("bare", at.rows(), f"m.bare_{each % 2}")  # type: ignore[misc]
+        for each in range(number + 2)
+    ]
+    for act in acts[:2]:
+        act()
+    began = time.monotonic()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda half: [act() for act in acts[2 + half :: 2]], range(2)))
+    return time.monotonic() - began
+
+
+async def measure(at: Place, given: argparse.Namespace) -> dict[str, Any]:
+    """Measure throughput, then memory and histories."""
+    client = await connect(at.variables)
+    at.front("warm")
+    worker = psutil.Process(at.workers["warm"].process.pid)
+    runs, memory = Runs(at, client, given.tables), {}
+    await runs.many(10, 1)
+    memory[10] = worker.memory_info().rss
+    say("ten runs, one by one")
+    await runs.many(given.tables, 2)  # so that every table is there
+    seconds = await runs.many(given.runs, given.runs)
+    say(f"{given.runs} runs at once: {seconds:.1f} s")
+    for goal in (100, 200, 300, 500, 1000):
+        if len(runs.ended) < goal <= given.more:
+            await runs.many(goal - len(runs.ended), _AT_ONCE)
+        if goal <= given.more:
+            memory[len(runs.ended)] = worker.memory_info().rss
+            say(f"{len(runs.ended)} runs: {memory[len(runs.ended)] / 2**20:.0f} MiB")
+    events, size = await runs.history()
+    return {"runs": given.runs, "seconds": seconds, "memory": memory, "events": events, "history_bytes": size}
+
+
+def main() -> None:
+    """Measure, print, and keep the raw data."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    for name, usual in (("runs", 100), ("tables", 20), ("more", 1000), ("bare", 10)):
+        asked.add_argument(f"--{name}", type=int, default=usual)
+    given = asked.parse_args()
+    with place() as at:
+        found = asyncio.run(measure(at, given))
+        found["cycles"] = {threads: cycles(at, threads) for threads in (1, 4)}
+        at.workers.pop("warm").stop()
+        found["bare"] = {"runs": given.bare, "seconds": bare(at, given.bare)}
+    rate = found["runs"] / found["seconds"] * 60
+    plain = found["bare"]["runs"] / found["bare"]["seconds"] * 60
+    print(f"{rate:.1f} runs a minute; bare spark-submit, two at a time, {plain:.1f}: {rate / plain:.1f} times")
+    print("Nessie alone, cycles a minute, by threads:", {key: round(each) for key, each in found["cycles"].items()})
+    first = found["memory"][min(found["memory"])]
+    for number, size in found["memory"].items():
+        print(f"{number:>5} runs: the worker holds {size / 2**20:.0f} MiB, {size / first:.2f} times the first")
+    print(f"a run leaves {found['events']:.0f} events, {found['history_bytes'] / 1000:.0f} kB")
+    keep("throughput", found)
+
+
+if __name__ == "__main__":
+    main()
