@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,25 +12,24 @@ from temporalio.client import WorkflowUpdateFailedError
 
 from cli.approving import approver_key, ruling_on
 from cli.checks import import_file, list_checks
-from cli.codec import codec_key, codec_server
+from cli.codec import codec_key
 from cli.door import WRONG_USE, Door, enter, nothing
-from cli.find import Found, find_run, recent_runs, result_of, status_of
-from cli.quarantine import app as quarantine
-from cli.requeue import Repair, requeued
-from cli.results import results
-from cli.rollback import rollback
+from cli.find import find_run, recent_runs, result_of, status_of
+from cli.lazy import ELSEWHERE, LazyGroup
+from cli.running import begin, followed
 from cli.show import runs_table, standing
-from cli.start import find_input, load_pipeline, start
-from cli.watch import follow, progress_of
+from cli.start import find_input, load_pipeline
+from cli.watch import progress_of
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline import Pipeline
 from sluice.run import RunInput
-from sluice.settings import read_environment, read_settings
+from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
 
 _DEFAULT = "run"
 
 app = typer.Typer(
+    cls=LazyGroup,
     add_completion=False,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
@@ -60,44 +59,7 @@ def run(
         loaded = load_pipeline(pipeline, read_environment())
         return loaded, find_input(loaded)
 
-    _start(before, again, detach, as_json)
-
-
-def _start(before: Callable[[], tuple[Pipeline, RunInput]], again: bool, detach: bool, as_json: bool) -> None:
-    async def act(door: Door, ready: tuple[Pipeline, RunInput]) -> int:
-        loaded, found = ready
-        started = await start(door.client, door.settings, loaded, found, again)
-        run_id = started.handle.run_id or started.handle.first_execution_run_id or ""
-        door.console.print(f"{'Attached to' if started.attached else 'Started'} run [bold]{started.handle.id}[/]")
-        door.console.print(f"[dim]{door.link(started.handle.id, run_id)}[/]", highlight=False, soft_wrap=True)
-        if detach:
-            if as_json:
-                print(json.dumps({"workflow_id": started.handle.id, "run_id": run_id, "pipeline": loaded.name}))
-            return 0
-        return await _follow(door, await find_run(door.client, started.handle.id))
-
-    enter(act, as_json, before)
-
-
-@app.command()
-def requeue(
-    pipeline: Annotated[Path, typer.Argument(help="The pipeline file whose run set the rows apart.")],
-    table: Annotated[str | None, typer.Option(help="The table, where the pipeline has several.")] = None,
-    run: Annotated[str | None, typer.Option(help="Only rows that this run (its id) set apart.")] = None,
-    where: Annotated[str | None, typer.Option(help="Only rows of which this condition is true.")] = None,
-    repairs: Annotated[
-        list[str] | None, typer.Option("--set", metavar="COLUMN=SQL", help="A repair: what a column is to hold.")
-    ] = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Put rows of a quarantine table through the pipeline again: a run of its own, audited, published by one merge."""
-    repair = Repair(table, run, where, repairs or [])
-
-    def before() -> tuple[Pipeline, RunInput]:
-        return requeued(pipeline, repair, read_settings(read_environment()))
-
-    _start(before, False, detach, as_json)
+    begin(before, again, detach, as_json)
 
 
 @app.command()
@@ -105,7 +67,7 @@ def watch(run: Run, as_json: AsJson = False) -> None:
     """Follow a run to its end, and report it."""
 
     async def act(door: Door, _: None) -> int:
-        return await _follow(door, await find_run(door.client, run))
+        return await followed(door, await find_run(door.client, run))
 
     enter(act, as_json, nothing)
 
@@ -197,18 +159,14 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
 
 app.command("checks")(list_checks)
 app.command("import")(import_file)
-app.command("results")(results)
 app.command("approver-key")(approver_key)
 app.command("codec-key")(codec_key)
-app.command("codec-server")(codec_server)
-app.command("rollback")(rollback)
-app.add_typer(quarantine, name="quarantine")
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run a command and leave with its exit code. A bare file name, or nothing, means `run`."""
     known = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
-    known |= {str(group.name) for group in app.registered_groups}
+    known |= {*ELSEWHERE}
     words = list(arguments)
     if not words or (words[0] not in known and words[0] not in ("--help", "-h")):
         words.insert(0, _DEFAULT)
@@ -242,11 +200,6 @@ def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool)
         return 0
 
     enter(act, as_json, nothing)
-
-
-async def _follow(door: Door, found: Found) -> int:
-    result = await follow(door.client, found.handle, door.console)
-    return door.finish(result)
 
 
 def _row(execution: Any) -> dict[str, Any]:

@@ -12,21 +12,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from aiohttp import web
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from google.protobuf import json_format
-from temporalio.api.common.v1 import Payload, Payloads
+from temporalio.api.common.v1 import Payload
 from temporalio.converter import PayloadCodec
 
-from cli.approving import refuse, write_secret
+from cli.approving import write_secret
 from sluice.errors import BadEnvironment
 from sluice.secrets import read_secret
-from sluice.settings import read_environment, read_settings
 
 _ENCODING = b"binary/encrypted"
 _NONCE = 12
-_HOST = "127.0.0.1"
 
 
 class AesCodec(PayloadCodec):
@@ -104,49 +100,3 @@ def codec_key(
     """Make a key that encrypts what Temporal keeps. Without it, nobody can read that again: keep a copy."""
     write_secret(file, f"{os.urandom(4).hex()} {base64.b64encode(AESGCM.generate_key(256)).decode()}\n")
     print(f"Set SLUICE_CODEC_KEY_FILE={file} for the worker, the front door and the codec server.")
-
-
-def codec_server(
-    port: Annotated[int, typer.Option(help="The port on 127.0.0.1.", min=1, max=65535)] = 8234,
-) -> None:
-    """Decrypt for the Temporal Web UI: name this server there as its remote codec endpoint."""
-    try:
-        settings = read_settings(read_environment())
-        codec = read_codec(settings.sluice_codec_key_file)
-    except BadEnvironment as error:
-        refuse(str(error))
-    if codec is None:
-        refuse("SLUICE_CODEC_KEY_FILE is not set: there is nothing to decrypt by")
-    print(f"Codec endpoint: http://{_HOST}:{port}", flush=True)
-    web.run_app(codec_app(codec, settings.temporal_ui), host=_HOST, port=port, print=None)
-
-
-def codec_app(codec: AesCodec, ui: str) -> web.Application:
-    """Return the server: /encode and /decode, for pages of the Web UI alone.
-
-    Source: Temporal's documentation of remote codec servers.
-    """
-    allowed = {
-        "Access-Control-Allow-Origin": ui,
-        "Access-Control-Allow-Methods": "POST",
-        "Access-Control-Allow-Headers": "content-type,x-namespace",
-        "Vary": "Origin",
-    }
-
-    async def answer(request: web.Request) -> web.Response:
-        act = codec.encode if request.path.endswith("/encode") else codec.decode
-        try:
-            payloads = json_format.Parse(await request.read(), Payloads())
-            found = Payloads(payloads=await act(payloads.payloads))
-        except (json_format.ParseError, ValueError) as error:
-            return web.json_response({"message": str(error)}, status=400, headers=allowed)
-        return web.Response(text=json_format.MessageToJson(found), content_type="application/json", headers=allowed)
-
-    async def preflight(_: web.Request) -> web.Response:
-        return web.Response(headers=allowed)
-
-    app = web.Application()
-    for path in ("/encode", "/decode"):
-        app.router.add_post(path, answer)
-        app.router.add_options(path, preflight)
-    return app

@@ -32,7 +32,9 @@ from sluice.pipeline import Pipeline, Write
 from sluice.settings import read_environment
 from workflows.housekeeping import KeepHouse
 
-app = typer.Typer(no_args_is_help=True, help="Look at what was kept out, repair it, release it, or let it go.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Look at what was kept out, repair it, release it, or let it go."
+)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 What = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline: its latest.")]

@@ -4,7 +4,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from cli.running import begin
 from cli.start import load_pipeline
 from lakehouse.nessie import Catalogue
 from lakehouse.opening import open_catalogue
@@ -15,8 +19,10 @@ from sluice.errors import InvalidPipeline
 from sluice.names import literal, quoted, quoted_table, suggestion
 from sluice.pipeline import Pipeline, Table, Write
 from sluice.run import RunInput
-from sluice.settings import Settings, read_environment
+from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql.expression import columns_of, expression_problem
+
+app = typer.Typer(add_completion=False)
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,27 @@ class Repair:
     run: str | None
     where: str | None
     settings: Sequence[str]
+
+
+@app.command()
+def requeue(
+    pipeline: Annotated[Path, typer.Argument(help="The pipeline file whose run set the rows apart.")],
+    table: Annotated[str | None, typer.Option(help="The table, where the pipeline has several.")] = None,
+    run: Annotated[str | None, typer.Option(help="Only rows that this run (its id) set apart.")] = None,
+    where: Annotated[str | None, typer.Option(help="Only rows of which this condition is true.")] = None,
+    repairs: Annotated[
+        list[str] | None, typer.Option("--set", metavar="COLUMN=SQL", help="A repair: what a column is to hold.")
+    ] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
+) -> None:
+    """Put rows of a quarantine table through the pipeline again: a run of its own, audited, published by one merge."""
+    repair = Repair(table, run, where, repairs or [])
+
+    def before() -> tuple[Pipeline, RunInput]:
+        return requeued(pipeline, repair, read_settings(read_environment()))
+
+    begin(before, False, detach, as_json)
 
 
 def requeued(file: Path, repair: Repair, settings: Settings) -> tuple[Pipeline, RunInput]:

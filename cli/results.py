@@ -24,7 +24,10 @@ _LATEST = (
 )
 _WIDTH = 160
 
+app = typer.Typer(add_completion=False)
 
+
+@app.command()
 def results(
     sql: Annotated[str, typer.Argument(help="A query over the table `results`, in DuckDB's SQL.")] = _LATEST,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

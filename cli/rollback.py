@@ -15,7 +15,10 @@ from sluice.orders import Restore
 from sluice.pipeline import Pipeline, Table, Write
 from sluice.rollback import Undoing, undoing
 
+app = typer.Typer(add_completion=False)
 
+
+@app.command()
 def rollback(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A published run, or a pipeline: its latest run.")],
     with_later: Annotated[

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pyarrow import fs
-
 from sluice.errors import InvalidInput
 from sluice.run import InputFile, RunInput
 from sluice.source import Format, Source
@@ -128,6 +126,8 @@ def _check_parquet(path: Path, file: Any, size: int) -> None:
 
 
 def _remote(path: str, form: Format) -> Iterator[InputFile]:
+    from pyarrow import fs  # noqa: PLC0415  # a quarter of a command's start, which local files do not need
+
     plain = path.replace("s3a://", "s3://", 1)
     cut = min((plain.find(character) for character in _GLOB if character in plain), default=-1)
     start = plain if cut < 0 else plain[:cut].rsplit("/", 1)[0]

@@ -2,11 +2,14 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from cli.app import app
+from cli.lazy import ELSEWHERE
 from devstack.stack import ROOT
 from sluice.listing import documented
 from sluice.pipeline_file import parse_pipeline
@@ -72,10 +75,18 @@ def test_what_the_documents_list_is_all_there_is() -> None:
     for field in RunResult.model_fields:
         assert f"`{field}`" in pipelines
     readme = (ROOT / "README.md").read_text()
-    for command in app.registered_commands:
-        name = command.name or getattr(command.callback, "__name__", "")
+    names = [each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands]
+    for name in [*names, *ELSEWHERE]:
         assert name == "run" or f"`{name}" in readme
     assert len(readme.splitlines()) < 160
+
+
+def test_a_run_does_not_wait_for_what_other_commands_need() -> None:
+    """Each of these costs a command between a tenth and half a second."""
+    heavy = ("pyiceberg", "pynessie", "pyarrow", "duckdb", "aiohttp", "pyspark")
+    shown = f"import sys, cli.app; print([name for name in {heavy} if name in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
 
 
 def test_every_setting_is_documented() -> None:
