@@ -41,7 +41,6 @@ def application(
     jars = [*([] if local else installed), *added_jars(settings), *_listed(asked.get("spark.jars"))]
     found = {
         "spark.master": settings.spark_master,
-        "spark.submit.deployMode": "client",
         "spark.driver.memory": driver_memory(settings, drivers),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true",
@@ -50,6 +49,7 @@ def application(
         **_properties_file(settings.spark_properties_file),
         **asked,
         # From here on nothing is for others to set: a safe publish rests on it.
+        "spark.submit.deployMode": "client",  # so that the driver ends with its worker
         "spark.local.dir": str(folder / "scratch"),
         "spark.sql.warehouse.dir": str(folder / "scratch"),
         # On the class path of the driver from its start, so that a class-data archive holds them.

@@ -31,7 +31,12 @@ _STATEMENT = re.compile(
 _OTHER_BRANCH = re.compile(r"`[^`]*@[^`]*`|[\w.]@\w")
 """A table at a reference, as Iceberg's Nessie catalogue reads it: such a write would bypass the branch."""
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
-_OURS = ("spark.sql.iceberg.snapshot-property.", "spark.sql.extensions", "spark.sql.storeAssignmentPolicy")
+_OURS = (
+    "spark.sql.iceberg.snapshot-property.",
+    "spark.sql.extensions",
+    "spark.sql.storeAssignmentPolicy",
+    "spark.submit.deployMode",
+)
 
 
 def _valid_partition(term: str) -> str:

@@ -52,7 +52,8 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     _write(spark, rows.observe(written, F.count(F.lit(1)).alias("rows")), spec, name, existing is None)
     if spec.write.mode == "merge":
         return JobAnswer()  # it reads its source more than once, so its counts mean nothing
-    if _spread_by_range(spark, quoted_table(name, spec.catalogue)):
+    new = existing is None
+    if table.sort_by if new else _spread_by_range(spark, quoted_table(name, spec.catalogue)):
         return _checked(_counted_again(spark, source, spec, name))
     came, went = read.get.get("rows"), written.get.get("rows")
     if went is None:  # what is counted while a table is made does not come back from a server's far side

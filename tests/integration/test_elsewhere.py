@@ -1,0 +1,112 @@
+"""Jobs in sessions on a Spark Connect server that somebody else runs: with a token, alive or not."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from engine.configuration import application, written
+from engine.java import find_java
+from engine.submit import environment, submit
+from sluice.settings import read_settings
+from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+
+_TOKEN = "a-token-of-theirs"
+_SLOW = """\
+import time
+from pathlib import Path
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.range(5).writeTo("t.theirs_too").create()
+flag = Path("{flag}")
+if not flag.exists():
+    flag.touch()
+    spark.sql("SELECT sum(a.id * b.id) FROM range(1000000) a CROSS JOIN range(1000000) b").collect()
+"""
+
+
+class Elsewhere:
+    """A Spark Connect server as an operator would start one."""
+
+    def __init__(self, stack: Mapping[str, str], folder: Path) -> None:
+        self._settings, self._folder = read_settings(stack), folder
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = int(found.getsockname()[1])
+        self.start()
+
+    def start(self) -> None:
+        """Start it, or start it again, and wait until it answers."""
+        properties = {
+            **application(self._settings, self._folder),
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(self.port),
+            "spark.connect.authenticate.token": _TOKEN,
+        }
+        server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        words = submit(written(self._folder / "spark.properties", properties), "--class", server, "spark-internal")
+        with (self._folder / "server.log").open("ab") as log:
+            variables = environment(self._settings, find_java())
+            self._process = subprocess.Popen(words, env=variables, stdout=log, stderr=log, start_new_session=True)
+        wait_for(self._answers, 90, (self._folder / "server.log").read_text)
+
+    def kill(self) -> None:
+        """Kill it."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(30)
+
+    def _answers(self) -> bool:
+        with socket.socket() as tried:
+            return tried.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@pytest.fixture(scope="module")
+def elsewhere(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
+    server = Elsewhere(stack, tmp_path_factory.mktemp("elsewhere"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def own(
+    stack: dict[str, str], elsewhere: Elsewhere, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    found = {
+        **stack,
+        "SLUICE_TASK_QUEUE": "elsewhere",
+        "SPARK_ENGINE": "connect",
+        "SPARK_CONNECT_URL": f"sc://localhost:{elsewhere.port}/;token={_TOKEN}",
+    }
+    worker = WorkerProcess(found, tmp_path_factory.mktemp("own"))
+    yield found
+    worker.stop()
+    assert _TOKEN not in worker.log.read_text()
+
+
+def test_the_built_in_job(own: dict[str, str], door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+    front = FrontDoor(tmp_path, {**door.environment, **own})
+    said = front.run(pipeline("beyond", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}])))
+    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    assert len(lake.rows("t.beyond")) == 2
+    assert _TOKEN not in said.out + said.err
+
+
+def test_a_server_that_dies_and_comes_back(
+    own: dict[str, str], elsewhere: Elsewhere, door: FrontDoor, lake: Lake, tmp_path: Path
+) -> None:
+    front, flag = FrontDoor(tmp_path, {**door.environment, **own}), tmp_path / "flag"
+    (tmp_path / "slow.py").write_text(_SLOW.format(flag=flag))
+    run = front.begin(f"name: theirs-too\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.theirs_too]\n")
+    wait_for(flag.exists, 90)
+    elsewhere.kill()
+    time.sleep(3)
+    assert front("status", run, "--json").json["outcome"] is None
+    elsewhere.start()
+    said = front("watch", run, "--json")
+    assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
+    assert len(lake.rows("t.theirs_too")) == 5
