@@ -1,11 +1,13 @@
 """Following a run live: stages, Spark's progress and verdicts, as they come."""
 
 import asyncio
+import contextlib
 import time
 
 from rich.console import Console
 from rich.status import Status
-from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.service import RPCError
 
 from cli.find import Handle, result_of, status_of
 from cli.show import verdict_line
@@ -21,6 +23,7 @@ async def follow(client: Client, handle: Handle, console: Console) -> RunResult:
     """Show a run on the console until it ends; return its result."""
     shown = _Shown(console)
     answered = time.monotonic()
+    closed = asyncio.create_task(_closed(handle))
     with console.status("starting") as line:
         while True:
             description = await handle.describe()
@@ -32,10 +35,17 @@ async def follow(client: Client, handle: Handle, console: Console) -> RunResult:
                 break
             lonely = time.monotonic() - answered > _LONELY
             await _say(line, status, description, lonely)
-            await asyncio.sleep(_POLL)
+            await (asyncio.sleep(_POLL) if closed.done() else asyncio.wait([closed], timeout=_POLL))
+    closed.cancel()
     result = await result_of(client, description)
     assert result is not None
     return result
+
+
+async def _closed(handle: Handle) -> None:
+    """Return when the run ends, however it does, so that nobody waits for the next look."""
+    with contextlib.suppress(WorkflowFailureError, RPCError):
+        await handle.result(follow_runs=False)
 
 
 async def _asked(handle: Handle) -> RunStatus | None:
