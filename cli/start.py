@@ -68,7 +68,8 @@ def find_input(pipeline: Pipeline) -> RunInput:
     if write.source:
         return identity(find_files(write.source))
     text = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
-    return identity([], "\0".join([write.job, text, *write.args, *write.statements]))
+    options = [f"{key}={value}" for key, value in sorted(write.options.items())]
+    return identity([], "\0".join([write.job, text, *write.args, *write.statements, *options]))
 
 
 async def start(client: Client, settings: Settings, pipeline: Pipeline, found: RunInput, again: bool) -> Started:
@@ -78,6 +79,7 @@ async def start(client: Client, settings: Settings, pipeline: Pipeline, found: R
         AlreadyPublished: the same was published before, and `again` is not asked for.
     """
     workflow_id = f"{pipeline.name}-{found.digest[:12]}"
+    again = again or pipeline.write.mode == "compact"  # small files come back
     if not again:
         await _refuse_twice(client, workflow_id)
     request = await _request(client, settings, pipeline, found, again=again)

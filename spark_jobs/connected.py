@@ -74,7 +74,8 @@ def release(order: ConnectedOrder, session: str) -> None:
 
 def connect(order: ConnectedOrder, session: str) -> RemoteSession:
     """Return a session by its id, made on its first use; it is what `getOrCreate` finds."""
-    os.environ["SPARK_REMOTE"] = f"{order.url.rstrip('/;')}/;session_id={session}"
+    url = order.url.rstrip("/;")
+    os.environ["SPARK_REMOTE"] = f"{url}{';' if ';' in url else '/;'}session_id={session}"
     RemoteSession._default_session = None
     RemoteSession._active_session.session = None
     spark: Any = SparkSession.builder.getOrCreate()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,8 +78,7 @@ class FrontDoor:
 
     def file(self, pipeline: str) -> Path:
         """Write a pipeline into a file of its own."""
-        number = len(list(self.folder.glob("*.yml")))
-        path = self.folder / f"pipeline{number}.yml"
+        path = self.folder / f"pipeline-{uuid.uuid4().hex[:12]}.yml"  # several threads may start runs at once
         path.write_text(pipeline)
         return path
 

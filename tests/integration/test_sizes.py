@@ -39,7 +39,7 @@ def test_many_small_files_make_one(sizes: FrontDoor, lake: Lake, tmp_path: Path)
     folder.mkdir()
     for number in range(60):
         csv_file(folder / f"{number}.csv", [{"id": number, "kind": "x"}])
-    said = sizes.run(pipeline("merged-small", folder))
+    said = sizes.run(pipeline("merged-small", folder / "*.csv"))
     change = said.json["tables"]["t.merged_small"]
     assert (said.code, change["added_rows"], change["added_files"]) == (0, 60, 1), said
     assert change["distribution"] == "none" and change["added_bytes"] > 0
@@ -80,7 +80,7 @@ def test_a_compaction_is_a_run(sizes: FrontDoor, lake: Lake, stack: dict[str, st
     assert sorted(row["id"] for row in lake.rows("t.many_files")) == sorted(row["id"] for row in rows)
     assert written(stack, "t.many_files").volumes() == []
     before = lake.head()
-    nothing = sizes.run(text, "--again")
+    nothing = sizes.run(text)
     assert (nothing.code, nothing.json["outcome"], nothing.json["cause"]) == (0, "discarded", "nothing_to_do"), nothing
     assert "no files that are worth compacting" in nothing.json["reason"]
     assert lake.head() == before and not lake.branches("compaction")
