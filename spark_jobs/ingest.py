@@ -33,13 +33,11 @@ _ICEBERG = {
 
 def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     """Do what the spec says; return how many rows were read and written."""
-    if spec.write.mode == "sql":
-        for number, statement in enumerate(spec.write.statements, 1):
-            say(f"running statement {number} of {len(spec.write.statements)}")
-            run_statement(spark, statement)
-        return JobAnswer()
-    if spec.write.mode == "compact":
-        return _compacted(spark, spec)
+    act = {"sql": _changed, "compact": _compacted}.get(spec.write.mode, _loaded)
+    return act(spark, spec)
+
+
+def _loaded(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     ((name, table),) = spec.tables.items()
     existing = _schema_of(spark, quoted_table(name, spec.catalogue))
     say(f"reading {len(spec.files)} files")
@@ -49,16 +47,23 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     rows = _transformed(spark, source.observe(read, F.count(F.lit(1)).alias("rows")), spec.write.transform)
     _check_columns(rows, name, table, existing)
     say(f"writing {name}")
-    _write(spark, rows.observe(written, F.count(F.lit(1)).alias("rows")), spec, name, existing is None)
+    new = existing is None
+    _write(spark, rows.observe(written, F.count(F.lit(1)).alias("rows")), spec, name, new)
     if spec.write.mode == "merge":
         return JobAnswer()  # it reads its source more than once, so its counts mean nothing
-    new = existing is None
     if table.sort_by if new else _spread_by_range(spark, quoted_table(name, spec.catalogue)):
         return _checked(_counted_again(spark, source, spec, name))
     came, went = read.get.get("rows"), written.get.get("rows")
     if went is None:  # what is counted while a table is made does not come back from a server's far side
         went = _added(spark, quoted_table(name, spec.catalogue))
     return _checked(JobAnswer(rows_read=came, rows_written=went))
+
+
+def _changed(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
+    for number, statement in enumerate(spec.write.statements, 1):
+        say(f"running statement {number} of {len(spec.write.statements)}")
+        run_statement(spark, statement)
+    return JobAnswer()
 
 
 def _compacted(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
