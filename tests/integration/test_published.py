@@ -19,12 +19,14 @@ def test_one_whole_run(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
     said = door.run(pipeline("cities", source, checks))
     result = said.json
     assert (said.code, result["outcome"]) == (0, "published"), said.err
+    assert result["tables"]["t.cities"].pop("added_bytes") > 0
     assert result["tables"] == {
         "t.cities": {
             "operation": "append",
             "added_rows": 2,
             "deleted_rows": 0,
             "added_files": 1,
+            "distribution": "none",
             "total_rows": 2,
             "created": True,
         }
