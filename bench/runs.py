@@ -56,7 +56,7 @@ class Plain:
         job = SparkJob(_SCRIPT, self._folder, "main", ours=True)
         found = {**application(self._settings, self._folder), **session(self._settings, job)}
         found["spark.driver.memory"] = "4g"
-        found["spark.jars"] = found.pop("spark.driver.extraClassPath")
+        found["spark.jars"] = found.pop("spark.driver.extraClassPath").replace(":", ",")
         found["spark.sql.catalog.nessie.authentication.token"] = self._token
         file = written(self._folder / "plain.properties", found)
         words = submit(file, str(_SCRIPT), way, str(source), table, self._settings.nessie_uri)
