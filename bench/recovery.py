@@ -7,6 +7,7 @@ the next attempt's write, and until the next attempt's program runs; the heartbe
 """
 
 import argparse
+import contextlib
 import time
 from pathlib import Path
 
@@ -61,10 +62,22 @@ def once(at: Place, engine: str, number: int) -> dict[str, float]:
 def _settle(worker: WorkerProcess) -> None:
     """Wait until a worker's own warm server has done its rehearsal and idles."""
     time.sleep(5)
-    tree = psutil.Process(worker.process.pid).children(recursive=True)
-    for each in tree:
-        each.cpu_percent()
-    wait_for(lambda: sum(each.cpu_percent(0.2) for each in tree if each.is_running()) < 20, 60)
+    wait_for(lambda: _spent(worker, 0.5) < 0.1, 60)
+
+
+def _spent(worker: WorkerProcess, seconds: float) -> float:
+    """Return how many processors a worker and all that it started keep busy."""
+    before = _processor_time(worker)
+    time.sleep(seconds)
+    return (_processor_time(worker) - before) / seconds
+
+
+def _processor_time(worker: WorkerProcess) -> float:
+    total = 0.0
+    for each in psutil.Process(worker.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            total += sum(each.cpu_times()[:2])
+    return total
 
 
 def main() -> None:
