@@ -42,12 +42,12 @@ def once(at: Place, engine: str, number: int) -> dict[str, float]:
     front = at.front(engine)
     run = front.begin(f"name: recover-{engine}-{number}\nwrite: {{job: {Path(program)}}}\ntables: [r.{name}]\n")
     wait_for((folder / "first").exists, 120)
-    other = WorkerProcess(at.environment(engine), at.folder)
+    at.workers["other"] = other = WorkerProcess(at.environment(engine), at.folder)
     if engine == "warm":
         _settle(other)
     killed = time.time()
     at.workers[engine].kill()
-    at.workers[engine] = other
+    at.workers[engine] = at.workers.pop("other")
     begun = 0.0
     while not begun:
         status = front("status", run, "--json").json
