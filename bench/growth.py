@@ -23,15 +23,17 @@ def timed(at: Place, table: str, rounds: int) -> list[float]:
 
 
 def snapshots(at: Place, rounds: int) -> dict[int, list[float]]:
-    """Measure runs into tables with more and more snapshots."""
-    found = {}
+    """Measure runs into tables with few and many snapshots, in turn."""
+    found: dict[int, list[float]] = {number: [] for number in _SNAPSHOTS}
     for number in _SNAPSHOTS:
-        table = f"g.after_{number}"
-        timed(at, table, 1)
+        timed(at, f"g.after_{number}", 1)
         for each in range(number - 1):
-            at.append(table, [{"id": each, "kind": "x"}])
-        found[number] = timed(at, table, rounds)
-        say(f"{number} snapshots: {median(found[number]):.3f} s")
+            at.append(f"g.after_{number}", [{"id": each, "kind": "x"}])
+    for _ in range(rounds):
+        for number, measured in found.items():
+            measured += timed(at, f"g.after_{number}", 1)
+    for number, measured in found.items():
+        say(f"{number} snapshots: {median(measured):.3f} s")
     return found
 
 
@@ -62,7 +64,7 @@ def main() -> None:
     asked.add_argument("--rounds", type=int, default=7)
     rounds = asked.parse_args().rounds
     with place(SLUICE_REAP_EVERY="0") as at:
-        timed(at, "g.first", 3)
+        timed(at, "g.first", 10)  # a JVM goes on getting faster
         found: dict[str, Any] = {"snapshots": snapshots(at, rounds), "references": references(at, rounds)}
     tell("snapshots", found["snapshots"])
     tell("branches and commits", found["references"])
