@@ -19,14 +19,16 @@ import psutil
 
 _GRACE = 2.0
 """Seconds between asking Spark to end and making it."""
+_LOOK = 0.2
 _PR_SET_PDEATHSIG = 1
 
 
 def main(command: list[str]) -> int:
     """Run the command until it ends or the worker is gone."""
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_the_guard)  # noqa: PLW1509
+    ended = _end_of(child.pid)
     while child.poll() is None:
-        if _worker_is_gone(0.2):
+        if _worker_is_gone(ended):
             end_session(os.getsid(0), signal.SIGTERM, _GRACE)
             end_session(os.getsid(0), signal.SIGKILL, _GRACE)
             child.wait()
@@ -70,9 +72,18 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def _worker_is_gone(patience: float) -> bool:
-    readable, _, _ = select.select([sys.stdin], [], [], patience)
-    return bool(readable) and not os.read(sys.stdin.fileno(), 1)
+def _end_of(pid: int) -> list[int]:
+    """Return what becomes readable when a process ends, where the system has that: Linux, from 5.3 on."""
+    try:
+        return [os.pidfd_open(pid)]
+    except (AttributeError, OSError):
+        return []
+
+
+def _worker_is_gone(ended: list[int]) -> bool:
+    """Wait until the worker goes or the command ends, or for a moment; return whether it is the worker."""
+    readable, _, _ = select.select([sys.stdin, *ended], [], [], _LOOK)
+    return sys.stdin in readable and not os.read(sys.stdin.fileno(), 1)
 
 
 def _die_with_the_guard() -> None:
