@@ -42,7 +42,7 @@ class OpenBranchActivity:
             message = f"Begin attempt {order.origin.attempt}"
             making = AttemptBranch(self.catalogue, self.mainline, self.realm)
             making.begin(order.origin, base, message, lambda: self.catalogue.put_namespaces(name, order.tables))
-            return OpenBranch(name=name, base=base, catalogue=identity)
+            return OpenBranch(name=name, base=base, catalogue=identity, in_order=self._in_order(order, base))
 
     def _refuse_twice(self, order: OpenOrder) -> None:
         if order.again:
@@ -67,9 +67,17 @@ class OpenBranchActivity:
         if problems:
             raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
 
+    def _in_order(self, order: OpenOrder, base: str) -> list[str]:
+        states = {name: self._state(name, base) for name in order.tables} if order.keeps_columns else {}
+        return [name for name, state in states.items() if state and state.distribution == "range"]
+
     def _types(self, table: str, at: str) -> dict[str, str] | None:
+        state = self._state(table, at)
+        return state.types if state else None
+
+    def _state(self, table: str, at: str) -> TableState | None:
         found = self.catalogue.table(self.catalogue.main, table, at)
-        return TableState.load(found, None, self.io).types if found else None
+        return TableState.load(found, None, self.io) if found else None
 
     def _other_problems(self, check: Check, order: OpenOrder, base: str) -> list[str]:
         """Say which other tables of a check are not there; those that the run makes may come yet."""

@@ -85,6 +85,7 @@ class WriteTableActivity:
             write=order.write,
             files=[file.path for file in files],
             bytes=sum(file.size for file in files),
+            in_order=bool(order.in_order),
             base_path=base_path(source) if source else None,
             tables=order.tables,
             answer=str(answer_file),

@@ -17,6 +17,8 @@ class IngestSpec(Model):
     files: list[str] = Field(default_factory=list)
     bytes: int = 0
     """How much the files hold."""
+    in_order: bool = False
+    """Whether the table is there and Spark sorts what is written to it, for which it samples the rows first."""
     base_path: str | None = None
     tables: dict[str, Table]
     answer: str

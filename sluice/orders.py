@@ -44,6 +44,8 @@ class OpenBranch(Model):
     base: str
     catalogue: str
     """The catalogue's identity: when its repository was created."""
+    in_order: list[str] = Field(default_factory=list)
+    """The tables of which Spark sorts what is written to them, over all tasks."""
 
 
 class WriteOrder(Model):
@@ -54,6 +56,8 @@ class WriteOrder(Model):
     write: Write
     tables: dict[str, Table]
     input_digest: str
+    in_order: list[str] = Field(default_factory=list)
+    """The tables of which Spark sorts what is written to them, over all tasks."""
     folder: str = ""
     """Where the run was started: a program of the user's runs there, if the worker has that folder."""
 

@@ -51,7 +51,7 @@ def _loaded(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     _write(spark, rows.observe(written, F.count(F.lit(1)).alias("rows")), spec, name, new)
     if spec.write.mode == "merge":
         return JobAnswer()  # it reads its source more than once, so its counts mean nothing
-    if table.sort_by if new else _spread_by_range(spark, quoted_table(name, spec.catalogue)):
+    if table.sort_by if new else spec.in_order:
         return _checked(_counted_again(spark, source, spec, name))
     came, went = read.get.get("rows"), written.get.get("rows")
     if went is None:  # what is counted while a table is made does not come back from a server's far side
@@ -74,13 +74,6 @@ def _compacted(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     if not rewritten:
         raise NothingToDo(f"{', '.join(spec.tables)}: Iceberg finds no files that are worth compacting")
     return JobAnswer()
-
-
-def _spread_by_range(spark: SparkSession, table: str) -> bool:
-    """Return whether rows written to a table are sorted over all tasks, for which Spark samples them first."""
-    properties = {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
-    by_order = "range" if "sort-order" in properties else "none"
-    return bool(properties.get("write.distribution-mode", by_order) == "range")
 
 
 def _counted_again(spark: SparkSession, source: DataFrame, spec: IngestSpec, name: str) -> JobAnswer:

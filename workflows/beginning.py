@@ -71,6 +71,7 @@ async def _write(acts: Acts, state: RunState, write: Write, since: str = "") -> 
         write=write,
         tables=pipeline.tables,
         input_digest=state.request.input.digest,
+        in_order=state.branch.in_order,
         folder=state.request.folder,
     )
     job = await acts.write_table(order)
