@@ -50,8 +50,9 @@ def once(at: Place, engine: str, number: int) -> dict[str, float]:
     at.workers[engine] = at.workers.pop("other")
     begun = 0.0
     while not begun:
-        status = front("status", run, "--json").json
-        begun = time.time() if status["attempts"] > 1 and status["stage"] == "writing" else 0.0
+        status = front("status", run, "--json").json  # which tells less while the workflow cannot be asked
+        again = status.get("attempts", 0) > 1 and status.get("stage") == "writing"
+        begun = time.time() if again else 0.0
     said = front("watch", run, "--json")
     if said.json["outcome"] != "published":
         raise SystemExit(f"a measured run ended otherwise: {said}")

@@ -86,7 +86,7 @@ def cycles(at: Place, threads: int) -> float:
             name, seen = f"wap/cycle/{number}-{done}", at.catalogue.head("main")
             at.catalogue.create_branch(name, seen)
             head = at.catalogue.commit(name, seen, "a commit", [mark()])
-            at.catalogue.v2.merge("main", seen, name, head, {}, {}, dry=False)
+            at.catalogue.v2.merge("main", seen, name, head, {"message": "a cycle"}, {}, dry=False)
             at.catalogue.delete_branch(name)
             done += 1
         return done
