@@ -37,8 +37,8 @@ def draw_runs(panel: object, found: list) -> None:
         for place, height, rows in zip(places, heights, sizes, strict=True):
             panel.annotate(f"{medians[rows, way]:.1f} s", (place, height), ha="center", va="bottom", fontsize=7)
     panel.set_xticks([index + 0.3 for index in range(len(sizes))], [f"{rows:,} rows" for rows in sizes])
-    panel.set(title="A whole command, against a bare spark-submit", ylabel="times the bare one")
-    panel.legend()
+    panel.set(title="A whole command, against a bare spark-submit", ylabel="times the bare one", ylim=(0, 1.35))
+    panel.legend(ncols=len(ways), loc="upper center")
 
 
 def draw_growth(panel: object, found: dict) -> None:
