@@ -61,7 +61,7 @@ lock: ## Resolve the dependencies anew into locks/ (needs uv)
 	uv pip compile bench/requirements.in --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/bench.txt
 	uv pip compile pyproject.toml --group local --group dev --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -c locks/runtime.txt -o locks/dev.txt
 
-bench: setup ## Measure whole runs beside what people do without Sluice, and draw the plots (an hour)
+bench: setup ## Measure whole runs beside what people do without Sluice, and draw the plots (hours)
 	for part in runs growth conflict throughput recovery; do echo "--- $$part"; $(PY) -m bench.$$part || exit 1; done
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
 	.sluice/bench/bin/python bench/plot_runs.py docs/measurements docs/images/runs.png
