@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST_ARGS ?=
-CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli hosting devstack spark_jobs pipelines tests
+CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli hosting devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
 .PHONY: faults soak help setup demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
