@@ -47,7 +47,7 @@ class VerifyWriteActivity:
 
     def _check_complete(self, order: VerifyOrder, changes: dict[str, TableChange]) -> None:
         missing = [table for table in order.tables if table not in changes]
-        if missing and (order.write.mode not in ("sql", "compact") or not changes):
+        if missing and (not order.write.reads_tables or not changes):
             raise NothingWritten(
                 f"the job ended well and wrote nothing to {', '.join(missing)}: "
                 "no snapshot of this attempt is on its branch"

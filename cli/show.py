@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -90,7 +89,7 @@ def _tables(changes: dict[str, TableChange]) -> Table:
             change.operation + (", created" if change.created else ""),
             *("?" if count is None else f"{count:,}" for count in counts),
             f"{change.added_files:,}",
-            decimal(change.added_bytes),
+            size(change.added_bytes),
             change.distribution,
         )
     return table

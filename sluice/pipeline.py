@@ -118,6 +118,11 @@ class Write(Model):
         """Whether the built-in job does it."""
         return self.job == INGEST
 
+    @property
+    def reads_tables(self) -> bool:
+        """Whether it changes rows that are there, and may leave some of the tables as they are."""
+        return self.mode in _OF_TABLES
+
     @field_validator("statements")
     @classmethod
     def _only_changes_of_rows(cls, statements: list[str]) -> list[str]:
@@ -168,11 +173,11 @@ class Write(Model):
             raise ValueError(f"args are for a program of yours; the job {INGEST!r} takes none")
         if (self.mode == "sql") != bool(self.statements):
             raise ValueError("`mode: sql` and `statements` go together")
-        if self.mode in _OF_TABLES and (self.source or self.transform):
+        if self.reads_tables and (self.source or self.transform):
             raise ValueError(f"`mode: {self.mode}` reads tables, not a source")
         if self.options and self.mode != "compact":
             raise ValueError("`options` go with `mode: compact`; those of a reader are the source's")
-        if self.mode not in _OF_TABLES and not self.source:
+        if not self.reads_tables and not self.source:
             raise ValueError("give a source: the files to load")
         if self.on_conflict == "rebase" and self.mode not in ("append", "sql"):
             raise ValueError(f"`mode: {self.mode}` rests on what the table holds: it is written again after a conflict")
@@ -270,7 +275,7 @@ class Pipeline(Model):
 
     @model_validator(mode="after")
     def _one_target(self) -> "Pipeline":
-        if self.write.built_in and self.write.mode not in _OF_TABLES and len(self.tables) != 1:
+        if self.write.built_in and not self.write.reads_tables and len(self.tables) != 1:
             raise ValueError(f"the job {INGEST!r} writes one table; {len(self.tables)} are named")
         return self
 
