@@ -7,14 +7,16 @@ import asyncio
 import logging
 import os
 import shutil
-import sys
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from engine.configuration import rehearsal_catalogues, session
+from engine.forked import ForkServer
 from engine.java import find_java
 from engine.job import Ended, SparkJob
-from engine.submit import INTERNAL, REHEARSAL, environment
+from engine.progress import Progress
+from engine.submit import REHEARSAL, environment
 from engine.supervise import Beat, Supervised
 from engine.warm import ElsewhereServer, WarmServer
 from sluice.errors import SluiceError
@@ -22,8 +24,10 @@ from sluice.jobs import ConnectedOrder
 from sluice.settings import Settings
 
 _log = logging.getLogger("sluice.engine")
-_CLIENT = INTERNAL / "spark_jobs" / "connected.py"
+_CLIENT = ["spark_jobs.connected", "spark_jobs.ingest", "spark_jobs.scan"]
+"""What runs a job, and what the built-in ones import."""
 _NAMES = uuid.UUID("3f1c1a52-6f0e-4d54-9a35-6a8f3b1f7c11")
+_BEAT = 1.0
 _RELEASE = 20
 """How long, in seconds, releasing a session from outside may take."""
 
@@ -35,28 +39,24 @@ def session_id(job: SparkJob, attempt: int, tries: int) -> str:
 
 
 class ConnectEngine:
-    """Sessions on a server. A client with everything imported waits for the next job, so that it starts at once."""
+    """Sessions on a server. Their clients are forked off a process that has everything imported."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         remote = settings.spark_connect_url
         self._server = ElsewhereServer(remote) if remote else WarmServer(settings)
         self._folder = settings.sluice_home.absolute() / "clients" / str(os.getpid())
-        self._spares: list[tuple[Supervised, Path]] = []
-        self._number = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._clients = ForkServer(_CLIENT, self._folder / "clients.log")
 
     async def run(self, job: SparkJob, beat: Beat) -> Ended:
         """Run a job in a session of its own, and see that nothing of it goes on afterwards."""
         url = await self._server.url(beat)
         released = job.folder / f"released-{job.tries}"
         order = self._order(job, url, released)
-        client, place = await self._take()
+        client = await self._start(order, beat)
         try:
-            _write(place, order)
             ended = await client.watch(job.folder / "spark.log", beat)
         finally:
-            place.unlink(missing_ok=True)
             if not released.exists():
                 await asyncio.shield(self._release(order))
         return ended
@@ -64,7 +64,7 @@ class ConnectEngine:
     async def warm_up(self) -> None:
         """Start the server and let it do what the first job would have to wait for."""
         try:
-            await self._keep_spare()
+            await self._clients.ready(self._environment())
             if isinstance(self._server, WarmServer):
                 await self._rehearse(await self._server.url(lambda _: None))
         except (OSError, SluiceError) as error:  # a job that needs it says so
@@ -72,9 +72,7 @@ class ConnectEngine:
 
     async def close(self) -> None:
         """End the clients that wait, and the server if it is this worker's."""
-        for client, place in self._spares:
-            await client.end()
-            place.unlink(missing_ok=True)
+        await self._clients.close()
         await self._server.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -89,10 +87,8 @@ class ConnectEngine:
             bound=rehearsal_catalogues(folder),
             released=str(folder / "released"),
         )
-        client, place = await self._take()
-        _write(place, order)
+        client = await self._start(order, lambda _: None)
         await client.watch(folder / "spark.log", lambda _: None)
-        place.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
 
     def _order(self, job: SparkJob, url: str, released: Path) -> ConnectedOrder:
@@ -114,45 +110,30 @@ class ConnectEngine:
             released=str(released),
         )
 
-    async def _take(self) -> tuple[Supervised, Path]:
-        """Return a client that waits for its order, and see that the next job finds one too."""
-        ready = self._spares.pop() if self._spares else None
-        if ready is None or not ready[0].alive:
-            ready = await self._start_client()
-        following = asyncio.create_task(self._keep_spare())
-        self._tasks.add(following)
-        following.add_done_callback(self._tasks.discard)
-        return ready
+    async def _start(self, order: ConnectedOrder, beat: Beat) -> Supervised:
+        """Start a client with its order, giving signs of life."""
+        asked = asyncio.create_task(self._clients.start(order.model_dump_json(), self._environment()))
+        try:
+            while not asked.done():
+                beat(Progress(doing="starting the job"))
+                await asyncio.wait([asked], timeout=_BEAT)
+        except asyncio.CancelledError:
+            asked.cancel()
+            with suppress(asyncio.CancelledError, SluiceError):
+                await (await asked).end()  # it had come just then
+            raise
+        return await asked
 
-    async def _keep_spare(self) -> None:
-        if not self._spares:
-            self._spares.append(await self._start_client())
-
-    async def _start_client(self) -> tuple[Supervised, Path]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._number += 1
-        place = self._folder / f"{self._number}.json"
-        variables = {**environment(self._settings, find_java()), **self._server.secret()}
-        return await Supervised.start([sys.executable, str(_CLIENT), str(place)], variables), place
+    def _environment(self) -> dict[str, str]:
+        return {**environment(self._settings, find_java()), **self._server.secret()}
 
     async def _release(self, order: ConnectedOrder) -> None:
         """End a session whose client could not: it was killed, or its server did not hear it."""
         if not await self._server.answers():
             return  # a server that is gone holds no session
-        client, place = await self._start_client()
         try:
-            _write(place, order.model_copy(update={"program": "", "earlier": []}))
+            client = await self._start(order.model_copy(update={"program": "", "earlier": []}), lambda _: None)
             log = Path(order.released).with_name("release.log")
             await asyncio.wait_for(client.watch(log, lambda _: None), _RELEASE)
         except asyncio.TimeoutError:
             return  # a server that does not answer: the next attempt's session ends this one first
-        finally:
-            place.unlink(missing_ok=True)
-
-
-def _write(place: Path, order: ConnectedOrder) -> None:
-    """Give a client its order, whole and for its owner's eyes alone: it holds the writer's token."""
-    beside = place.with_suffix(".new")
-    beside.touch(mode=0o600)
-    beside.write_text(order.model_dump_json())
-    beside.replace(place)

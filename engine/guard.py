@@ -20,21 +20,44 @@ import psutil
 _GRACE = 2.0
 """Seconds between asking Spark to end and making it."""
 _LOOK = 0.2
-_PR_SET_PDEATHSIG = 1
+_LIFE_LINE = 0
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 
 
 def main(command: list[str]) -> int:
     """Run the command until it ends or the worker is gone."""
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_the_guard)  # noqa: PLW1509
-    ended = _end_of(child.pid)
-    while child.poll() is None:
+    guard = os.getpid()
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=lambda: die_with(guard))  # noqa: PLW1509
+    return watch_over(child.pid)
+
+
+def watch_over(child: int) -> int:
+    """Wait for a child of this session's leader, or end it when the worker is gone; return its code, as a shell has it.
+
+    Nothing of the session is left afterwards.
+    """
+    ended, session = _end_of(child), os.getsid(0)
+    while not (status := os.waitpid(child, os.WNOHANG))[0]:
         if _worker_is_gone(ended):
-            end_session(os.getsid(0), signal.SIGTERM, _GRACE)
-            end_session(os.getsid(0), signal.SIGKILL, _GRACE)
-            child.wait()
+            end_session(session, signal.SIGTERM, _GRACE)
+            end_session(session, signal.SIGKILL, _GRACE)
+            status = os.waitpid(child, 0)
             break
-    end_session(os.getsid(0), signal.SIGKILL, _GRACE)
-    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+    end_session(session, signal.SIGKILL, _GRACE)
+    code = os.waitstatus_to_exitcode(status[1])
+    return code if code >= 0 else 128 - code
+
+
+def die_with(guard: int) -> None:
+    """Ask Linux to kill this process when its guard is killed; elsewhere the worker sees to it."""
+    _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != guard:  # it was killed before this was asked
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def call(name: str) -> None:
+    """Give this process a name for `ps` and `top`, where the system has that."""
+    _control(_PR_SET_NAME, name.encode())
 
 
 def end_session(session: int, how: int, patience: float) -> None:
@@ -82,14 +105,13 @@ def _end_of(pid: int) -> list[int]:
 
 def _worker_is_gone(ended: list[int]) -> bool:
     """Wait until the worker goes or the command ends, or for a moment; return whether it is the worker."""
-    readable, _, _ = select.select([sys.stdin, *ended], [], [], _LOOK)
-    return sys.stdin in readable and not os.read(sys.stdin.fileno(), 1)
+    readable, _, _ = select.select([_LIFE_LINE, *ended], [], [], _LOOK)
+    return _LIFE_LINE in readable and not os.read(_LIFE_LINE, 1)
 
 
-def _die_with_the_guard() -> None:
-    """Ask Linux to kill the command when the guard is killed; elsewhere the worker sees to it."""
+def _control(option: int, value: "int | bytes") -> None:
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(option, value)
 
 
 if __name__ == "__main__":

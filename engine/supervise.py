@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from engine.guard import end_session
 from engine.job import Ended
@@ -17,10 +18,32 @@ _LAST_WORDS = 5.0
 Beat = Callable[[Progress], None]
 
 
-class Supervised:
-    """A command under the guard: it ends when this process does."""
+class LifeLine(Protocol):
+    """What a guard watches."""
 
-    def __init__(self, guard: asyncio.subprocess.Process) -> None:
+    def close(self) -> None:
+        """Let go: the guard ends its job then."""
+
+
+class Guard(Protocol):
+    """The process between this one and a job, as far as `asyncio.subprocess.Process` has it too."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    @property
+    def stdin(self) -> LifeLine | None: ...
+    @property
+    def stdout(self) -> asyncio.StreamReader | None: ...
+    def kill(self) -> None: ...
+    async def wait(self) -> int: ...
+
+
+class Supervised:
+    """A job under a guard: it ends when this process does."""
+
+    def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
     @classmethod

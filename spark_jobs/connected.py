@@ -1,36 +1,18 @@
 """Run a program in a session of its own on a Spark Connect server.
 
-    python connected.py ORDER
-
-ORDER is a file with a `ConnectedOrder`, which may come later: what every job needs is imported meanwhile. The
-program runs as `spark-submit` would run it; the session that it gets is on the branch of its attempt already.
+The program runs as `spark-submit` would run it; the session that it gets is on the branch of its attempt already.
 """
 
 import atexit
-import os
-import sys
-
-_status = 1
-
-
-def _leave() -> None:
-    """End the process by the status it has come to, without taking Python down: gRPC's threads can hang in that."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(_status)
-
-
-atexit.register(_leave)  # before any import registers something: what is registered first is called last
-
-# ruff: noqa: E402
 import contextlib
+import os
 import runpy
-import time
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pyarrow  # noqa: F401  # each of these takes its time, and the order may be a while
+import pyarrow  # noqa: F401  # each of these takes its time, once for all jobs that are forked off
 from pyspark.sql import SparkSession
 from pyspark.sql.connect import functions  # noqa: F401
 from pyspark.sql.connect.client.retries import DefaultPolicy
@@ -39,9 +21,9 @@ from pyspark.sql.connect.session import SparkSession as RemoteSession
 from sluice.jobs import ConnectedOrder
 
 _INTERNAL = Path(__file__).resolve().parent.parent
-_LOOK = 0.02
 _kept: list[RemoteSession] = []
 """Every session, to the end: one that is collected closes its channel wherever Python is, with gRPC's locks held."""
+_ROOMS = ("engine", "sluice", "spark_jobs")
 _TRIES = 6
 """So often a server is asked that does not answer, for some ten seconds; then the attempt is over."""
 
@@ -90,6 +72,8 @@ def _paths(order: ConnectedOrder) -> list[str]:
     """Return where a program finds modules; a user's finds what it would find without Sluice."""
     if order.ours:
         return sys.path
+    for name in [name for name in sys.modules if name.split(".")[0] in _ROOMS]:
+        del sys.modules[name]  # a user may call modules so, too
     return [*order.paths, *(path for path in sys.path if path not in (str(_INTERNAL), str(_INTERNAL / "spark_jobs")))]
 
 
@@ -114,14 +98,9 @@ def _show(stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str |
         print(f"\r{bar}\r", end="", file=sys.stderr, flush=True)
 
 
-def _ordered(file: Path) -> ConnectedOrder:
-    while not file.exists():
-        time.sleep(_LOOK)
-    return ConnectedOrder.model_validate_json(file.read_text())
-
-
-def _main(file: Path) -> None:
-    told = _ordered(file)
+def main(order: str) -> None:
+    """Do what an order says, a `ConnectedOrder` as JSON."""
+    told = ConnectedOrder.model_validate_json(order)
     os.environ.update(told.environment)
     if told.where:
         os.chdir(told.where)
@@ -129,12 +108,3 @@ def _main(file: Path) -> None:
         run(told)
     else:
         release(told, told.session)
-
-
-if __name__ == "__main__":
-    try:
-        _main(Path(sys.argv[1]))
-        _status = 0
-    except SystemExit as error:  # as Python reads it: nothing is success, a number is itself, a text is a failure
-        _status = error.code if isinstance(error.code, int) else int(error.code is not None)
-        raise

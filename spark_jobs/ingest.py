@@ -8,6 +8,7 @@ SPEC is a file with an `IngestSpec`; the answer goes into the file that it names
 import sys
 from pathlib import Path
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -28,6 +29,7 @@ _ICEBERG = {
     "timestamp": "timestamptz",
     "timestamp_ntz": "timestamp",
 }
+_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 """Spark's names of types that Iceberg calls otherwise."""
 
 
@@ -43,20 +45,25 @@ def _loaded(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     say(f"reading {len(spec.files)} files")
     by_table = existing if spec.write.transform is None else None
     source = read_source(spark, spec, by_table)
-    read, written = Observation(), Observation()
-    rows = _transformed(spark, source.observe(read, F.count(F.lit(1)).alias("rows")), spec.write.transform)
+    came, went = Observation(), Observation()
+    number = F.count(F.lit(1)).alias("rows")
+    rows = _transformed(spark, source.observe(came, number), spec.write.transform)
     _check_columns(rows, name, table, existing)
     say(f"writing {name}")
     new = existing is None
-    _write(spark, rows.observe(written, F.count(F.lit(1)).alias("rows")), spec, name, new)
+    if spec.write.transform is None:
+        went = came  # what is read is what is written, and each count costs a tenth of the write
+    else:
+        rows = rows.observe(went, number)
+    _write(spark, rows, spec, name, new)
     if spec.write.mode == "merge":
         return JobAnswer()  # it reads its source more than once, so its counts mean nothing
     if table.sort_by if new else spec.in_order:
         return _checked(_counted_again(spark, source, spec, name))
-    came, went = read.get.get("rows"), written.get.get("rows")
-    if went is None:  # what is counted while a table is made does not come back from a server's far side
-        went = _added(spark, quoted_table(name, spec.catalogue))
-    return _checked(JobAnswer(rows_read=came, rows_written=went))
+    read, written = came.get.get("rows"), went.get.get("rows")
+    if written is None:  # what is counted while a table is made does not come back from a server's far side
+        written = _added(spark, quoted_table(name, spec.catalogue))
+    return _checked(JobAnswer(rows_read=read, rows_written=written))
 
 
 def _changed(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
@@ -100,7 +107,12 @@ def _checked(answer: JobAnswer) -> JobAnswer:
 
 
 def _schema_of(spark: SparkSession, table: str) -> StructType | None:
-    return spark.table(table).schema if spark.catalog.tableExists(table) else None
+    try:
+        return spark.table(table).schema
+    except AnalysisException as error:
+        if error.getCondition() in _NOT_THERE:
+            return None
+        raise
 
 
 def _transformed(spark: SparkSession, source: DataFrame, transform: str | None) -> DataFrame:

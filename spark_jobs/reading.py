@@ -11,9 +11,7 @@ from sluice.jobs import IngestSpec
 from sluice.names import suggestion
 from sluice.source import Source
 
-_MIB = 2**20
-_LEAST = {"parquet": 8 * _MIB, "orc": 8 * _MIB}
-_LEAST_TEXT = 16 * _MIB
+_LEAST = 8 * 2**20
 """What a task reads at least, in bytes of the input. Each task leaves a file of its own: less makes tiny files."""
 
 
@@ -41,12 +39,12 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
         reader = reader.schema(schema)
     elif form == "csv":
         reader = reader.option("inferSchema", options.get("inferSchema", "true"))
-    return reader.load(spec.files).coalesce(tasks(form, spec.bytes))
+    return reader.load(spec.files).coalesce(tasks(spec.bytes))
 
 
-def tasks(form: str, size: int) -> int:
+def tasks(size: int) -> int:
     """Return how many tasks an input of so many bytes is worth at most; Spark makes fewer of large splits."""
-    return max(1, math.ceil(size / _LEAST.get(form, _LEAST_TEXT)))
+    return max(1, math.ceil(size / _LEAST))
 
 
 def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None:
