@@ -1,164 +1,39 @@
-"""What people write in SQL themselves: checked before anything runs, and put to DuckDB where that is safe."""
+"""What people write in SQL themselves. Its parser is imported for those who did: that takes a tenth of a second."""
 
-import re
 from collections.abc import Mapping
-
-import sqlglot
-from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.optimizer.scope import traverse_scope
-
-from sluice.sql.values import kind_of
-
-_SPARK, _DUCKDB = Spark, DuckDB
-_SAME = (
-    exp.And, exp.Or, exp.Not, exp.Paren, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Is,
-    exp.In, exp.Between, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Neg, exp.Add, exp.Sub,
-    exp.Mul, exp.Coalesce,
-)  # fmt: skip
-"""What means the same in both engines, given operands of one kind (see `_families`)."""
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In, exp.Between, exp.Coalesce)
-_ARITHMETIC = (exp.Neg, exp.Add, exp.Sub, exp.Mul)
-_READING = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery)
-_OTHER_BRANCH = "@"
+from importlib import import_module
+from typing import Any
 
 
 def expression_problem(text: str) -> str | None:
     """Return why a text is not one condition in Spark SQL, or None."""
-    try:
-        found = _condition(text)
-    except (ParseError, TokenError) as error:
-        return f"{_short(text)} does not parse: {_said(error)}"
-    if found is None:
-        return f"{_short(text)} is not one condition"
-    if found.find(exp.Query):
-        return f"{_short(text)} holds a query: write a check `sql`"
-    if found.find(exp.AggFunc):
-        return f"{_short(text)} aggregates: it must be true of each row by itself"
-    return None
+    found: str | None = _parsing().expression_problem(text)
+    return found
 
 
 def columns_of(text: str) -> list[str]:
     """Return the columns that a condition names, in order."""
-    found = _condition(text)
-    names = [each.parts[0].name for each in found.find_all(exp.Column)] if found else []
-    return list(dict.fromkeys(names))
+    found: list[str] = _parsing().columns_of(text)
+    return found
 
 
 def query_problem(text: str) -> str | None:
     """Return why a text is not one query that only reads what is on the branch, or None."""
-    try:
-        statements = sqlglot.parse(text, dialect=_SPARK)
-    except (ParseError, TokenError) as error:
-        return f"{_short(text)} does not parse: {_said(error)}"
-    if len(statements) != 1 or statements[0] is None:
-        return f"{_short(text)} is not one query"
-    if not isinstance(statements[0], _READING) or statements[0].find(exp.DML, exp.DDL, exp.Command, exp.Into):
-        return f"{_short(text)} does not only read: a check is a SELECT that returns the bad rows"
-    for table in statements[0].find_all(exp.Table):
-        if any(_OTHER_BRANCH in part.name for part in table.parts) or table.args.get("version"):
-            return f"{_short(text)} names a branch or a version: a check reads the audited branch"
-    return None
+    found: str | None = _parsing().query_problem(text)
+    return found
 
 
 def tables_of(text: str) -> list[str]:
     """Return the full names of the tables that a query reads, without those that it defines itself."""
-    found = {
-        ".".join(part.name for part in source.parts)
-        for scope in traverse_scope(sqlglot.parse_one(text, dialect=_SPARK))
-        for source in scope.sources.values()
-        if isinstance(source, exp.Table)
-    }
-    return sorted(found)
+    found: list[str] = _parsing().tables_of(text)
+    return found
 
 
 def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
     """Return the condition for DuckDB if it is certain to mean what Spark understands, else None."""
-    found = _condition(text)
-    if found is None:
-        return None
-    nodes = list(found.walk(prune=_is_date))
-    if not all(isinstance(node, _SAME) or _is_date(node) for node in nodes):
-        return None
-    for node in nodes:
-        if isinstance(node, exp.Column) and (len(node.parts) > 1 or node.name not in types):
-            return None  # a field of a struct, or a name in other capitals
-        if isinstance(node, _COMPARISONS) and not _one_family(node, types):
-            return None
-        if isinstance(node, _ARITHMETIC) and _families(node, types) - {"whole"}:
-            return None  # decimals differ in their scale, doubles in what overflows
-    return found.sql(dialect=_DUCKDB, identify=True, comments=False)
-
-
-def _one_family(node: exp.Expression, types: Mapping[str, str]) -> bool:
-    families = _families(node, types)
-    numbers = {"whole", "number"} if "number" in families else {"whole", "number", "double"}
-    return len(families) <= 1 or families <= numbers or families == {"number", "double"}
-
-
-def _is_date(node: exp.Expr) -> bool:
-    """Whether it is a literal such as DATE '2024-01-31'."""
-    if not isinstance(node, exp.Cast) or not isinstance(node.this, exp.Literal):
-        return False
-    return bool(_DATE.fullmatch(node.this.name)) and bool(node.args["to"].is_type("date"))
-
-
-def _families(node: exp.Expression, types: Mapping[str, str]) -> set[str]:
-    """Return the kinds of values below a node: mixed ones are cast, and casts differ between the engines."""
-    found = set()
-    for leaf in node.walk(prune=_is_date):
-        if not isinstance(leaf, exp.Column | exp.Literal | exp.Boolean | exp.Cast):
-            continue
-        if isinstance(leaf, exp.Cast):
-            found.add("date")
-        elif isinstance(leaf, exp.Column):
-            found.add(_FAMILIES.get(kind_of(types.get(leaf.name, "")), f"other {leaf.name}"))
-        elif isinstance(leaf, exp.Boolean):
-            found.add("truth")
-        elif leaf.is_string:
-            found.add("text")
-        else:
-            found.add("whole" if leaf.is_int and len(leaf.name) <= _SAFE_DIGITS else "number")
+    found: str | None = _parsing().to_duckdb(text, types)
     return found
 
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_SAFE_DIGITS = 9
-_FAMILIES = {
-    "int": "whole",
-    "long": "whole",
-    "decimal": "number",
-    "float": "single",
-    "double": "double",
-    "string": "text",
-    "boolean": "truth",
-    "date": "date",
-}
-
-
-def _condition(text: str) -> exp.Expression | None:
-    statements = sqlglot.parse(f"SELECT 1 WHERE ({text}\n)", dialect=_SPARK)
-    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-        return None
-    select = statements[0]
-    where = select.args.get("where")
-    others = [key for key, value in select.args.items() if value and key not in ("expressions", "where", "kind")]
-    if where is None or others or not isinstance(where.this, exp.Paren):
-        return None
-    condition: exp.Expression = where.this.this
-    return condition
-
-
-def _said(error: Exception) -> str:
-    listed = getattr(error, "errors", None)
-    if listed:
-        first = listed[0]
-        return f"{first['description'].rstrip('.').lower()} near {first['highlight'] or first['start_context'][-20:]!r}"
-    return str(error).split("\n", maxsplit=1)[0]
-
-
-def _short(text: str) -> str:
-    plain = " ".join(text.split())
-    return repr(plain if len(plain) <= 80 else plain[:79] + "…")
+def _parsing() -> Any:
+    return import_module("sluice.sql.parsing")
