@@ -73,12 +73,14 @@ class Supervised:
         assert self._guard.stdout
         reader = OutputReader()
         copying = asyncio.create_task(_copy(self._guard.stdout, reader, log))
+        ending = asyncio.create_task(self._guard.wait())  # a guard that was killed leaves who holds its output open
         try:
-            while not copying.done():
+            while not (copying.done() or ending.done()):
                 beat(reader.progress)
-                await asyncio.wait([copying], timeout=_BEAT)
-            code = await self._guard.wait()
+                await asyncio.wait([copying, ending], timeout=_BEAT, return_when=asyncio.FIRST_COMPLETED)
+            code = await ending
         finally:
+            ending.cancel()
             await asyncio.shield(self._gone(copying))
         return Ended(code=code, tail=list(reader.tail), log=log)
 

@@ -2,7 +2,6 @@
 
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-
 _LET_THROUGH = ("sqlglot", "sluice.sql.parsing", "opentelemetry")
 
 

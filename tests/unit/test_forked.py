@@ -1,0 +1,151 @@
+"""Jobs that are forked off a process: each as good as a new one, under a guard, whatever becomes of the others."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from devstack.stack import ROOT
+from engine.forked import ForkServer
+from engine.job import Ended
+from engine.supervise import Supervised
+from sluice.errors import ServiceUnavailable
+
+_JOBS = """\
+import atexit, os, random, subprocess, sys, time
+import numpy
+
+def main(order):
+    atexit.register(print, "a handler at the end")
+    print("input", repr(sys.stdin.read()), flush=True)
+    if order == "exit":
+        sys.exit("a reason")
+    if order == "code":
+        sys.exit(7)
+    if order == "raise":
+        raise ValueError("broken")
+    if order == "wait":
+        subprocess.Popen(["sleep", "600"], start_new_session=False)
+        print("up", os.getpid(), flush=True)
+        time.sleep(600)
+    if order == "draw":
+        print("drawn", numpy.random.random(), random.random())
+"""
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[ForkServer]:
+    (tmp_path / "jobs_to_fork.py").write_text(_JOBS)
+    found = ForkServer(["jobs_to_fork"], tmp_path / "forks.log")
+    yield found
+    await found.close()
+
+
+def variables(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}"}
+
+
+async def start(server: ForkServer, folder: Path, order: str) -> Supervised:
+    return await server.start(order, variables(folder))
+
+
+async def run(server: ForkServer, folder: Path, order: str, log: str = "job.log") -> Ended:
+    job = await start(server, folder, order)
+    return await job.watch(folder / log, lambda _: None)
+
+
+def named(name: str) -> list[psutil.Process]:
+    """Return the processes below this one, or left over from one, that are called so."""
+    return [each for each in psutil.process_iter() if each.name() == name and _is_ours(each)]
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    try:
+        return "jobs_to_fork" in process.cmdline() and _runs(process)
+    except psutil.Error:
+        return False
+
+
+def _runs(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize(
+    ("order", "code", "last"),
+    [("", 0, ""), ("exit", 1, "a reason"), ("code", 7, ""), ("raise", 1, "ValueError: broken")],
+)
+async def test_a_job_ends_as_a_program_does(
+    server: ForkServer, tmp_path: Path, order: str, code: int, last: str
+) -> None:
+    ended = await run(server, tmp_path, order)
+    said = ended.log.read_text().splitlines()
+    assert (ended.code, said[0]) == (code, "input ''"), said
+    assert last in "\n".join(said)
+    assert "a handler at the end" in said
+
+
+async def test_jobs_are_new_to_each_other(server: ForkServer, tmp_path: Path) -> None:
+    """Forked from one state, they still draw numbers of their own."""
+    ended = await asyncio.gather(*(run(server, tmp_path, "draw", f"{each}.log") for each in range(4)))
+    assert [each.code for each in ended] == [0] * 4
+    drawn = [each.log.read_text().split("drawn ")[1].split()[:2] for each in ended]
+    assert len({first for first, _ in drawn}) == len({second for _, second in drawn}) == 4
+    assert len(named("sluice-forks")) == 1 and not named("sluice-job") and not named("sluice-guard")
+
+
+async def test_a_cancel_ends_all_of_a_job(server: ForkServer, tmp_path: Path) -> None:
+    job, other = await start(server, tmp_path, "wait"), await start(server, tmp_path, "wait")
+    watching = asyncio.create_task(job.watch(tmp_path / "job.log", lambda _: None))
+    beside = asyncio.create_task(other.watch(tmp_path / "other.log", lambda _: None))
+    first, second = await _up(tmp_path / "job.log"), await _up(tmp_path / "other.log")
+    sleeping = psutil.Process(first).children()
+    watching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await watching
+    assert sleeping and not any(map(_runs, sleeping)) and not psutil.pid_exists(first)
+    assert psutil.pid_exists(second) and not beside.done()
+    os.kill(second, signal.SIGKILL)
+    assert (await beside).code == 128 + signal.SIGKILL
+
+
+async def test_a_killed_guard_takes_its_job_along(server: ForkServer, tmp_path: Path) -> None:
+    job = await start(server, tmp_path, "wait")
+    watching = asyncio.create_task(job.watch(tmp_path / "job.log", lambda _: None))
+    works = psutil.Process(await _up(tmp_path / "job.log"))
+    (guard,) = named("sluice-guard")
+    guard.kill()
+    assert (await watching).code == 128 + signal.SIGKILL
+    assert not _runs(works)
+
+
+async def test_another_takes_the_place_of_a_dead_one(server: ForkServer, tmp_path: Path) -> None:
+    job = await start(server, tmp_path, "wait")
+    watching = asyncio.create_task(job.watch(tmp_path / "job.log", lambda _: None))
+    pid = await _up(tmp_path / "job.log")
+    (dead,) = named("sluice-forks")
+    dead.kill()
+    assert (await run(server, tmp_path, "code", "next.log")).code == 7
+    assert named("sluice-forks") != [dead] and psutil.pid_exists(pid)  # what ran goes on
+    await job.end()
+    await watching
+
+
+async def test_one_that_cannot_start_says_so(tmp_path: Path) -> None:
+    server = ForkServer(["no_such_module"], tmp_path / "forks.log")
+    with pytest.raises(ServiceUnavailable, match=r"cannot be started: see .*forks\.log"):
+        await start(server, tmp_path, "")
+    assert "No module named 'no_such_module'" in (tmp_path / "forks.log").read_text()
+    await server.close()
+
+
+async def _up(log: Path) -> int:
+    for _ in range(200):
+        words = log.read_text().split() if log.exists() else []
+        if "up" in words and words[-1] != "up":
+            return int(words[words.index("up") + 1])
+        await asyncio.sleep(0.05)
+    raise AssertionError("the job did not start")
