@@ -15,9 +15,9 @@ from temporalio.client import WorkflowFailureError
 from cli.approving import refuse
 from cli.door import Door, enter, nothing
 from cli.find import find_run, request_of
+from cli.running import followed
 from cli.show import size, verdict_line
 from cli.start import load_pipeline, start_again
-from cli.watch import follow
 from lakehouse.nessie import Catalogue
 from lakehouse.opening import open_catalogue
 from lakehouse.quarantine import Quarantined, find_quarantined, held, quarantined
@@ -235,8 +235,7 @@ def _again(run: str, file: Path | None, statements: list[str], done: bool | None
         if detach:
             door.say({"workflow_id": request.id, "pipeline": pipeline.name}, "")
             return 0
-        again = await find_run(door.client, request.id)
-        return door.finish(await follow(door.client, again.handle, door.console))
+        return await followed(door, await find_run(door.client, request.id))
 
     enter(act, as_json, before)
 

@@ -6,8 +6,8 @@ import typer
 
 from cli.door import Door, enter, nothing
 from cli.find import find_run, request_of
+from cli.running import followed
 from cli.start import start_again
-from cli.watch import follow
 from lakehouse.mainline import Mainline
 from lakehouse.opening import open_catalogue
 from sluice.errors import InvalidPipeline
@@ -45,8 +45,7 @@ def rollback(
         if detach:
             door.say({"workflow_id": handle.id, "runs": plan.runs, "tables": sorted(plan.tables)}, "")
             return 0
-        again = await find_run(door.client, handle.id)
-        return door.finish(await follow(door.client, again.handle, door.console))
+        return await followed(door, await find_run(door.client, handle.id))
 
     enter(act, as_json, nothing)
 
