@@ -31,7 +31,8 @@ class RecordRunActivity:
             checks = sorted(checks, key=lambda check: (check.table, check.index))
             whole = result.model_copy(update={"checks": checks})
             place = self.reports.keep(order.origin, whole.model_dump(mode="json"))
-            self.ledger.record(order.origin.run_id, list(_rows(order.origin, whole, order.ended_at, place)))
+            rows = list(_rows(order.origin, whole, order.ended_at, place))
+            self.ledger.record(order.origin.run_id, rows, again=activity.info().attempt > 1)
             return place
 
 

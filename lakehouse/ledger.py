@@ -4,9 +4,11 @@ It lives beside main and never goes there: main moves by audited merges only (AD
 """
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
+from pyiceberg.expressions import EqualTo
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
@@ -25,8 +27,9 @@ from sluice.errors import ServiceUnavailable
 BRANCH = "sluice/audits"
 TABLE = "sluice.audit_results"
 _TRIES = 20
-_SNAPSHOTS = 200
-"""More snapshots than this are forgotten; their rows stay."""
+_SNAPSHOTS = 20
+"""From twice as many snapshots on, all but the last so many are forgotten; their rows stay. PyIceberg copies what a
+table's metadata holds many times for each append, so that a long memory costs every run."""
 
 _TEXTS = ("run_id", "workflow_id", "pipeline", "outcome", "reason", "audited_hash", "report")
 _CHECK_TEXTS = ("table_name", "check_name", "scope", "verdict", "observed", "expected", "answered_by", "message")
@@ -63,16 +66,26 @@ class Ledger:
 
     def __init__(self, catalogue: Catalogue, lake: str, io: Mapping[str, str]) -> None:
         self._catalogue, self._lake, self._io = catalogue, lake.rstrip("/"), dict(io)
+        self._turn = Lock()
 
-    def record(self, run_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def record(self, run_id: str, rows: Sequence[Mapping[str, Any]], *, again: bool) -> None:
         """Append what became of a run, once, however often this is called for it.
+
+        Args:
+            again: whether it may have been recorded before: then the rows are asked, too.
 
         Raises:
             ServiceUnavailable: others moved the ledger each time before.
         """
+        with self._turn:  # those of one worker would only undo each other's work
+            self._record(run_id, rows, again)
+
+    def _record(self, run_id: str, rows: Sequence[Mapping[str, Any]], again: bool) -> None:
         for _ in range(_TRIES):
             table = self._open()
             if any(run_id == _run_of(snapshot) for snapshot in table.metadata.snapshots):
+                return
+            if again and self._holds(run_id):
                 return
             if self._append(table, run_id, rows):
                 return
@@ -82,6 +95,13 @@ class Ledger:
         """Return the ledger as it is now, or None if nothing was recorded yet."""
         place = self._catalogue.table(BRANCH, TABLE)
         return StaticTable.from_metadata(place, self._io) if place else None
+
+    def _holds(self, run_id: str) -> bool:
+        table = self.read()
+        if table is None:
+            return False
+        found = table.scan(row_filter=EqualTo(term="run_id", value=run_id), selected_fields=("run_id",), limit=1)
+        return bool(found.to_arrow().num_rows)
 
     def _open(self) -> Table:
         head = self._catalogue.bare_branch(BRANCH)
@@ -115,10 +135,10 @@ class Ledger:
                 transaction.append(arrow, snapshot_properties={RUN_MARK: run_id})
         except ServiceUnavailable:
             return False
-        old = [snapshot.snapshot_id for snapshot in table.metadata.snapshots[:-_SNAPSHOTS]]
-        if old:
+        known = [snapshot.snapshot_id for snapshot in table.metadata.snapshots]
+        if len(known) > 2 * _SNAPSHOTS:
             try:
-                table.maintenance.expire_snapshots().by_ids(old).commit()
+                table.maintenance.expire_snapshots().by_ids(known[:-_SNAPSHOTS]).commit()
             except ServiceUnavailable:
                 return True  # whoever is next forgets them
         return True

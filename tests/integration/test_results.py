@@ -44,6 +44,12 @@ def test_every_run_that_ended_can_be_queried(
 
     settings = read_settings(stack)
     ledger = Ledger(open_catalogue(settings), settings.lake, {})
-    ledger.record(good["run_id"], [{"run_id": good["run_id"], "pipeline": "noted"}])  # again, as after a lost answer
+    for each in range(60):
+        ledger.record(f"other-{each}", [{"run_id": f"other-{each}", "pipeline": "others"}], again=False)
     rows = ledger.read()
+    assert rows and 20 <= len(rows.metadata.snapshots) <= 41  # what it remembers does not grow
+    repeated = [{"run_id": good["run_id"], "pipeline": "noted"}]
+    ledger.record(good["run_id"], repeated, again=True)  # as after a lost answer
+    rows = ledger.read()
+    assert rows and rows.scan(row_filter="pipeline == 'others'").to_arrow().num_rows == 60
     assert rows and rows.scan(row_filter=f"run_id == '{good['run_id']}'").to_arrow().num_rows == 2
