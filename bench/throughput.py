@@ -127,14 +127,17 @@ async def measure(at: Place, given: argparse.Namespace) -> dict[str, Any]:
     await runs.many(given.tables, 2)  # so that every table is there
     seconds = await runs.many(given.runs, given.runs)
     say(f"{given.runs} runs at once: {seconds:.1f} s")
+    legs = []
     for goal in (100, 200, 300, 500, 1000):
         if len(runs.ended) < goal <= given.more:
-            await runs.many(goal - len(runs.ended), _AT_ONCE)
+            number = goal - len(runs.ended)
+            legs.append({"runs": number, "seconds": await runs.many(number, _AT_ONCE)})
         if goal <= given.more:
             memory[len(runs.ended)] = worker.memory_info().rss
             say(f"{len(runs.ended)} runs: {memory[len(runs.ended)] / 2**20:.0f} MiB")
     events, size = await runs.history()
-    return {"runs": given.runs, "seconds": seconds, "memory": memory, "events": events, "history_bytes": size}
+    found = {"runs": given.runs, "seconds": seconds, "legs": legs, "memory": memory}
+    return {**found, "events": events, "history_bytes": size}
 
 
 def main() -> None:
@@ -151,6 +154,8 @@ def main() -> None:
     rate = found["runs"] / found["seconds"] * 60
     plain = found["bare"]["runs"] / found["bare"]["seconds"] * 60
     print(f"{rate:.1f} runs a minute; bare spark-submit, two at a time, {plain:.1f}: {rate / plain:.1f} times")
+    for leg in found["legs"]:
+        print(f"{leg['runs']} runs, {_AT_ONCE} at a time: {leg['runs'] / leg['seconds'] * 60:.1f} a minute")
     print("Nessie alone, cycles a minute, by threads:", {key: round(each) for key, each in found["cycles"].items()})
     first = found["memory"][min(found["memory"])]
     for number, size in found["memory"].items():
