@@ -38,6 +38,8 @@ def run(order: ConnectedOrder) -> None:
         spark.addTag(order.tag)
         spark.registerProgressHandler(_show)  # type: ignore[arg-type]  # a function is one
         sys.argv = [order.program, *order.args]
+        if not order.ours:
+            _forget_ours()
         sys.path[:] = [str(Path(order.program).parent), *_paths(order)]
         runpy.run_path(order.program, run_name="__main__")
     finally:
@@ -68,12 +70,16 @@ def connect(order: ConnectedOrder, session: str) -> RemoteSession:
     return found
 
 
+def _forget_ours() -> None:
+    """Let a user's program import modules of its own that are called like ours."""
+    for name in [name for name in sys.modules if name.split(".")[0] in _ROOMS]:
+        del sys.modules[name]
+
+
 def _paths(order: ConnectedOrder) -> list[str]:
     """Return where a program finds modules; a user's finds what it would find without Sluice."""
     if order.ours:
         return sys.path
-    for name in [name for name in sys.modules if name.split(".")[0] in _ROOMS]:
-        del sys.modules[name]  # a user may call modules so, too
     return [*order.paths, *(path for path in sys.path if path not in (str(_INTERNAL), str(_INTERNAL / "spark_jobs")))]
 
 

@@ -29,8 +29,8 @@ _ICEBERG = {
     "timestamp": "timestamptz",
     "timestamp_ntz": "timestamp",
 }
-_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 """Spark's names of types that Iceberg calls otherwise."""
+_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:

@@ -12,8 +12,4 @@ def sandbox() -> SandboxedWorkflowRunner:
     The parser is imported when there is something to parse; it computes and does nothing else. Traces are made by
     an interceptor of Temporal's, which keeps them out of replays.
     """
-    return SandboxedWorkflowRunner(
-        restrictions=SandboxRestrictions.default.with_passthrough_modules(
-            "sqlglot", "sluice.sql.parsing", "opentelemetry"
-        )
-    )
+    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*_LET_THROUGH))

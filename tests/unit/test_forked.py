@@ -60,12 +60,12 @@ async def run(server: ForkServer, folder: Path, order: str, log: str = "job.log"
 
 def named(name: str) -> list[psutil.Process]:
     """Return the processes below this one, or left over from one, that are called so."""
-    return [each for each in psutil.process_iter() if each.name() == name and _is_ours(each)]
+    return [each for each in psutil.process_iter() if _is_ours(each, name)]
 
 
-def _is_ours(process: psutil.Process) -> bool:
+def _is_ours(process: psutil.Process, name: str) -> bool:
     try:
-        return "jobs_to_fork" in process.cmdline() and _runs(process)
+        return process.name() == name and "jobs_to_fork" in process.cmdline() and _runs(process)
     except psutil.Error:
         return False
 
