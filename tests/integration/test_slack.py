@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline
+from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline, wait_for
 
 TOKEN = "xoxb-secret-token"
 
@@ -35,11 +35,11 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         form = self.headers["Content-Type"].startswith("application/x-www-form-urlencoded")
         fields = {key: values[0] for key, values in parse_qs(body).items()} if form else json.loads(body)
-        self.server.messages.append({**fields, "path": self.path, "authorization": self.headers["Authorization"]})
         self.send_response(self.server.status)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.wfile.write(json.dumps(self.server.answer).encode())
+        self.server.messages.append({**fields, "path": self.path, "authorization": self.headers["Authorization"]})
 
     def log_message(self, *_: object) -> None:
         """Keep quiet."""
@@ -71,6 +71,7 @@ def test_people_are_told_and_a_broken_slack_changes_nothing(
         source = csv_file(tmp_path / "told.csv", [{"id": 1}])
         run = front.begin(pipeline("told", source, "[row_count: 1]", "approval: {timeout: 1h}"))
         front.wait_for_stage(run, "waiting for approval")
+        wait_for(lambda: bool(slack.messages), 30)  # the stage comes first: Slack is not to break before it answered
         slack.status, slack.answer = 500, {"ok": False, "error": "fatal_error"}
         assert front("approve", run, "--by", "ana").code == 0
         ended = front("watch", run, "--json")
