@@ -92,6 +92,7 @@ def _control(
     publishing = PublishBranchActivity(catalogue, mainline, settings.sluice_approvers_file)
     rebasing = RebaseBranchActivity(catalogue, mainline, io, realm)
     taking_up = TakeUpActivity(catalogue, mainline, io, realm)
+    telling = NotifyActivity(settings, client.namespace)
     turns = TakeTurnsActivity(client, realm, settings.sluice_task_queue)
     return [
         OpenBranchActivity(catalogue, mainline, io, realm).open_branch,
@@ -112,7 +113,8 @@ def _control(
         RecordRunActivity(reports, Ledger(catalogue, settings.lake, io)).record_run,
         KeepHouseActivity(catalogue, realm).keep_house,
         ReapActivity(catalogue, mainline, io, client, asyncio.get_running_loop(), realm).reap,
-        NotifyActivity(settings, client.namespace).notify,
+        telling.can_notify,
+        telling.notify,
     ]
 
 

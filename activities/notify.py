@@ -21,11 +21,16 @@ class NotifyActivity:
     settings: Settings
     namespace: str
 
+    @activity.defn(name="can_notify")
+    def can_notify(self, notice: Notice) -> bool:
+        """Return whether there is a way to tell people."""
+        return bool(self.settings.slack_token and self.settings.slack_channel)
+
     @activity.defn(name="notify")
     def notify(self, notice: Notice) -> None:
         """Send one message. Whatever fails here changes nothing for the run."""
         settings = self.settings
-        if not settings.slack_token or not settings.slack_channel:
+        if not self.can_notify(notice):
             return
         client = WebClient(token=settings.slack_token, base_url=settings.slack_api_url, timeout=10)
         result = notice.result

@@ -22,7 +22,7 @@ from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.orders import Restore, Resume
 from sluice.pipeline import Pipeline
 from sluice.pipeline_file import read_pipeline
-from sluice.run import Policy, RunInput, RunRequest, RunResult
+from sluice.run import REVISION, Policy, RunInput, RunRequest, RunResult
 from sluice.settings import Settings
 from workflows.attributes import PIPELINE, TABLE
 from workflows.write_audit_publish import WriteAuditPublish
@@ -128,6 +128,7 @@ async def _request(client: Client, settings: Settings, pipeline: Pipeline, found
             act_timeout=settings.sluice_act_timeout,
         ),
         search_attributes=await search_attributes_known(client),
+        revision=REVISION,
         **more,
     )
 

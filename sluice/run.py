@@ -21,6 +21,10 @@ Stage = Literal[
 ]  # fmt: skip
 
 
+REVISION = 1
+"""The newest revision of the workflow. A change of the order of its acts counts it up; see ADR 20."""
+
+
 class InputFile(Model):
     """One file to load: its path, its size in bytes, and what tells it from an earlier version."""
 
@@ -73,6 +77,8 @@ class RunRequest(Model):
     policy: Policy = Field(default_factory=Policy)
     search_attributes: bool = False
     """Whether the server knows Sluice's search attributes."""
+    revision: int = Field(default=0, ge=0)
+    """Which revision of the workflow the run follows to its end, whatever workers it meets; 0: one before revisions."""
 
 
 class Notice(Model):

@@ -34,16 +34,15 @@ with workflow.unsafe.imports_passed_through():
         WriteOrder,
         Written,
     )
-    from sluice.run import Notice, Policy, RecordOrder
+    from sluice.run import Notice, RecordOrder, RunRequest
     from sluice.turns import Turn
+    from workflows.changes import FEWER_STEPS, SHORT_HOPS, Change
 
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
 _DECISION = timedelta(minutes=2)
 _SHORT = timedelta(seconds=5)
 """How long a short hop may take, before it is done as a step of its own."""
-_SHORT_HOPS = "short-hops"
-"""Runs that began before there were short hops have a step for everything."""
 _PERHAPS = timedelta(seconds=10)
 _PATIENT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 _ONCE = RetryPolicy(maximum_attempts=1)
@@ -57,7 +56,9 @@ _T = TypeVar("_T")
 class Acts:
     """Every act of a run on the outside world."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, request: RunRequest) -> None:
+        policy = request.policy
+        self._request = request
         self._heartbeat = timedelta(seconds=policy.heartbeat_timeout)
         self._opening = timedelta(seconds=policy.open_timeout)
         self._step = timedelta(seconds=policy.step_timeout)
@@ -79,10 +80,13 @@ class Acts:
         """Read the write back from the branch."""
         return await self._hop("verify_write", order, Written, f"snapshots on {order.branch.name}")
 
-    async def audit_branch(self, order: AuditOrder) -> AuditPlan:
-        """Answer from metadata what it can answer."""
+    async def audit_branch(self, order: AuditOrder, *, again: bool = False) -> AuditPlan:
+        """Answer from metadata what it can answer. Once `again`, of rows that were taken over, is a short hop."""
         checks = sum(len(table.checks) for table in order.tables.values())
-        return await self._ask("audit_branch", order, AuditPlan, f"{checks} checks at {order.head[:12]}")
+        summary = f"{checks} checks at {order.head[:12]}"
+        if again:
+            return await self._hop("audit_branch", order, AuditPlan, summary, since=FEWER_STEPS)
+        return await self._ask("audit_branch", order, AuditPlan, summary)
 
     async def scan_files(self, order: ScanOrder) -> AuditPlan:
         """Ask the rows by DuckDB, in the worker. It only reads, so it may be repeated."""
@@ -116,7 +120,8 @@ class Acts:
 
     async def rebase_branch(self, order: RebaseOrder) -> Rebased:
         """Take over what an attempt wrote onto main as it is now."""
-        return await self._ask("rebase_branch", order, Rebased, f"{order.branch.name} onto a newer main")
+        summary = f"{order.branch.name} onto a newer main"
+        return await self._hop("rebase_branch", order, Rebased, summary, since=FEWER_STEPS)
 
     async def ask_turn(self, turn: Turn) -> None:
         """Stand in line at a table."""
@@ -154,25 +159,35 @@ class Acts:
         return await self._hop("record_run", order, str, order.result.outcome or "", timedelta(seconds=60))
 
     async def notify(self, notice: Notice) -> None:
-        """Tell people. Whoever calls this ignores its failure."""
+        """Tell people, if there is a way to. Whoever calls this ignores its failure."""
+        summary = notice.result.outcome or "waiting for approval"
+        if FEWER_STEPS.is_in(self._request) and not await self._hop("can_notify", notice, bool, summary, _PERHAPS):
+            return
         await workflow.execute_activity(
             "notify",
             notice,
             start_to_close_timeout=timedelta(seconds=20),
             schedule_to_close_timeout=timedelta(seconds=60),
             retry_policy=_FEW,
-            summary=notice.result.outcome or "waiting for approval",
+            summary=summary,
         )
 
     async def _hop(
-        self, name: str, order: object, answer: type[_T], summary: str, patience: timedelta | None = None
+        self,
+        name: str,
+        order: object,
+        answer: type[_T],
+        summary: str,
+        patience: timedelta | None = None,
+        *,
+        since: Change = SHORT_HOPS,
     ) -> _T:
-        """Ask what is answered quickly, within the workflow's own task.
+        """Ask what is answered quickly, within the workflow's own task, in runs that have it so.
 
         What was not is asked again, patiently, in a step of its own, so that a failure is seen where people look.
         The first may still go on then: these acts are idempotent.
         """
-        if workflow.patched(_SHORT_HOPS):
+        if since.is_in(self._request):
             try:
                 found: _T = await workflow.execute_local_activity(
                     name,

@@ -15,7 +15,7 @@ async def audit(acts: Acts, state: RunState) -> AuditReport:
     """Answer every check on the branch at the hash that was verified; of rows that were taken over, what is new."""
     order = _order(state)
     state.enter("auditing", f"at {order.head[:12]}")
-    plan = await acts.audit_branch(order)
+    plan = await acts.audit_branch(order, again=state.earlier is not None)
     decided, left = plan.decided, dict(plan.undecided)
     report = state.audited(decided)
     heed_cancellation()

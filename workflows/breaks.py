@@ -16,11 +16,10 @@ from temporalio.exceptions import (
 
 with workflow.unsafe.imports_passed_through():
     from sluice.endings import cause_of
-    from sluice.run import Cause
+    from sluice.run import Cause, RunRequest
+    from workflows.changes import NEVER_BEGAN
 
 _T = TypeVar("_T")
-_NEVER_BEGAN = "never-began"
-"""Runs that failed before this was told apart counted such an attempt like every other."""
 
 
 class Stopped(Exception):
@@ -77,12 +76,12 @@ def may_pass(error: ActivityError) -> bool:
     return not is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
 
 
-def never_began(error: ActivityError) -> bool:
+def never_began(request: RunRequest, error: ActivityError) -> bool:
     """Return whether an attempt was handed to a worker that never gave a sign of life: one paused, or just dead."""
     cause = error.cause
     if not isinstance(cause, TimeoutError) or cause.type != TimeoutType.HEARTBEAT:
         return False
-    return not cause.last_heartbeat_details and workflow.patched(_NEVER_BEGAN)
+    return not cause.last_heartbeat_details and NEVER_BEGAN.is_in(request)
 
 
 def is_cancelled(error: BaseException) -> bool:

@@ -13,11 +13,9 @@ with workflow.unsafe.imports_passed_through():
     from sluice.pipeline import Approval
     from workflows.acts import Acts
     from workflows.breaks import Stopped, words_of
+    from workflows.changes import STATEMENTS
     from workflows.ending import notify
     from workflows.state import RunState
-
-_STATEMENTS = "statements"
-"""Runs that began before statements were checked take decisions as they come."""
 
 
 async def decision(acts: Acts, state: RunState, approval: Approval) -> None:
@@ -46,7 +44,7 @@ async def decision(acts: Acts, state: RunState, approval: Approval) -> None:
 async def decided(acts: Acts, state: RunState, decision: Decision, *, approve: bool) -> str | None:
     """Count a decision, or note why it does not count and return that."""
     ruled = state.ruled(decision, approve)
-    if ruled and workflow.patched(_STATEMENTS):
+    if ruled and STATEMENTS.is_in(state.request):
         try:
             why = await acts.check_statement(StatementOrder(run_id=state.result.run_id, ruled=ruled))
         except ActivityError as error:

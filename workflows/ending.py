@@ -12,11 +12,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.acts import Acts
     from workflows.attributes import OUTCOME
     from workflows.breaks import explained, is_cancelled, words_of
+    from workflows.changes import RECORDED
     from workflows.metrics import run_ended
     from workflows.state import RunState
 
-_RECORDED = "record-run"
-"""Runs that began before there was a ledger end without it."""
 _COMMIT_TIMEOUT = timedelta(seconds=5)
 """How long Nessie works on a commit at most: a merge in flight is decided after it."""
 
@@ -87,7 +86,7 @@ async def close(acts: Acts, state: RunState) -> None:
 
 async def _record(acts: Acts, state: RunState) -> None:
     """Write the run down, where that is possible; it changes nothing about how the run ended."""
-    if not workflow.patched(_RECORDED) or state.result.cause == "unreachable":
+    if not RECORDED.is_in(state.request) or state.result.cause == "unreachable":
         return  # where the catalogue is away, there is nothing to write to
     order = RecordOrder(origin=state.origin, result=state.result, ended_at=workflow.now().isoformat())
     try:

@@ -11,21 +11,18 @@ with workflow.unsafe.imports_passed_through():
     from sluice.turns import Turn
     from workflows.acts import Acts
     from workflows.breaks import Stopped, heed_cancellation, is_cancelled
+    from workflows.changes import FEWER_STEPS, REBASE, TURNS
     from workflows.state import RunState
 
-_PATCH = "rebase"
-"""Runs that began before there was a rebase write again."""
 _CROWD = timedelta(seconds=2)
 """How long a run that meets its first conflict steps back, at most; the more it met, the less it waits."""
-_TURNS = "turns"
-"""Runs that began before there were turns step back for a moment instead."""
 _PATIENCE = timedelta(minutes=3)
 """How long a run waits for its turn, before it goes on without."""
 
 
 async def foreseen(acts: Acts, state: RunState) -> list[str]:
     """Return what main changed meanwhile, so that a merge now would fail."""
-    if not workflow.patched(_PATCH):
+    if not REBASE.is_in(state.request):
         return []
     assert state.branch and state.written
     state.enter("rebasing", "would it merge?")
@@ -46,7 +43,7 @@ async def rebase(acts: Acts, state: RunState, collided: list[str]) -> bool:
     taken = sum(conflict.resolved == "taken over" for conflict in met)
     if taken >= policy.rebases or len(met) - taken >= policy.conflicts:
         raise Stopped("error", f"main changed {tables} each time before the merge")
-    if not workflow.patched(_PATCH):
+    if not REBASE.is_in(state.request):
         state.collided(collided, "written again")
         return False
     if state.request.resume or state.request.restore:
@@ -81,9 +78,15 @@ async def rebase(acts: Acts, state: RunState, collided: list[str]) -> bool:
 
 
 async def _let_others_pass(acts: Acts, state: RunState, collided: list[str], taken: int) -> None:
-    """Wait until it is this run's turn at the first table that it lost; one that waits for people has none."""
-    if state.request.pipeline.approval or not workflow.patched(_TURNS):
+    """Wait until it is this run's turn at the first table that it lost; one that waits for people has none.
+
+    The first time it does not wait: most runs are overtaken once, by one that is gone by now, and a turn costs more
+    than a take-over.
+    """
+    if state.request.pipeline.approval or not TURNS.is_in(state.request):
         await workflow.sleep(_CROWD * workflow.random().random() / (1 + taken) ** 2, summary="let others pass")
+        return
+    if not taken and FEWER_STEPS.is_in(state.request):
         return
     if state.turn:
         return  # it is this run's still

@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.audit import audit, divide
     from workflows.beginning import begin
     from workflows.breaks import Stopped, heed_cancellation, may_pass, never_began, to_the_end, words_of
+    from workflows.changes import refuse_newer
     from workflows.deciding import decided, decision
     from workflows.ending import close, compensate
     from workflows.metrics import attempt_fenced
@@ -41,12 +42,13 @@ class WriteAuditPublish:
     @workflow.init
     def __init__(self, request: RunRequest) -> None:
         self._request = request
-        self._acts = Acts(request.policy)
+        self._acts = Acts(request)
         self._state = RunState(request)
 
     @workflow.run
     async def run(self, request: RunRequest) -> RunResult:
         """Tell the story; compensate if it breaks off; say how it ended, whatever happens meanwhile."""
+        refuse_newer(request)
         error: BaseException | None = None
         try:
             await self._story()
@@ -73,7 +75,7 @@ class WriteAuditPublish:
                 collided = self._state.written.conflicts if self._state.written else []
                 collided = collided or await self._audited_and_published()
             except ActivityError as error:
-                if never_began(error):
+                if never_began(self._request, error):
                     lost += 1
                 else:
                     failures += 1
