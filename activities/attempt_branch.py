@@ -1,7 +1,6 @@
 """Making the branch of an attempt, and its first commit."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from activities.failures import overdue
@@ -13,37 +12,35 @@ from sluice.errors import ServiceUnavailable
 from sluice.orders import Origin
 
 
-@dataclass(frozen=True)
 class AttemptBranch:
-    """Needs the catalogue, and whose runs these are."""
+    """Needs the catalogue, whose runs these are, and the branch's name; looks once whether the branch is there."""
 
-    catalogue: Catalogue
-    mainline: Mainline
-    realm: str
+    def __init__(self, catalogue: Catalogue, mainline: Mainline, realm: str, name: str) -> None:
+        self._catalogue, self._realm, self._name = catalogue, realm, name
+        self._head = catalogue.find(name)
+        self.base = mainline.fork_point(name) if self._head else catalogue.main_head()
+        """Where it began, or, if no earlier try made it, where it begins now."""
 
-    def base(self, name: str) -> str:
-        """Return where a branch began, or, if an earlier try did not make it, where it would begin now."""
-        return self.mainline.fork_point(name) if self.catalogue.exists(name) else self.catalogue.main_head()
+    @property
+    def has_begun(self) -> bool:
+        """Whether an earlier try made the branch and its first commit, and its answer was lost."""
+        return self._head not in (None, self.base)
 
-    def has_begun(self, name: str, base: str) -> bool:
-        """Return whether an earlier try made the branch and its first commit, and its answer was lost."""
-        return self.catalogue.exists(name) and self.catalogue.head(name) != base
-
-    def begin(self, origin: Origin, base: str, message: str, changes: Callable[[], list[dict[str, Any]]]) -> None:
-        """Make the branch at `base`, if it is not there, and its first commit, which says whose it is.
+    def begin(self, origin: Origin, message: str, changes: Callable[[], list[dict[str, Any]]]) -> None:
+        """Make the branch at its base, if it is not there, and its first commit, which says whose it is.
 
         Raises:
             ServiceUnavailable: this try was given up long ago, and the run may have ended without it.
         """
-        name = origin.branch
-        if not self.catalogue.exists(name):
-            self.catalogue.create_branch(name, base)
+        if self.has_begun:
+            return
+        if self._head is None:
+            self._catalogue.create_branch(self._name, self.base)
             if overdue():
-                self.catalogue.delete_unused(name, base)
-                raise ServiceUnavailable(f"{name} was made too late")
-        if self.catalogue.head(name) == base:
-            try:
-                said = branch_properties(origin, self.realm)
-                self.catalogue.commit(name, base, message, [mark(), *changes()], said)
-            except NoSuchBranch as error:
-                raise ServiceUnavailable(f"{name} was deleted by an earlier try that came too late") from error
+                self._catalogue.delete_unused(self._name, self.base)
+                raise ServiceUnavailable(f"{self._name} was made too late")
+        try:
+            said = branch_properties(origin, self._realm)
+            self._catalogue.commit(self._name, self.base, message, [mark(), *changes()], said)
+        except NoSuchBranch as error:
+            raise ServiceUnavailable(f"{self._name} was deleted by an earlier try that came too late") from error

@@ -33,15 +33,13 @@ class OpenBranchActivity:
             identity = self.catalogue.identity()
             if order.catalogue is not None:
                 self.catalogue.check_identity(order.catalogue)
-            base = self.catalogue.main_head()
+            name = order.origin.branch
+            making = AttemptBranch(self.catalogue, self.mainline, self.realm, name)
+            base = making.base
             self._refuse_twice(order)
             self._check_checks(order, base)
-            name = order.origin.branch
-            if self.catalogue.exists(name):  # an earlier try of this act made it, and its answer was lost
-                base = self.mainline.fork_point(name)
             message = f"Begin attempt {order.origin.attempt}"
-            making = AttemptBranch(self.catalogue, self.mainline, self.realm)
-            making.begin(order.origin, base, message, lambda: self.catalogue.put_namespaces(name, order.tables))
+            making.begin(order.origin, message, lambda: self.catalogue.put_namespaces(name, order.tables))
             return OpenBranch(name=name, base=base, catalogue=identity, in_order=self._in_order(order, base))
 
     def _refuse_twice(self, order: OpenOrder) -> None:

@@ -36,9 +36,10 @@ class RebaseBranchActivity:
         """Make the branch of a new attempt that holds, by one commit, what an earlier one wrote."""
         with told_to_temporal():
             self.catalogue.check_identity(order.branch.catalogue)
-            name, making = order.origin.branch, AttemptBranch(self.catalogue, self.mainline, self.realm)
-            branch = OpenBranch(name=name, base=making.base(name), catalogue=order.branch.catalogue)
-            if not making.has_begun(name, branch.base):
+            name = order.origin.branch
+            making = AttemptBranch(self.catalogue, self.mainline, self.realm, name)
+            branch = OpenBranch(name=name, base=making.base, catalogue=order.branch.catalogue)
+            if not making.has_begun:
                 try:
                     self._take_over(order, branch, making)
                 except CannotTakeOver as why:
@@ -50,7 +51,7 @@ class RebaseBranchActivity:
         by = Rebase(order.write.rebases, order.divided, marks(order.origin))
         moved = taken_over(self.catalogue, self.io, old, branch.base, by)
         message = f"Take over what {order.branch.name} holds"
-        making.begin(order.origin, branch.base, message, lambda: list(operations(self.catalogue, branch.name, moved)))
+        making.begin(order.origin, message, lambda: list(operations(self.catalogue, branch.name, moved)))
 
     def _read_back(self, order: RebaseOrder, branch: OpenBranch) -> Written:
         """Find exactly what the earlier attempt wrote on the new branch, and pin the hash that holds it."""

@@ -34,7 +34,7 @@ class TakeUpActivity:
         """Take over what a kept branch holds onto main as it is now."""
         with told_to_temporal():
             assert order.resume
-            resume, branch = order.resume, self._branch(order)
+            resume, identity, making = order.resume, self._identity(order), self._making(order)
             changed = self.catalogue.changes(resume.base, resume.branch, resume.head)
             expected = {*order.tables, *map(quarantine_of, order.tables)}
             for key in changed:
@@ -42,36 +42,37 @@ class TakeUpActivity:
                     raise UnexpectedWrite(f"{resume.branch} changes {key.name}, which the pipeline does not name")
             try:
                 by = Rebase(order.write.rebases, divided=True, marks=marks(order.origin))
-                moved = taken_over(self.catalogue, self.io, changed, branch.base, by)
+                moved = taken_over(self.catalogue, self.io, changed, making.base, by)
             except CannotTakeOver as why:
                 raise InvalidInput(
                     f"main changed since {resume.branch} was written, and {why}: run the pipeline again"
                 ) from why
             changes = list(operations(self.catalogue, self.catalogue.main, moved))
-            return self._committed(order, branch, changes, f"Take up {resume.branch}")
+            return self._committed(order, identity, making, changes, f"Take up {resume.branch}")
 
     @activity.defn(name="restore_tables")
     def restore_tables(self, order: TakeUpOrder) -> Rebased:
         """Point tables at the metadata that they had at an earlier hash of main."""
         with told_to_temporal():
             assert order.restore
-            branch = self._branch(order)
-            changes = list(self._restored(order.restore, branch.base))
-            return self._committed(order, branch, changes, f"Take back {', '.join(order.restore.runs)}"[:500])
+            identity, making = self._identity(order), self._making(order)
+            changes = list(self._restored(order.restore, making.base))
+            return self._committed(order, identity, making, changes, f"Take back {', '.join(order.restore.runs)}"[:500])
 
-    @property
-    def _making(self) -> AttemptBranch:
-        return AttemptBranch(self.catalogue, self.mainline, self.realm)
+    def _making(self, order: TakeUpOrder) -> AttemptBranch:
+        return AttemptBranch(self.catalogue, self.mainline, self.realm, order.origin.branch)
 
-    def _branch(self, order: TakeUpOrder) -> OpenBranch:
-        identity, name = self.catalogue.identity(), order.origin.branch
+    def _identity(self, order: TakeUpOrder) -> str:
         if order.catalogue:
             self.catalogue.check_identity(order.catalogue)
-        return OpenBranch(name=name, base=self._making.base(name), catalogue=identity)
+        return self.catalogue.identity()
 
-    def _committed(self, order: TakeUpOrder, branch: OpenBranch, changes: list[Any], message: str) -> Rebased:
+    def _committed(
+        self, order: TakeUpOrder, identity: str, making: AttemptBranch, changes: list[Any], message: str
+    ) -> Rebased:
         """Make the branch with all changes in one commit, unless an earlier try did; read it back."""
-        self._making.begin(order.origin, branch.base, message, lambda: changes)
+        making.begin(order.origin, message, lambda: changes)
+        branch = OpenBranch(name=order.origin.branch, base=making.base, catalogue=identity)
         head = self.catalogue.head(branch.name)
         keys = self.catalogue.changes(branch.base, branch.name, head)
         tables = {

@@ -138,6 +138,7 @@ class Stack:
             *(str(find_temporal_cli(self.home)), "server", "start-dev", "--ip", _HOST, "--ui-ip", _HOST),
             *("--port", str(port), "--ui-port", str(ui)),
             *("--db-filename", str(self.home / "temporal.db"), "--log-level", "warn"),
+            *("--dynamic-config-value", "system.enableActivityEagerExecution=true"),
             *known,
         ]
 

@@ -58,7 +58,7 @@ class _Moving:
         if not self._content:
             operations = [*self._catalogue.put_namespaces(BRANCH, [TABLE]), *operations]
         self._head = self._catalogue.commit(BRANCH, self._head, f"Update {TABLE}", operations)
-        self._content = str(self._catalogue.content(BRANCH, TABLE).id)
+        self._content = self._content or str(self._catalogue.content(BRANCH, TABLE).id)
 
 
 class Ledger:

@@ -4,6 +4,7 @@ References and contents go through PyNessie, the rest through `nessie_v2`.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import pynessie
@@ -56,6 +57,11 @@ class Catalogue:
             }
         )
 
+    @cached_property
+    def _root(self) -> str:
+        """The hash before all history, which is the same in every repository."""
+        return str(self.v2.config()["noAncestorHash"])
+
     def identity(self) -> str:
         """Return what tells this repository from every other: when it was created."""
         with nessie_failures(self.uri):
@@ -86,12 +92,16 @@ class Catalogue:
             except NessieNotFoundException as error:
                 raise NoSuchBranch(branch) from error
 
+    def find(self, branch: str) -> str | None:
+        """Return the hash that a branch is at, or None if it is not there."""
+        try:
+            return self.head(branch)
+        except NoSuchBranch:
+            return None
+
     def exists(self, branch: str) -> bool:
         """Return whether there is such a branch."""
-        try:
-            return bool(self.head(branch))
-        except NoSuchBranch:
-            return False
+        return self.find(branch) is not None
 
     def branches(self, prefix: str = "") -> dict[str, str]:
         """Return the hash of every branch whose name begins with `prefix`, by name."""
@@ -106,7 +116,7 @@ class Catalogue:
         """
         with nessie_failures(self.uri):
             head = self.head(self.main)
-            if head != self.v2.config()["noAncestorHash"]:
+            if head != self._root:
                 return head
             try:
                 return self.v2.commit(self.main, head, "Begin the lake", [put_namespace([ROOT_NAMESPACE])], {})
@@ -131,7 +141,7 @@ class Catalogue:
             try:
                 return self.head(name)
             except NoSuchBranch:
-                self.v2.create_bare(name, self.main, self.v2.config()["noAncestorHash"])
+                self.v2.create_bare(name, self.main, self._root)
                 return self.head(name)
 
     def commit(
