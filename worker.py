@@ -66,16 +66,16 @@ log = logging.getLogger("sluice.worker")
 
 
 def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Worker]:
-    """Wire what this process does: control, Spark, or both; on one queue, or on one each."""
+    """Wire what this process does: control, Spark, or both, each on a queue of its own.
+
+    A worker that does both takes Spark's acts from control's queue too, where runs that name no other queue put them.
+    """
     io = storage_properties(settings)
     reports = Reports(settings.lake, io)
     catalogue = open_catalogue(settings)
     control = _control(client, settings, catalogue, io, reports) if settings.sluice_worker_role != "spark" else []
     spark = _spark(settings, engine, catalogue, io, reports) if settings.sluice_worker_role != "control" else []
-    theirs = settings.sluice_spark_queue or settings.sluice_task_queue
-    queues: dict[str, list[Act]] = {}
-    queues.setdefault(settings.sluice_task_queue, []).extend(control)
-    queues.setdefault(theirs, []).extend(spark)
+    queues = {settings.spark_queue: spark} | ({settings.sluice_task_queue: [*control, *spark]} if control else {})
     return [
         _worker(client, settings, queue, acts, with_workflows=bool(control) and queue == settings.sluice_task_queue)
         for queue, acts in queues.items()

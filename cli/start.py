@@ -124,7 +124,7 @@ async def _request(client: Client, settings: Settings, pipeline: Pipeline, found
             heartbeat_timeout=settings.sluice_heartbeat_timeout,
             open_timeout=settings.sluice_open_timeout,
             step_timeout=settings.sluice_step_timeout,
-            spark_queue=settings.sluice_spark_queue,
+            spark_queue=settings.spark_queue,
             act_timeout=settings.sluice_act_timeout,
         ),
         search_attributes=await search_attributes_known(client),

@@ -57,7 +57,7 @@ class Policy(Model):
     rebases: int = Field(default=100, ge=0)
     """How often what a run wrote is taken over onto a newer main."""
     spark_queue: str = ""
-    """The task queue of the workers that run Spark; empty means that of the run."""
+    """The task queue of what runs Spark; empty means that of the run."""
     act_timeout: float = 180.0
     """How long one try of an act on the catalogue may take before another worker tries."""
 

@@ -40,7 +40,7 @@ class Settings(Model):
     """The branch that readers read."""
     sluice_task_queue: str = "sluice"
     sluice_spark_queue: str = ""
-    """The task queue of the workers that run Spark; empty means the same."""
+    """The task queue of what runs Spark; empty means the other one's name and `-spark`."""
     sluice_worker_role: Literal["all", "control", "spark"] = "all"
     """What this worker does: everything, all but Spark, or Spark alone."""
     sluice_build_id: str = ""
@@ -101,6 +101,11 @@ class Settings(Model):
         if not uri.startswith(("http://", "https://")) or not uri.rstrip("/").endswith("/api/v2"):
             raise ValueError(f"{uri!r} is no address of Nessie's API: it ends in /api/v2")
         return uri.rstrip("/")
+
+    @property
+    def spark_queue(self) -> str:
+        """The task queue of what runs Spark: small steps must not wait behind writes that wait for a slot."""
+        return self.sluice_spark_queue or f"{self.sluice_task_queue}-spark"
 
     @property
     def slots(self) -> int:
