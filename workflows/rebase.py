@@ -83,10 +83,10 @@ async def _let_others_pass(acts: Acts, state: RunState, collided: list[str], tak
     The first time it does not wait: most runs are overtaken once, by one that is gone by now, and a turn costs more
     than a take-over.
     """
+    if not taken and FEWER_STEPS.is_in(state.request):
+        return
     if state.request.pipeline.approval or not TURNS.is_in(state.request):
         await workflow.sleep(_CROWD * workflow.random().random() / (1 + taken) ** 2, summary="let others pass")
-        return
-    if not taken and FEWER_STEPS.is_in(state.request):
         return
     if state.turn:
         return  # it is this run's still

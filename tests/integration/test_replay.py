@@ -21,6 +21,8 @@ ENDINGS = [
     *("cancelled_during_write", "cancelled_while_waiting", "worker_killed"),
     *("rebased", "released", "rolled_back", "approved_before_statements", "rejected_before_statements"),
     *("published_before_short_hops", "approved_before_short_hops", "rebased_before_short_hops"),
+    *("published_before_revisions", "approved_before_revisions", "rejected_before_revisions"),
+    *("rebased_before_revisions", "worker_killed_before_revisions"),
     *("published_before_the_ledger", "approved_before_the_ledger", "worker_killed_before_the_ledger"),
 ]
 
