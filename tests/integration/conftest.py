@@ -1,11 +1,15 @@
-"""One warm Spark session on a branch of its own, for the tests of the programs that Spark runs."""
+"""One warm Spark session, for the tests of the programs that Spark runs; a world of fakes, for the order of things."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
 
 from engine.configuration import properties
 from engine.java import find_java
@@ -13,6 +17,9 @@ from engine.job import SparkJob
 from lakehouse.opening import open_catalogue
 from lakehouse.operations import mark
 from sluice.settings import read_settings
+from tests.integration.scene import Scene, World
+from workflows.sandbox import sandbox
+from workflows.write_audit_publish import WriteAuditPublish
 
 BRANCH = "wap/warm-tests"
 
@@ -36,3 +43,31 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     yield session
     session.stop()
     catalogue.delete_branch(BRANCH)
+
+
+@pytest.fixture(scope="session")
+async def skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
+    """Temporal's time-skipping server, from the jars of the set-up."""
+    wrapper = tmp_path_factory.mktemp("server") / "test-server"
+    java, jars = find_java() / "bin" / "java", home / "jars" / "timeskip" / "*"
+    wrapper.write_text(f'#!/bin/sh\nexec "{java}" -cp "{jars}" io.temporal.testserver.TestServer "$@"\n')
+    wrapper.chmod(0o755)
+    async with await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter, test_server_existing_path=str(wrapper)
+    ) as environment:
+        yield environment
+
+
+@pytest.fixture
+async def scene(skipping: WorkflowEnvironment) -> AsyncIterator[Scene]:
+    """A run to be, and the worker that hosts it."""
+    scene = Scene(skipping, World())
+    async with Worker(
+        skipping.client,
+        task_queue=scene.queue,
+        workflows=[WriteAuditPublish],
+        workflow_runner=sandbox(),
+        activities=scene.world.activities(),
+        max_heartbeat_throttle_interval=timedelta(milliseconds=100),
+    ):
+        yield scene

@@ -31,7 +31,7 @@ from sluice.orders import (
     Written,
 )
 from sluice.pipeline import Pipeline
-from sluice.run import Notice, Policy, RunInput, RunRequest, RunResult
+from sluice.run import REVISION, Notice, Policy, RunInput, RunRequest, RunResult
 from sluice.turns import Turn
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -86,6 +86,7 @@ class World:
             self._act("confirm_publication", ConfirmOrder, lambda _: Publication(merged=False)),
             self._act("discard_branch", str, lambda _: None),
             self._act("quarantine_branch", QuarantineOrder, lambda order: order.name),
+            self._act("can_notify", Notice, lambda _: True),
             self._act("notify", Notice, lambda _: None),
         ]
 
@@ -114,13 +115,14 @@ class Scene:
         self._environment, self.world = environment, world
         self.queue = str(uuid.uuid4())
 
-    async def start(self, policy: Policy | None = None, **pipeline: Any) -> Handle:
+    async def start(self, policy: Policy | None = None, revision: int = REVISION, **pipeline: Any) -> Handle:
         stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, **pipeline}
         request = RunRequest(
             pipeline=Pipeline.model_validate(stated),
             input=RunInput(digest="d"),
             starter="tester",
             policy=policy or Policy(conflicts=2, step_timeout=600),
+            revision=revision,
         )
         return await self._environment.client.start_workflow(
             WriteAuditPublish.run, request, id=f"p-{uuid.uuid4().hex[:12]}", task_queue=self.queue

@@ -1,0 +1,63 @@
+"""Many runs at once: those that wait for Spark keep no other run from its small steps."""
+
+import asyncio
+from pathlib import Path
+
+from temporalio.client import Client
+
+from cli.find import Handle
+from sluice.approval import Ruling
+from sluice.pipeline import Pipeline
+from sluice.run import REVISION, Policy, RunInput, RunRequest
+from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline
+from workflows.write_audit_publish import WriteAuditPublish
+
+_WAITING = 20
+"""More than a worker takes at a time."""
+_SLOW = """\
+import time
+from pathlib import Path
+from pyspark.sql import SparkSession
+SparkSession.builder.getOrCreate()
+while not Path({go!r}).exists():
+    time.sleep(0.1)
+"""
+
+
+async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
+    door: FrontDoor, client: Client, tmp_path: Path
+) -> None:
+    environment = {**door.environment, "SLUICE_TASK_QUEUE": "crowd", "SPARK_SLOTS": "1"}
+    front = FrontDoor(tmp_path, environment)
+    worker = WorkerProcess(environment, tmp_path)
+    go, program = tmp_path / "go", tmp_path / "slow.py"
+    program.write_text(_SLOW.format(go=str(go)))
+    try:
+        source = csv_file(tmp_path / "in.csv", [{"id": 1}])
+        name = front.begin(pipeline("crowd", source, more="approval: {timeout: 1h}"))
+        front.wait_for_stage(name, "waiting for approval")
+        crowd = [await _writing(client, program, number) for number in range(_WAITING)]
+        while {(await run.query(WriteAuditPublish.status)).stage for run in crowd} != {"writing"}:
+            await asyncio.sleep(0.2)
+        waiting = client.get_workflow_handle_for(WriteAuditPublish.run, name)
+        await waiting.execute_update(WriteAuditPublish.decide, Ruling(approve=True, by="ana"))
+        assert (await asyncio.wait_for(waiting.result(), 60)).outcome == "published"
+        for run in crowd:
+            await run.cancel()
+        await asyncio.gather(*(run.result() for run in crowd), return_exceptions=True)
+    finally:
+        go.touch()
+        worker.stop()
+
+
+async def _writing(client: Client, program: Path, number: int) -> Handle:
+    """Start a run that keeps Spark busy, or waits for it."""
+    stated = {"name": f"crowd-{number}", "write": {"job": str(program)}, "tables": {f"t.crowd_{number}": {}}}
+    request = RunRequest(
+        pipeline=Pipeline.model_validate(stated),
+        input=RunInput(digest=str(number)),
+        starter="tester",
+        policy=Policy(heartbeat_timeout=5, spark_queue="crowd-spark"),
+        revision=REVISION,
+    )
+    return await client.start_workflow(WriteAuditPublish.run, request, id=f"crowd-{number}", task_queue="crowd")

@@ -1,0 +1,107 @@
+"""The order of things in an audit: which engine is asked, and what becomes of bad rows."""
+
+from collections.abc import Callable
+from typing import Any
+
+from temporalio.exceptions import ApplicationError
+
+from sluice.orders import (
+    AuditPlan,
+    Division,
+)
+from sluice.verdicts import CheckResult
+from tests.integration.scene import Scene
+
+PARTED: dict[str, Any] = {
+    "tables": {
+        "t.x": {"on_bad_rows": "quarantine", "max_bad_rows": 5, "checks": [{"check": "not_null", "column": "a"}]},
+    }
+}
+
+
+def _bad_once(verdict: str = "fail") -> Callable[[Any, int], Any]:
+    async def audit(_: Any, call: int) -> AuditPlan:
+        bad = CheckResult(table="t.x", index=0, check="not_null", columns=["a"], verdict=verdict, failed_rows=2)
+        return AuditPlan(decided=[bad if call == 1 else bad.model_copy(update={"verdict": "pass"})])
+
+    return audit
+
+
+async def test_bad_rows_are_divided_and_the_rest_audited_again(scene: Scene) -> None:
+    scene.world.instead["audit_branch"] = _bad_once()
+    result = await scene.end(await scene.start(**PARTED))
+    assert (result.outcome, result.bad_rows) == ("published", {"t.x": 2})
+    assert "2 bad rows of t.x went to t.x__quarantine" in result.reason
+    middle = ["verify_write", "audit_branch", "divide_rows", "verify_write", "audit_branch", "publish_branch"]
+    assert scene.world.called[2:8] == middle
+
+
+async def test_above_the_cap_nothing_is_published(scene: Scene) -> None:
+    async def too_many(_: Any, __: int) -> Division:
+        return Division(bad_rows={"t.x": 9}, above_cap=["t.x"])
+
+    scene.world.instead |= {"audit_branch": _bad_once(), "divide_rows": too_many}
+    result = await scene.end(await scene.start(**PARTED))
+    assert (result.outcome, result.cause) == ("quarantined", "audit")
+    assert "more bad rows than may be set apart: 9 of t.x" in result.reason
+
+
+async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(scene: Scene) -> None:
+    async def breaks_once(_: Any, call: int) -> Division:
+        if call == 1:
+            raise ApplicationError("Spark was killed", type="JobFailed")
+        return Division(bad_rows={"t.x": 2})
+
+    async def always_bad(_: Any, call: int) -> AuditPlan:
+        return await _bad_once()(None, 1 if call in (1, 2) else 3)  # type: ignore[no-any-return]
+
+    scene.world.instead |= {"audit_branch": always_bad, "divide_rows": breaks_once}
+    result = await scene.end(await scene.start(**PARTED))
+    assert (result.outcome, result.attempts) == ("published", 2)
+    assert scene.world.called.count("write_table") == 2
+
+
+async def test_an_error_is_no_bad_row(scene: Scene) -> None:
+    scene.world.instead["audit_branch"] = _bad_once("error")
+    result = await scene.end(await scene.start(**PARTED))
+    assert (result.outcome, "divide_rows" in scene.world.called) == ("quarantined", False)
+
+
+async def test_sql_in_checks_is_read_inside_the_workflow(scene: Scene) -> None:
+    """Its sandbox refuses what a parser imports when it is first used."""
+    checks = [
+        {"check": "not_null", "column": "a", "where": "b > 1 AND c IN ('x', `d e`) OR length(f) > 2"},
+        {"check": "expression_is_true", "expression": "d >= DATE '2024-01-01' - INTERVAL 1 DAY"},
+        {"check": "sql", "query": "WITH a AS (SELECT 1) SELECT * FROM t.x JOIN a ON true WHERE y RLIKE 'z'"},
+        {"check": "match_regex", "column": "a", "pattern": "^a.*$"},
+    ]
+    result = await scene.end(await scene.start(tables={"t.x": {"checks": checks}}))
+    assert result.outcome == "published"
+
+
+async def test_what_duckdb_hands_back_goes_to_spark(scene: Scene) -> None:
+    async def plan(_: Any, __: int) -> AuditPlan:
+        return AuditPlan(decided=[], files={"t.x": [0, 1]}, undecided={"t.x": [2]})
+
+    async def hands_back(order: Any, __: int) -> AuditPlan:
+        assert order["undecided"] == {"t.x": [0, 1]}
+        return AuditPlan(decided=[], undecided={"t.x": [1]})
+
+    async def by_spark(order: Any, __: int) -> AuditPlan:
+        assert order["undecided"] == {"t.x": [2, 1]}
+        return AuditPlan(decided=[])
+
+    scene.world.instead |= {"audit_branch": plan, "scan_files": hands_back, "scan_branch": by_spark}
+    assert (await scene.end(await scene.start())).outcome == "published"
+    assert scene.world.called.count("scan_branch") == 1
+
+
+async def test_an_error_of_a_check_blocks(scene: Scene) -> None:
+    async def unanswered(_: Any, __: int) -> AuditPlan:
+        check = CheckResult(table="t.x", check="unique", columns=["a"], verdict="error", message="no answer")
+        return AuditPlan(decided=[check])
+
+    scene.world.instead["audit_branch"] = unanswered
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.cause) == ("quarantined", "audit")
+    assert "unique(a) of t.x: no answer" in result.reason

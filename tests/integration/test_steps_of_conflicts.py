@@ -1,0 +1,90 @@
+"""The order of things when main moves under a run: taken over, or written again."""
+
+from typing import Any
+
+from sluice.orders import (
+    ForeseeOrder,
+    Publication,
+    PublishOrder,
+    Rebased,
+    TableChange,
+    Written,
+)
+from tests.integration.scene import HEAD, MERGED, NEWER, Scene, breaks
+
+
+async def _refuse_to_take_over(_: Any, __: int) -> Rebased:
+    return Rebased(why_not="it overwrites")
+
+
+async def test_main_moved_so_the_files_are_taken_over_and_audited_again(scene: Scene) -> None:
+    async def collide(order: PublishOrder, times: int) -> Publication:
+        if times == 1:
+            return Publication(merged=False, conflicts=["t.x"])
+        assert (order.head, order.branch.name[-2:]) == (NEWER, "a2")
+        return MERGED
+
+    scene.world.instead["publish_branch"] = collide
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.attempts, result.audited_hash) == ("published", 2, NEWER)
+    assert [(each.tables, each.resolved) for each in result.conflicts] == [(["t.x"], "taken over")]
+    assert scene.world.called.count("write_table") == 1 and scene.world.called.count("audit_branch") == 2
+
+
+async def test_a_conflict_is_seen_before_the_audit_and_before_people_are_asked(scene: Scene) -> None:
+    async def moved_already(_: Any, __: int) -> Written:
+        return Written(head=HEAD, tables={"t.x": TableChange(operation="append")}, conflicts=["t.x"])
+
+    async def moved(order: ForeseeOrder, times: int) -> list[str]:
+        return ["t.x"] if times == 1 else []
+
+    scene.world.instead["verify_write"] = moved_already
+    scene.world.instead["foresee_conflicts"] = moved
+    handle = await scene.start(approval={"timeout": "1h"})
+    result = await scene.end(handle)  # nobody answers
+    assert (result.cause, result.attempts, len(result.conflicts)) == ("expired", 3, 2)
+    acts = [act for act in scene.world.called if act in ("audit_branch", "rebase_branch", "notify", "write_table")]
+    assert acts == ["write_table", "rebase_branch", "audit_branch", "rebase_branch", "audit_branch", "notify", "notify"]
+
+
+async def test_a_take_over_that_breaks_off_leaves_neither_branch(scene: Scene) -> None:
+    discarded = []
+
+    async def collide(_: Any, __: int) -> Publication:
+        return Publication(merged=False, conflicts=["t.x"])
+
+    async def note(name: str, _: int) -> None:
+        discarded.append(name[-2:])
+
+    scene.world.instead |= {"publish_branch": collide, "rebase_branch": breaks, "discard_branch": note}
+    result = await scene.end(await scene.start(on_failure="discard"))
+    assert result.outcome == "failed" and discarded == ["a2"]
+    assert scene.world.called.count("quarantine_branch") == 1
+
+
+async def test_main_that_always_moves_ends_the_run(scene: Scene) -> None:
+    async def always(_: Any, __: int) -> Publication:
+        return Publication(merged=False, conflicts=["t.x"])
+
+    scene.world.instead["publish_branch"] = always
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.attempts, len(result.conflicts)) == ("failed", 101, 100)
+
+
+async def test_main_moved_so_the_write_is_done_again(scene: Scene) -> None:
+    scene.world.instead["rebase_branch"] = _refuse_to_take_over
+
+    async def collide(_: Any, times: int) -> Publication:
+        return MERGED if times > 1 else Publication(merged=False, conflicts=["t.x"])
+
+    scene.world.instead["publish_branch"] = collide
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.attempts) == ("published", 2)
+
+    async def always(_: Any, __: int) -> Publication:
+        return Publication(merged=False, conflicts=["t.x"])
+
+    scene.world.instead["publish_branch"] = always
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.attempts) == ("failed", 3)
+    assert "main changed t.x" in result.reason
