@@ -38,10 +38,11 @@ def application(
     asked = conf or {}
     installed = class_path(settings)
     local = settings.spark_master.startswith("local")
+    away = settings.spark_deploy_mode == "cluster"  # nothing of this machine is there for the driver
     jars = [*([] if local else installed), *added_jars(settings), *_listed(asked.get("spark.jars"))]
     found = {
         "spark.master": settings.spark_master,
-        "spark.driver.memory": driver_memory(settings, drivers),
+        "spark.driver.memory": settings.spark_driver_memory if away else driver_memory(settings, drivers),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true",
         "spark.log.level": "WARN",
@@ -49,11 +50,11 @@ def application(
         **_properties_file(settings.spark_properties_file),
         **asked,
         # From here on nothing is for others to set: a safe publish rests on it.
-        "spark.submit.deployMode": "client",  # so that the driver ends with its worker
-        "spark.local.dir": str(folder / "scratch"),
-        "spark.sql.warehouse.dir": str(folder / "scratch"),
+        "spark.submit.deployMode": settings.spark_deploy_mode,
+        "spark.local.dir": "" if away else str(folder / "scratch"),
+        "spark.sql.warehouse.dir": "scratch" if away else str(folder / "scratch"),
         # On the class path of the driver from its start, so that a class-data archive holds them.
-        _DRIVER_PATH: ":".join([*installed, *filter(None, [asked.get(_DRIVER_PATH)])]),
+        _DRIVER_PATH: ":".join([*([] if away else installed), *filter(None, [asked.get(_DRIVER_PATH)])]),
         "spark.jars": ",".join(jars),
         "spark.jars.packages": ",".join([*added_coordinates(settings), *_listed(asked.get("spark.jars.packages"))]),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

@@ -7,6 +7,10 @@ from sluice.model import Model
 from sluice.secrets import redacted
 
 _BAR = re.compile(r"\[Stage (\d+):[=> ]*\((\d+) \+ (\d+)\) / (\d+)\]")
+_REPORT = re.compile(
+    r"Application report for (application_\w+) \(state: (\w+)\)|"
+    r"State of (?:driver )?pod (\S+) .*phase: (\w+)"
+)
 _FRAME = re.compile(r"\s*(at [\w.$/<>@-]+\(|\.\.\. \d+ more)")
 _TAIL_LINES = 60
 _LINE_LIMIT = 4000
@@ -60,6 +64,10 @@ class OutputReader:
         line = redacted(_BAR.sub("", piece).rstrip() if bars else piece.rstrip())
         if not line.strip():
             return None
+        if report := _REPORT.search(line):
+            name, state = (part for part in report.groups() if part)
+            self._update(doing=f"{name}: {state.lower()}")
+            return line
         if line.startswith(SAYS):
             self._update(doing=line.removeprefix(SAYS))
         if not _FRAME.match(line):  # a stack trace of Java would leave no room for what it is about

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from engine.cluster import ClusterEngine
 from engine.connect import ConnectEngine
 from engine.engines import Engine, SubmitEngine
 from engine.job import Ended, SparkJob
@@ -26,10 +27,14 @@ class Spark:
             ServiceUnavailable: the Spark Connect server does not answer.
         """
         async with self.slots.slot(beat, job.pipeline):
-            engine = SubmitEngine(self.settings) if job.classic else self.engine
+            engine = self.engine
+            if job.classic and isinstance(engine, ConnectEngine):
+                engine = SubmitEngine(self.settings)
             return await engine.run(job, beat)
 
 
 def open_engine(settings: Settings) -> Engine:
     """Return the engine that the settings name."""
+    if settings.spark_deploy_mode == "cluster":
+        return ClusterEngine(settings)
     return ConnectEngine(settings) if settings.spark_engine == "connect" else SubmitEngine(settings)

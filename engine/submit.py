@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
@@ -21,10 +22,14 @@ SMALL = 64 * 2**20
 _QUICK = "-XX:TieredStopAtLevel=1"
 
 
-def command(settings: Settings, job: SparkJob) -> list[str]:
-    """Write the job's configuration into its folder, for its owner's eyes alone, and return the command."""
+def command(settings: Settings, job: SparkJob, more: Mapping[str, str] | None = None) -> list[str]:
+    """Write the job's configuration into its folder, for its owner's eyes alone, and return the command.
+
+    Args:
+        more: configuration beside what every job of these settings has.
+    """
     (job.folder / "scratch").mkdir(parents=True, exist_ok=True)
-    file = written(job.folder / "spark.properties", properties(settings, job))
+    file = written(job.folder / "spark.properties", {**properties(settings, job), **(more or {})})
     return submit(file, str(job.program), *job.args)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from dotenv import dotenv_values
-from pydantic import ByteSize, Field, ValidationError, field_validator
+from pydantic import ByteSize, Field, ValidationError, ValidationInfo, field_validator
 
 from sluice.errors import BadEnvironment
 from sluice.model import Model
@@ -57,6 +57,10 @@ class Settings(Model):
     spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
     """The Spark Connect server, as `sc://HOST:PORT`; empty means a warm one that the worker keeps."""
     spark_master: str = "local[*]"
+    spark_deploy_mode: Literal["client", "cluster"] = "client"
+    """Where drivers run: beside the worker, or on the cluster of YARN or Kubernetes."""
+    spark_kubernetes_namespace: str = "default"
+    """Where drivers and executors are pods, in cluster mode on Kubernetes."""
     spark_driver_memory: str = Field(default="", pattern=r"^(\d+[mgMG])?$")
     """The heap of each driver; empty means that those of a worker share half of the machine's memory."""
     spark_slots: int = Field(default=0, ge=0)
@@ -101,6 +105,18 @@ class Settings(Model):
         if not uri.startswith(("http://", "https://")) or not uri.rstrip("/").endswith("/api/v2"):
             raise ValueError(f"{uri!r} is no address of Nessie's API: it ends in /api/v2")
         return uri.rstrip("/")
+
+    @field_validator("spark_deploy_mode")
+    @classmethod
+    def _deployable(cls, mode: str, info: ValidationInfo) -> str:
+        master = str(info.data.get("spark_master"))
+        if mode == "cluster" and not master.startswith(("yarn", "k8s://")):
+            raise ValueError(
+                f"SPARK_MASTER={master} runs no driver of a Python job: cluster mode is for yarn and k8s://HOST"
+            )
+        if mode == "cluster" and info.data.get("spark_engine") == "connect":
+            raise ValueError("a Spark Connect server takes no drivers: cluster mode is for SPARK_ENGINE=submit")
+        return mode
 
     @property
     def spark_queue(self) -> str:

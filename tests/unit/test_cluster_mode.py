@@ -1,0 +1,77 @@
+"""Cluster mode: what a submission is called, what is asked of a cluster, and what a driver far away is told."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.cluster import Kubernetes, Yarn, submission
+from engine.configuration import properties
+from engine.job import SparkJob
+from engine.progress import OutputReader
+from engine.runner import open_engine
+from sluice.errors import BadEnvironment
+from sluice.settings import Settings, read_settings
+
+_LISTED = """\
+Total number of applications (application-types: [], states: [RUNNING] and tags: [sluice-r]):2
+                Application-Id\t    Application-Name\t   Tracking-URL
+application_1795316122137_0003\t   sluice wap/x/r/a1\t            N/A
+application_1795316122137_0012\t   sluice application_1_2\t       N/A
+"""
+
+
+def job(folder: Path, **more: str) -> SparkJob:
+    return SparkJob(Path("job.py"), folder / "write", "wap/x/r/a2", run_id="r", attempt=2, conf=more)
+
+
+def test_a_submission_is_named_by_run_attempt_job_and_try(tmp_path: Path) -> None:
+    assert submission(job(tmp_path)) == "sluice-r-a2-write-1"
+    assert Yarn().naming(job(tmp_path))["spark.yarn.tags"] == "sluice-r,sluice-r-a2-write-1"
+    assert Kubernetes("k8s://x", "n").naming(job(tmp_path))["spark.kubernetes.driver.pod.name"] == "sluice-r-a2-write-1"
+
+
+def test_yarn_ends_exactly_what_it_listed() -> None:
+    ending = Yarn().ending("r", _LISTED.splitlines())
+    assert ending[-3:] == ["-kill", "application_1795316122137_0003", "application_1795316122137_0012"]
+    assert not Yarn().ending("r", _LISTED.splitlines()[:2])
+
+
+def test_kubernetes_ends_the_pods_of_the_run_alone() -> None:
+    cluster = Kubernetes("k8s://https://host:443", "lake")
+    assert cluster.looking("r")[1:] == ["--master", "k8s://https://host:443", "--status", "lake:sluice-r-*"]
+    assert cluster.ending("r", ["Application status (driver):", " pod name: sluice-r-a1-write-1"])[-2:] == [
+        *("--kill", "lake:sluice-r-*"),
+    ]
+    assert not cluster.ending("r", ["No applications found."])
+
+
+def test_a_driver_far_away_is_told_nothing_of_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "jars" / "spark").mkdir(parents=True)
+    (tmp_path / "jars" / "spark" / "iceberg.jar").touch()
+    near = properties(Settings(sluice_home=tmp_path, spark_master="yarn"), job(tmp_path))
+    settings = Settings(sluice_home=tmp_path, spark_master="yarn", spark_deploy_mode="cluster")
+    far = properties(settings, job(tmp_path, **{"spark.driver.extraClassPath": "theirs.jar"}))
+    assert near["spark.submit.deployMode"] == "client" and "iceberg.jar" in near["spark.driver.extraClassPath"]
+    assert far["spark.submit.deployMode"] == "cluster" and far["spark.driver.extraClassPath"] == "theirs.jar"
+    assert "iceberg.jar" in far["spark.jars"] and far["spark.yarn.maxAppAttempts"] == "1"
+    assert "spark.driver.memory" not in far and "spark.local.dir" not in far
+    assert type(open_engine(settings)).__name__ == "ClusterEngine"
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({}, r"SPARK_DEPLOY_MODE: SPARK_MASTER=local\[\*\] runs no driver of a Python job"),
+        ({"SPARK_MASTER": "spark://host:7077"}, "cluster mode is for yarn and k8s"),
+        ({"SPARK_MASTER": "yarn", "SPARK_ENGINE": "connect"}, "cluster mode is for SPARK_ENGINE=submit"),
+    ],
+)
+def test_cluster_mode_where_there_is_none(asked: dict[str, str], why: str) -> None:
+    with pytest.raises(BadEnvironment, match=why):
+        read_settings({"SPARK_DEPLOY_MODE": "cluster", **asked})
+
+
+def test_an_application_on_a_cluster_shows_its_state() -> None:
+    reader = OutputReader()
+    reader.feed(b"26/11/22 02:56:21 INFO Client: Application report for application_17_0001 (state: ACCEPTED)\n")
+    assert reader.progress.text == "application_17_0001: accepted"
