@@ -7,6 +7,7 @@ from sluice.errors import InvalidInput, JobFailed, SluiceError, WriteRefused
 _EXCEPTION = re.compile(r"^[\w.$]*(?:Error|Exception)\b.*: .+")
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
 _REFUSED = re.compile(r"'(?P<op>[A-Z_]+)' is not allowed for role '[^']*' on \w+ '(?P<where>[^']*)'")
+_FAR = re.compile(r"Application (?P<id>application_\w+) finished with")
 _FINAL = (
     "AnalysisException",
     "ParseException",
@@ -28,6 +29,8 @@ def job_failure(code: int, tail: list[str]) -> SluiceError:
         )
     said = _last_error(tail)
     message = f"the Spark job ended with exit code {code}" + (f": {said}" if said else "")
+    if far := _FAR.search(said):
+        message += f"; what its driver said is with YARN: yarn logs -applicationId {far['id']}"
     if said and any(name in said for name in _FINAL):
         return InvalidInput(message)
     return JobFailed(message)

@@ -82,8 +82,8 @@ def yarn(folder: Path, jars: Path) -> Iterator[Yarn]:
         yield found
     finally:
         for process in reversed(started):
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(60)
+            os.killpg(process.pid, signal.SIGKILL)  # it keeps nothing, and takes its time when it is asked
+            process.wait(30)
 
 
 def _configure(cluster: Yarn) -> None:

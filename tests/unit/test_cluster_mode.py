@@ -6,6 +6,7 @@ import pytest
 
 from engine.cluster import Kubernetes, Yarn, submission
 from engine.configuration import properties
+from engine.diagnose import job_failure
 from engine.job import SparkJob
 from engine.progress import OutputReader
 from engine.runner import open_engine
@@ -69,6 +70,11 @@ def test_a_driver_far_away_is_told_nothing_of_this_machine(tmp_path: Path) -> No
 def test_cluster_mode_where_there_is_none(asked: dict[str, str], why: str) -> None:
     with pytest.raises(BadEnvironment, match=why):
         read_settings({"SPARK_DEPLOY_MODE": "cluster", **asked})
+
+
+def test_a_failure_far_away_says_where_to_look() -> None:
+    said = 'Exception in thread "main" SparkException: Application application_17_2 finished with failed status'
+    assert str(job_failure(1, [said])).endswith("with YARN: yarn logs -applicationId application_17_2")
 
 
 def test_an_application_on_a_cluster_shows_its_state() -> None:
