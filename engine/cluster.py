@@ -22,6 +22,10 @@ from sluice.settings import Settings
 
 _PACKAGES = ("sluice", "spark_jobs")
 """What the drivers of Sluice's own jobs import, beside what its lock file names."""
+_YARN = (
+    str(SPARK_HOME / "bin" / "spark-class"),
+    *("org.apache.hadoop.yarn.client.cli.ApplicationCLI", "application"),
+)
 _UNFINISHED = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 
 log = logging.getLogger("sluice.cluster")
@@ -86,12 +90,6 @@ class Kubernetes:
     def _submit(self, what: str, run_id: str) -> list[str]:
         pods = f"{self.namespace}:{_run(run_id)}-*"
         return [str(SPARK_HOME / "bin" / "spark-submit"), "--master", self.master, what, pods]
-
-
-_YARN = (
-    str(SPARK_HOME / "bin" / "spark-class"),
-    *("org.apache.hadoop.yarn.client.cli.ApplicationCLI", "application"),
-)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from cli.connection import connect
 from devstack.stack import ROOT, Stack
-from tests.support import FrontDoor, Lake, tools_into
+from tests.support import FrontDoor, Lake, WorkerProcess, tools_into
 
 _OURS = ("TEMPORAL", "NESSIE", "SLUICE", "SLACK", "TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL")
 
@@ -48,10 +48,20 @@ async def client(stack: dict[str, str]) -> Client:
     return await connect(stack)
 
 
+@pytest.fixture(scope="session")
+def warm_stack(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The stack's variables, with a worker beside its own that keeps a Spark warm."""
+    variables = {**stack, "SLUICE_TASK_QUEUE": "warm-tests", "SPARK_ENGINE": "connect"}
+    worker = WorkerProcess(variables, tmp_path_factory.mktemp("warm"))
+    yield variables
+    worker.stop()
+
+
 @pytest.fixture
-def door(stack: dict[str, str], tmp_path: Path) -> FrontDoor:
-    """The front door, opened in a folder of the test's own."""
-    return FrontDoor(tmp_path, {**os.environ, **stack})
+def door(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> FrontDoor:
+    """The front door, opened in a folder of the test's own; to a warm Spark for tests that are marked `warm`."""
+    variables = request.getfixturevalue("warm_stack") if request.node.get_closest_marker("warm") else stack
+    return FrontDoor(tmp_path, {**os.environ, **variables})
 
 
 @pytest.fixture

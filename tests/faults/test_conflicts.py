@@ -7,6 +7,8 @@ import pytest
 
 from tests.support import FrontDoor, Lake, Said, csv_file, pipeline
 
+pytestmark = pytest.mark.warm
+
 RUNS = 10
 
 

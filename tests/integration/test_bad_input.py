@@ -14,6 +14,8 @@ from pyarrow import parquet
 from devstack.stack import ROOT
 from tests.support import FrontDoor, Lake, csv_file, pipeline
 
+pytestmark = pytest.mark.warm
+
 ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
 
 

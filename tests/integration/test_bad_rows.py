@@ -3,7 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support import FrontDoor, Lake, csv_file
+
+pytestmark = pytest.mark.warm
 
 PIPELINE = """\
 name: {name}

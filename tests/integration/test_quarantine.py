@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from temporalio.client import Client
 
 from hosting.reaper import schedule_id
@@ -13,6 +14,8 @@ from sluice.housekeeping import ReapOrder
 from sluice.settings import read_settings
 from tests.support import FrontDoor, Lake, csv_file, pipeline, wait_for
 from workflows.housekeeping import Reap
+
+pytestmark = pytest.mark.warm
 
 BAD = [{"id": 1, "v": 5}, {"id": 2, "v": -1}]
 

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.ledger import BRANCH, TABLE, Ledger
 from lakehouse.opening import open_catalogue
 from sluice.settings import read_settings
 from tests.support import FrontDoor, Lake, csv_file, pipeline
+
+pytestmark = pytest.mark.warm
 
 
 def test_every_run_that_ended_can_be_queried(

@@ -12,6 +12,8 @@ from temporalio.client import Client
 
 from tests.support import FrontDoor, csv_file, pipeline
 
+pytestmark = pytest.mark.warm
+
 
 @pytest.fixture(scope="module")
 def chromium() -> str:

@@ -1,7 +1,7 @@
 """Cluster mode on a real YARN: drivers run there, are looked up by run and attempt, and are ended by whoever comes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,19 @@ from tests.integration.yarn import Yarn, yarn
 from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
 
 _SLOW = """\
-import os, time
+import os, signal, time
 from pathlib import Path
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
 spark.range(5, numPartitions=1).writeTo("t.slow_on_yarn").create()
-Path("{folder}", spark.sparkContext.applicationId).touch()
+flags = Path({flags!r})
+before = len(list(flags.iterdir()))
+(flags / spark.sparkContext.applicationId).touch()
+if before == 1:
+    os.kill(os.getppid(), signal.SIGKILL)
 time.sleep(300)
 """
+"""The second time it kills its own driver."""
 
 
 @pytest.fixture(scope="module")
@@ -61,29 +66,35 @@ def test_the_built_in_job_with_its_driver_on_the_cluster(
     assert cluster.ended(application) == "FINISHED"
 
 
-def test_what_is_left_on_the_cluster_is_ended_by_the_next_attempt_and_by_a_cancel(
+def test_drivers_that_are_left_are_ended_and_none_is_run_again(
     front: FrontDoor, cluster: Yarn, lake: Lake, tmp_path: Path
 ) -> None:
-    """A driver does not end with its worker: the attempt after it looks for it first."""
+    """A driver does not end with its worker: the next attempt ends it, or a cancel. YARN starts no driver twice."""
     flags, program = tmp_path / "flags", tmp_path / "slow.py"
     flags.mkdir()
-    program.write_text(_SLOW.format(folder=flags))
+    program.write_text(_SLOW.format(flags=str(flags)))
+
+    def applications() -> list[str]:
+        return sorted(flag.name for flag in flags.iterdir())
+
+    def wait(true: Callable[[], object]) -> None:
+        wait_for(true, 120, lambda: f"{applications()}: {cluster.log[-3000:]}")
+
     worker = WorkerProcess(front.environment, tmp_path)
     run = front.begin(f"name: slow-on-yarn\nwrite: {{job: {program}}}\ntables: [t.slow_on_yarn]\n")
-    wait_for(lambda: len(list(flags.iterdir())) == 1, 120, lambda: cluster.log[-3000:])
+    wait(applications)
     worker.kill()
-    (first,) = (flag.name for flag in flags.iterdir())
-    assert not cluster.ended(first)
+    assert not cluster.ended(applications()[0])
     following = WorkerProcess(front.environment, tmp_path)
     try:
-        wait_for(lambda: cluster.ended(first), 60, lambda: cluster.log[-3000:])
-        wait_for(lambda: len(list(flags.iterdir())) == 2, 120, lambda: cluster.log[-3000:])
-        assert cluster.ended(first) == "KILLED"
-        (second,) = ({flag.name for flag in flags.iterdir()}) - {first}
+        wait(lambda: len(applications()) == 3)
+        first, second, third = applications()
+        assert (cluster.ended(first), cluster.ended(second)) == ("KILLED", "FAILED")
         assert front("cancel", run).code == 0
         said = front("watch", run, "--json")
     finally:
         following.stop()
-    assert (said.json["outcome"], said.json["attempts"]) == ("cancelled", 2), said
-    wait_for(lambda: cluster.ended(second) == "KILLED", 60, lambda: cluster.log[-3000:])
+    assert (said.json["outcome"], said.json["attempts"]) == ("cancelled", 3), said
+    wait(lambda: cluster.ended(third) == "KILLED")
+    assert not re.search(r"appattempt_\d+_\d+_000002", cluster.log)
     assert not lake.branches(said.json["run_id"])
