@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -40,8 +41,8 @@ class Cluster(Protocol):
     def looking(self, run_id: str) -> list[str]:
         """Return the command that prints what is left of a run."""
 
-    def ending(self, run_id: str, printed: Sequence[str]) -> list[str]:
-        """Return the command that ends what was printed, or nothing if that was nothing."""
+    def ending(self, run_id: str, printed: Sequence[str]) -> list[list[str]]:
+        """Return the commands that end what was printed, as far as it did not end by itself."""
 
 
 class Yarn:
@@ -58,10 +59,10 @@ class Yarn:
         """List the run's applications that did not end."""
         return [*_YARN, "-list", "-appTags", _run(run_id), "-appStates", _UNFINISHED]
 
-    def ending(self, run_id: str, printed: Sequence[str]) -> list[str]:
+    def ending(self, run_id: str, printed: Sequence[str]) -> list[list[str]]:
         """Kill the applications that were listed."""
         found = [match[1] for line in printed if (match := re.match(r"\s*(application_\d+_\d+)\s", line))]
-        return [*_YARN, "-kill", *found] if found else []
+        return [[*_YARN, "-kill", *found]] if found else []
 
 
 @dataclass(frozen=True)
@@ -81,15 +82,17 @@ class Kubernetes:
 
     def looking(self, run_id: str) -> list[str]:
         """Print the state of the run's pods."""
-        return self._submit("--status", run_id)
+        return self._submit("--status", f"{_run(run_id)}-*")
 
-    def ending(self, run_id: str, printed: Sequence[str]) -> list[str]:
-        """Delete the run's pods, if there are any."""
-        return self._submit("--kill", run_id) if any(_run(run_id) in line for line in printed) else []
+    def ending(self, run_id: str, printed: Sequence[str]) -> list[list[str]]:
+        """Delete the run's pods that wait or run; those that ended keep their logs."""
+        facts = [match.groups() for line in printed if (match := re.match(r"\s*(pod name|phase): (\S+)", line))]
+        pods = [name for (_, name), (_, phase) in pairwise(facts) if phase in ("Pending", "Running")]
+        return [self._submit("--kill", pod) for pod in pods if pod.startswith(f"{_run(run_id)}-")]
 
-    def _submit(self, what: str, run_id: str) -> list[str]:
-        pods = f"{self.namespace}:{_run(run_id)}-*"
-        return [str(SPARK_HOME / "bin" / "spark-submit"), "--master", self.master, what, pods]
+    def _submit(self, what: str, pods: str) -> list[str]:
+        master = ("--master", self.master)
+        return [str(SPARK_HOME / "bin" / "spark-submit"), *master, what, f"{self.namespace}:{pods}"]
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class ClusterEngine:
             return found
         finally:
             if not ended:  # the driver may run on without the client that waited for it
-                await asyncio.shield(self._end_after(cluster, job, variables))
+                await asyncio.shield(self._end_after(cluster, job, variables, beat))
 
     async def warm_up(self) -> None:
         """Nothing is kept between jobs."""
@@ -130,18 +133,21 @@ class ClusterEngine:
 
     async def _end_left(self, cluster: Cluster, job: SparkJob, variables: dict[str, str], beat: Beat) -> None:
         """Look up what is left of the job's run, and end it."""
-        found = await run_supervised(cluster.looking(job.run_id), variables, job.folder, beat)
-        ending = cluster.ending(job.run_id, found.tail)
-        if found.code == 0 and ending:
+        left = await self._asked(cluster.looking(job.run_id), job, variables, beat)
+        for ending in cluster.ending(job.run_id, left.tail):
             log.warning("%s: ending what is left of it on the cluster", job.branch)
-            found = await run_supervised(ending, variables, job.folder, beat)
+            await self._asked(ending, job, variables, beat)
+
+    async def _asked(self, words: list[str], job: SparkJob, variables: dict[str, str], beat: Beat) -> Ended:
+        found = await run_supervised(words, variables, job.folder, beat)
         if found.code != 0:
             said = found.tail[-1] if found.tail else f"exit code {found.code}"
             raise ServiceUnavailable(f"{self.settings.spark_master} cannot be asked what is left of the run: {said}")
+        return found
 
-    async def _end_after(self, cluster: Cluster, job: SparkJob, variables: dict[str, str]) -> None:
+    async def _end_after(self, cluster: Cluster, job: SparkJob, variables: dict[str, str], beat: Beat) -> None:
         try:
-            await self._end_left(cluster, job, variables, lambda _: None)
+            await self._end_left(cluster, job, variables, beat)
         except ServiceUnavailable as error:  # the next submission of the run looks again
             log.warning("%s: %s", job.branch, error)
 

@@ -32,7 +32,7 @@ def test_a_submission_is_named_by_run_attempt_job_and_try(tmp_path: Path) -> Non
 
 
 def test_yarn_ends_exactly_what_it_listed() -> None:
-    ending = Yarn().ending("r", _LISTED.splitlines())
+    (ending,) = Yarn().ending("r", _LISTED.splitlines())
     assert ending[-3:] == ["-kill", "application_1795316122137_0003", "application_1795316122137_0012"]
     assert not Yarn().ending("r", _LISTED.splitlines()[:2])
 
@@ -40,9 +40,11 @@ def test_yarn_ends_exactly_what_it_listed() -> None:
 def test_kubernetes_ends_the_pods_of_the_run_alone() -> None:
     cluster = Kubernetes("k8s://https://host:443", "lake")
     assert cluster.looking("r")[1:] == ["--master", "k8s://https://host:443", "--status", "lake:sluice-r-*"]
-    assert cluster.ending("r", ["Application status (driver):", " pod name: sluice-r-a1-write-1"])[-2:] == [
-        *("--kill", "lake:sluice-r-*"),
-    ]
+    said = ["request for the status of submission lake:sluice-r-* in k8s", "Application status (driver):"]
+    for number, phase in enumerate(("Failed", "Running", "Pending"), 1):
+        said += [f"\t pod name: sluice-r-a{number}-write-1", "\t namespace: lake", f"\t phase: {phase}"]
+    ended = [command[-2:] for command in cluster.ending("r", said)]
+    assert ended == [["--kill", f"lake:sluice-r-a{number}-write-1"] for number in (2, 3)]
     assert not cluster.ending("r", ["No applications found."])
 
 
