@@ -46,11 +46,12 @@ tables:
     max_bad_rows: 5
     checks: [{{not_null: kind}}, {{unique: id}}]
 """
+_QUEUE = "connect"
 
 
 @pytest.fixture(scope="module")
 def environment(stack: dict[str, str]) -> dict[str, str]:
-    return {**stack, "SLUICE_TASK_QUEUE": "warm", "SPARK_ENGINE": "connect", "SLUICE_SCAN_ENGINE": "spark"}
+    return {**stack, "SLUICE_TASK_QUEUE": _QUEUE, "SPARK_ENGINE": "connect", "SLUICE_SCAN_ENGINE": "spark"}
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +87,11 @@ def forks(home: str) -> list[psutil.Process]:
 
 
 def _of(home: str, is_one: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
-    found = []
+    """Return processes that the worker of these tests started; other tests keep a Spark warm beside it."""
+    found, whose = [], {"SLUICE_HOME": home, "SLUICE_TASK_QUEUE": _QUEUE}
     for process in psutil.process_iter():
         try:
-            if is_one(process) and process.environ().get("SLUICE_HOME") == home:
+            if is_one(process) and whose.items() <= process.environ().items():
                 found.append(process)
         except psutil.Error:
             continue

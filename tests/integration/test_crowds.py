@@ -34,7 +34,7 @@ async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
     program.write_text(_SLOW.format(go=str(go)))
     try:
         source = csv_file(tmp_path / "in.csv", [{"id": 1}])
-        name = front.begin(pipeline("crowd", source, more="approval: {timeout: 1h}"))
+        name = front.begin(pipeline("ahead", source, more="approval: {timeout: 1h}"))
         front.wait_for_stage(name, "waiting for approval")
         crowd = [await _writing(client, program, number) for number in range(_WAITING)]
         while {(await run.query(WriteAuditPublish.status)).stage for run in crowd} != {"writing"}:
@@ -52,7 +52,7 @@ async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
 
 async def _writing(client: Client, program: Path, number: int) -> Handle:
     """Start a run that keeps Spark busy, or waits for it."""
-    stated = {"name": f"crowd-{number}", "write": {"job": str(program)}, "tables": {f"t.crowd_{number}": {}}}
+    stated = {"name": f"behind-{number}", "write": {"job": str(program)}, "tables": {f"t.behind_{number}": {}}}
     request = RunRequest(
         pipeline=Pipeline.model_validate(stated),
         input=RunInput(digest=str(number)),
@@ -60,4 +60,4 @@ async def _writing(client: Client, program: Path, number: int) -> Handle:
         policy=Policy(heartbeat_timeout=5, spark_queue="crowd-spark"),
         revision=REVISION,
     )
-    return await client.start_workflow(WriteAuditPublish.run, request, id=f"crowd-{number}", task_queue="crowd")
+    return await client.start_workflow(WriteAuditPublish.run, request, id=f"behind-{number}", task_queue="crowd")
