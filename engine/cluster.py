@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
+from engine.configuration import properties
 from engine.java import find_java
 from engine.job import Ended, SparkJob
 from engine.submit import INTERNAL, SPARK_HOME, command, environment
@@ -77,7 +78,6 @@ class Kubernetes:
         return {
             "spark.kubernetes.driver.pod.name": submission(job),
             "spark.kubernetes.submission.waitAppCompletion": "true",
-            "spark.kubernetes.namespace": self.namespace,
         }
 
     def looking(self, run_id: str) -> list[str]:
@@ -108,7 +108,7 @@ class ClusterEngine:
             ServiceUnavailable: the cluster does not answer.
         """
         variables = environment(self.settings, find_java(), ours=job.ours)
-        cluster = self._cluster()
+        cluster = self._cluster(job)
         await self._end_left(cluster, job, variables, beat)
         more = {**cluster.naming(job), **(_our_code(job) if job.ours else {})}
         ended = False
@@ -126,10 +126,11 @@ class ClusterEngine:
     async def close(self) -> None:
         """Nothing is kept between jobs."""
 
-    def _cluster(self) -> Cluster:
+    def _cluster(self, job: SparkJob) -> Cluster:
         if self.settings.spark_master.startswith("yarn"):
             return Yarn()
-        return Kubernetes(self.settings.spark_master, self.settings.spark_kubernetes_namespace)
+        namespace = properties(self.settings, job).get("spark.kubernetes.namespace", "default")
+        return Kubernetes(self.settings.spark_master, namespace)
 
     async def _end_left(self, cluster: Cluster, job: SparkJob, variables: dict[str, str], beat: Beat) -> None:
         """Look up what is left of the job's run, and end it."""

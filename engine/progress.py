@@ -7,10 +7,8 @@ from sluice.model import Model
 from sluice.secrets import redacted
 
 _BAR = re.compile(r"\[Stage (\d+):[=> ]*\((\d+) \+ (\d+)\) / (\d+)\]")
-_REPORT = re.compile(
-    r"Application report for (application_\w+) \(state: (\w+)\)|"
-    r"State of (?:driver )?pod (\S+) .*phase: (\w+)"
-)
+_REPORT = re.compile(r"Application (?:report|status) for (\S+) \((?:state|phase): (\w+)\)")
+"""What a client says of a driver far away: on YARN, on Kubernetes."""
 _FRAME = re.compile(r"\s*(at [\w.$/<>@-]+\(|\.\.\. \d+ more)")
 _TAIL_LINES = 60
 _LINE_LIMIT = 4000
@@ -65,8 +63,7 @@ class OutputReader:
         if not line.strip():
             return None
         if report := _REPORT.search(line):
-            name, state = (part for part in report.groups() if part)
-            self._update(doing=f"{name}: {state.lower()}")
+            self._update(doing=f"{report[1]}: {report[2].lower()}")
             return line
         if line.startswith(SAYS):
             self._update(doing=line.removeprefix(SAYS))

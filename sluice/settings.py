@@ -59,8 +59,6 @@ class Settings(Model):
     spark_master: str = "local[*]"
     spark_deploy_mode: Literal["client", "cluster"] = "client"
     """Where drivers run: beside the worker, or on the cluster of YARN or Kubernetes."""
-    spark_kubernetes_namespace: str = "default"
-    """Where drivers and executors are pods, in cluster mode on Kubernetes."""
     spark_driver_memory: str = Field(default="", pattern=r"^(\d+[mgMG])?$")
     """The heap of each driver; empty means that those of a worker share half of the machine's memory."""
     spark_slots: int = Field(default=0, ge=0)

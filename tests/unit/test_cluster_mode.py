@@ -79,7 +79,14 @@ def test_a_failure_far_away_says_where_to_look() -> None:
     assert str(job_failure(1, [said])).endswith("with YARN: yarn logs -applicationId application_17_2")
 
 
-def test_an_application_on_a_cluster_shows_its_state() -> None:
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("Application report for application_17_0001 (state: ACCEPTED)", "application_17_0001: accepted"),
+        ("Application status for spark-5f (phase: Running)", "spark-5f: running"),
+    ],
+)
+def test_an_application_on_a_cluster_shows_its_state(line: str, text: str) -> None:
     reader = OutputReader()
-    reader.feed(b"26/11/22 02:56:21 INFO Client: Application report for application_17_0001 (state: ACCEPTED)\n")
-    assert reader.progress.text == "application_17_0001: accepted"
+    reader.feed(f"26/11/22 02:56:21 INFO Client: {line}\n".encode())
+    assert reader.progress.text == text
