@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST_ARGS ?=
-CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli hosting devstack spark_jobs pipelines tests bench
+CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
 .PHONY: faults soak help setup demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
@@ -54,7 +54,7 @@ types: $(VENV)/.locked ## Check types, strictly
 	$(PY) -m mypy
 
 histories: setup ## Record the histories that the replay tests replay
-	$(PY) -m tests.record_histories
+	$(PY) -m tests.harness.record_histories
 
 lock: ## Resolve the dependencies anew into locks/ (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/runtime.txt
@@ -71,7 +71,7 @@ bench-audit: setup ## Measure the audit beside SQL by hand and the checking libr
 	$(VENV)/bin/python -m bench.audit --rounds 3 --libraries .sluice/bench/bin/python --out docs/measurements/audit.json
 
 docs: $(VENV)/.locked ## Make the table of checks in docs/checks.md anew
-	$(VENV)/bin/python -c 'import pathlib, sluice.listing as l; p = pathlib.Path("docs/checks.md"); p.write_text(l.documented(p.read_text()))'
+	$(VENV)/bin/python -c 'import pathlib, sluice.presentation.check_reference as l; p = pathlib.Path("docs/checks.md"); p.write_text(l.documented(p.read_text()))'
 
 clean: down ## Remove the environment, the tools and the local lake
 	rm -rf $(VENV) .sluice data

@@ -20,41 +20,41 @@ from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.audit_branch import AuditBranchActivity
-from activities.divide_rows import DivideRowsActivity
 from activities.end_branch import EndBranchActivity
-from activities.keep_house import KeepHouseActivity
+from activities.manage_quarantine import KeepHouseActivity
+from activities.merge_queue import TakeTurnsActivity
 from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
 from activities.publish_branch import PublishBranchActivity
-from activities.reap import ReapActivity
+from activities.quarantine_rows import DivideRowsActivity
+from activities.reap_branches import ReapActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
+from activities.resume_branch import TakeUpActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
-from activities.take_turns import TakeTurnsActivity
-from activities.take_up import TakeUpActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
-from cli.connection import connect, register_search_attributes
-from engine.engines import Engine
-from engine.jars import class_path
-from engine.java import find_java
 from engine.runner import Spark, open_engine
 from engine.slots import SparkSlots
-from hosting.context import AboutRuns
-from hosting.reaper import register_reaper
-from hosting.telemetry import start_logs, start_telemetry
-from lakehouse.ledger import Ledger
-from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue
-from lakehouse.opening import open_catalogue
-from lakehouse.reports import Reports
-from lakehouse.storage import storage_properties
+from engine.spark.engine import Engine
+from engine.spark.jars import class_path
+from engine.spark.java import find_java
+from lakehouse.audit_results_table import Ledger
+from lakehouse.iceberg.file_io import storage_properties
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.mainline import Mainline
+from lakehouse.open_catalog import open_catalogue
+from lakehouse.report_store import Reports
+from runtime.log_context import AboutRuns
+from runtime.schedules import register_reaper
+from runtime.telemetry import start_logs, start_telemetry
+from runtime.temporal_client import connect, register_search_attributes
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
 from workflows.housekeeping import KeepHouse, Reap
+from workflows.merge_queue import MergeTurns
 from workflows.sandbox import sandbox
-from workflows.turns import MergeTurns
 from workflows.write_audit_publish import WriteAuditPublish
 
 _THREADS = 16

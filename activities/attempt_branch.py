@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from activities.failures import overdue
-from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue, NoSuchBranch
-from lakehouse.operations import mark
-from sluice.certificate import branch_properties
+from activities.errors import overdue
+from lakehouse.nessie.catalog import Catalogue, NoSuchBranch
+from lakehouse.nessie.mainline import Mainline
+from lakehouse.nessie.operations import mark
+from sluice.contracts.activity_inputs import Origin
 from sluice.errors import ServiceUnavailable
-from sluice.orders import Origin
+from sluice.publishing.certificate import branch_properties
 
 
 class AttemptBranch:

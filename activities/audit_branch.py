@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.audited import AuditedTable, audited_tables
-from activities.failures import told_to_temporal
+from activities.audit_tables import AuditedTable, audited_tables
+from activities.errors import told_to_temporal
 from activities.scan_files import sample_of, unreadable
-from lakehouse.nessie import Catalogue
-from lakehouse.reports import Reports
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.report_store import Reports
+from sluice.audit.planner import decide
+from sluice.audit.verdicts import CheckResult, Reply, concluded, fitted, unanswered
 from sluice.checks.base import Check
-from sluice.orders import AuditOrder, AuditPlan
-from sluice.planner import decide
+from sluice.contracts.activity_inputs import AuditOrder, AuditPlan
 from sluice.settings import Settings
-from sluice.verdicts import CheckResult, Reply, concluded, fitted, unanswered
 
 
 @dataclass(frozen=True)

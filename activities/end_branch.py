@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.failures import told_to_temporal
-from lakehouse.nessie import Catalogue, NoSuchBranch
+from activities.errors import told_to_temporal
+from lakehouse.nessie.catalog import Catalogue, NoSuchBranch
 from lakehouse.quarantine import keep_in_quarantine
-from sluice.certificate import REALM
-from sluice.orders import QuarantineOrder
+from sluice.contracts.activity_inputs import QuarantineOrder
+from sluice.publishing.certificate import REALM
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from slack_sdk.errors import SlackApiError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from sluice.notice import blocks, headline
-from sluice.run import Notice
+from sluice.contracts.run import Notice
+from sluice.presentation.slack import blocks, headline
 from sluice.settings import Settings
 
 _PASSING = ("ratelimited", "internal_error", "service_unavailable", "fatal_error", "request_timeout")

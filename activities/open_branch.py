@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.attempt_branch import AttemptBranch
-from activities.failures import told_to_temporal
-from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue
-from lakehouse.tables import TableState
-from sluice.certificate import INPUT, PIPELINE, WORKFLOW_ID
+from activities.errors import told_to_temporal
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.mainline import Mainline
 from sluice.checks.base import Check, place
+from sluice.contracts.activity_inputs import OpenBranch, OpenOrder
 from sluice.errors import AlreadyPublished, InvalidPipeline
-from sluice.names import suggestion
-from sluice.orders import OpenBranch, OpenOrder
-from sluice.pipeline import fit_problems
+from sluice.identifiers import suggestion
+from sluice.pipeline.model import fit_problems
+from sluice.publishing.certificate import INPUT, PIPELINE, WORKFLOW_ID
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.failures import told_to_temporal
-from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue
+from activities.errors import told_to_temporal
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.mainline import Mainline
+from sluice.approval.signatures import objection, read_approvers
+from sluice.contracts.activity_inputs import ConfirmOrder, Publication, PublishOrder, StatementOrder
 from sluice.errors import ServiceUnavailable, Unapproved
-from sluice.orders import ConfirmOrder, Publication, PublishOrder, StatementOrder
-from sluice.statements import objection, read_approvers
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.attempt_branch import AttemptBranch
-from activities.failures import told_to_temporal
-from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue
-from lakehouse.tables import TableState
-from lakehouse.takeover import CannotTakeOver, Rebase, operations, taken_over
-from sluice.certificate import marks
+from activities.errors import told_to_temporal
+from lakehouse.iceberg.rebase import CannotTakeOver, Rebase, operations, taken_over
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.mainline import Mainline
+from sluice.contracts.activity_inputs import ForeseeOrder, OpenBranch, Rebased, RebaseOrder, TableChange, Written
 from sluice.errors import UnexpectedWrite
-from sluice.orders import ForeseeOrder, OpenBranch, Rebased, RebaseOrder, TableChange, Written
+from sluice.publishing.certificate import marks
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.failures import told_to_temporal
-from lakehouse.ledger import Ledger
-from lakehouse.reports import Reports
-from sluice.orders import Origin
-from sluice.run import RecordOrder, RunResult
-from sluice.verdicts import CheckResult
+from activities.errors import told_to_temporal
+from lakehouse.audit_results_table import Ledger
+from lakehouse.report_store import Reports
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.activity_inputs import Origin
+from sluice.contracts.run import RecordOrder, RunResult
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,21 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.audited import AuditedTable, audited_tables
-from activities.failures import told_to_temporal
-from activities.spark_folder import job_folder
-from engine.diagnose import job_failure
+from activities.audit_tables import AuditedTable, audited_tables
+from activities.errors import told_to_temporal
+from activities.job_folder import job_folder
 from engine.job import SparkJob
 from engine.runner import Spark
-from lakehouse.nessie import Catalogue
-from lakehouse.reports import Reports
+from engine.spark.job_errors import job_failure
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.report_store import Reports
+from sluice.audit.planner import Reading, readings
+from sluice.audit.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted, unanswered
 from sluice.checks.base import REST, ROWS
+from sluice.contracts.activity_inputs import SCAN_TRIES, AuditPlan, ScanOrder
+from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
 from sluice.errors import JobFailed
-from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
-from sluice.orders import SCAN_TRIES, AuditPlan, ScanOrder
-from sluice.planner import Reading, readings
 from sluice.sql.dialect import SPARK
-from sluice.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted, unanswered
 
 _SCAN = Path(__file__).resolve().parent.parent / "spark_jobs" / "scan.py"
 

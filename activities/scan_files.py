@@ -8,22 +8,22 @@ from dataclasses import dataclass
 import duckdb
 from temporalio import activity
 
-from activities.audited import AuditedTable, audited_tables, fields_of
-from activities.failures import told_to_temporal
-from activities.spark_folder import job_folder
-from engine.duck import Duck, FileView
-from lakehouse.nessie import Catalogue
-from lakehouse.reports import Reports
-from lakehouse.tables import TableState
+from activities.audit_tables import AuditedTable, audited_tables, fields_of
+from activities.errors import told_to_temporal
+from activities.job_folder import job_folder
+from engine.duckdb_scan import Duck, FileView
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.report_store import Reports
+from sluice.audit.planner import READABLE, Reading, clusters, readings, why_not_duckdb
+from sluice.audit.statistics import FileFacts
+from sluice.audit.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted
 from sluice.checks.base import REST, ROWS, Check
 from sluice.checks.rows import RowCheck
-from sluice.facts import FileFacts
-from sluice.orders import AuditPlan, Origin, ScanOrder
-from sluice.planner import READABLE, Reading, clusters, readings, why_not_duckdb
+from sluice.contracts.activity_inputs import AuditPlan, Origin, ScanOrder
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.values import kind_of
-from sluice.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted
 
 _BEAT = 1.0
 _SAMPLE_MEMORY = "256MB"

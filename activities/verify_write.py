@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.failures import told_to_temporal
-from lakehouse.mainline import Mainline
-from lakehouse.nessie import Catalogue
-from lakehouse.tables import TableState
+from activities.errors import told_to_temporal
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.mainline import Mainline
+from sluice.contracts.activity_inputs import TableChange, VerifyOrder, Written
 from sluice.errors import NothingWritten, UnexpectedWrite
-from sluice.orders import TableChange, VerifyOrder, Written
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,19 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.failures import told_to_temporal
-from activities.spark_folder import job_folder
-from engine.diagnose import job_failure
-from engine.jars import require_s3
+from activities.errors import told_to_temporal
+from activities.job_folder import job_folder
 from engine.job import SparkJob
 from engine.runner import Spark
-from lakehouse.files import base_path, find_files, identity
+from engine.spark.jars import require_s3
+from engine.spark.job_errors import job_failure
+from lakehouse.source_files import base_path, find_files, identity
 from sluice import errors
+from sluice.contracts.activity_inputs import JobReport, WriteOrder
+from sluice.contracts.run import InputFile
+from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, InvalidPipeline
-from sluice.jobs import IngestSpec, JobAnswer
-from sluice.orders import JobReport, WriteOrder
-from sluice.run import InputFile
-from sluice.source import Source
+from sluice.pipeline.source import Source
 
 _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
 _READS_SOURCE_ALONE = ("append", "overwrite", "overwrite_partitions")

@@ -27,13 +27,13 @@ from temporalio.testing import ActivityEnvironment
 from activities.audit_branch import AuditBranchActivity
 from activities.scan_files import ScanFilesActivity
 from bench import suites, tables
-from lakehouse.facts import file_facts
-from lakehouse.opening import open_catalogue
-from lakehouse.reports import Reports
-from lakehouse.tables import TableState, forget
+from lakehouse.iceberg.statistics import file_facts
+from lakehouse.iceberg.table_state import TableState, forget
+from lakehouse.open_catalog import open_catalogue
+from lakehouse.report_store import Reports
 from sluice.checks import expand
-from sluice.orders import AuditOrder, AuditPlan, Origin, ScanOrder
-from sluice.pipeline import Table
+from sluice.contracts.activity_inputs import AuditOrder, AuditPlan, Origin, ScanOrder
+from sluice.pipeline.model import Table
 from sluice.settings import Settings, read_settings
 
 SUITES = {

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from bench.place import ENGINES, Place, keep, median, place, say
-from cli.connection import connect
-from tests.support import wait_for
+from runtime.temporal_client import connect
+from tests.harness.support import wait_for
 
 _PROGRAM = """\
 import time

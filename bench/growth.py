@@ -10,7 +10,7 @@ import argparse
 from typing import Any
 
 from bench.place import Place, keep, median, place, say, small
-from lakehouse.operations import mark
+from lakehouse.nessie.operations import mark
 
 _SNAPSHOTS = (1, 100, 1_000)
 _REFERENCES = (10, 1_000, 10_000)

@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyiceberg.table import StaticTable, Table
 
 from devstack.stack import ROOT, Stack
-from lakehouse.committing import OnBranch
-from lakehouse.nessie import Catalogue
-from lakehouse.opening import open_catalogue
-from lakehouse.operations import put_table
+from lakehouse.iceberg.commit import OnBranch
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.operations import put_table
+from lakehouse.open_catalog import open_catalogue
 from sluice.settings import Settings, read_settings
-from tests.support import FrontDoor, WorkerProcess, tools_into
+from tests.harness.support import FrontDoor, WorkerProcess, tools_into
 
 MEASUREMENTS = ROOT / "docs" / "measurements"
 ENGINES = {"cold": "submit", "warm": "connect"}

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from bench.place import ENGINES, Place, keep, median, place, say
-from tests.support import WorkerProcess, wait_for
+from tests.harness.support import WorkerProcess, wait_for
 
 _PROGRAM = """\
 import time

@@ -20,10 +20,10 @@ from typing import Any
 
 from bench.place import ENGINES, Place, keep, median, overhead, place, say
 from devstack.stack import ROOT
-from engine.configuration import application, session, written
-from engine.java import find_java
 from engine.job import SparkJob
-from engine.submit import environment, submit
+from engine.spark.configuration import application, session, written
+from engine.spark.java import find_java
+from engine.spark.submit import environment, submit
 from sluice.settings import Settings
 
 _FILES = 4

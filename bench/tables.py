@@ -6,11 +6,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from devstack.stack import ROOT, Stack
-from engine.configuration import properties
-from engine.java import find_java
 from engine.job import SparkJob
-from lakehouse.nessie import Catalogue
-from lakehouse.operations import mark
+from engine.spark.configuration import properties
+from engine.spark.java import find_java
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.operations import mark
 from sluice.settings import Settings
 
 BRANCH = "wap/bench/audit"

@@ -20,10 +20,10 @@ from temporalio.client import Client
 
 from bench.place import Place, keep, median, place, say, small
 from bench.runs import Plain
-from cli.connection import connect
-from cli.start import find_input, start
-from lakehouse.operations import mark
-from sluice.pipeline_file import parse_pipeline
+from lakehouse.nessie.operations import mark
+from runtime.start_run import find_input, start
+from runtime.temporal_client import connect
+from sluice.pipeline.file import parse_pipeline
 from sluice.settings import read_settings
 
 _AT_ONCE = 8

@@ -10,19 +10,19 @@ from typing import Annotated, Any
 import typer
 from temporalio.client import WorkflowUpdateFailedError
 
-from cli.approving import approver_key, ruling_on
+from cli.approving import ruling_on
 from cli.checks import import_file, list_checks
-from cli.codec import codec_key
-from cli.door import WRONG_USE, Door, enter, nothing
-from cli.find import find_run, recent_runs, result_of, status_of
-from cli.lazy import ELSEWHERE, LazyGroup
-from cli.running import begin, followed
-from cli.show import runs_table, standing
-from cli.start import find_input, load_pipeline
+from cli.context import WRONG_USE, Door, enter, nothing
+from cli.follow import begin, followed
+from cli.keys import approver_key, codec_key
+from cli.lazy_commands import ELSEWHERE, LazyGroup
+from cli.screens import runs_table, standing
 from cli.watch import progress_of
+from runtime.find_run import find_run, recent_runs, result_of, status_of
+from runtime.start_run import find_input, load_pipeline
+from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
-from sluice.pipeline import Pipeline
-from sluice.run import RunInput
+from sluice.pipeline.model import Pipeline
 from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
 

@@ -1,18 +1,13 @@
 """A person's decision, stated so that others can verify it."""
 
 import getpass
-import sys
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import Annotated, NoReturn
 
-import typer
-
-from sluice.approval import Ruling
-from sluice.run import RunStatus
+from sluice.approval.decisions import Ruling
+from sluice.approval.signatures import Statement, signed
+from sluice.contracts.run import RunStatus
 from sluice.secrets import read_secret
 from sluice.settings import Settings
-from sluice.statements import Statement, new_key, signed
 
 
 def ruling_on(
@@ -38,33 +33,3 @@ def ruling_on(
         said_at=statement.at,
         signature=signed(statement, key) if key else "",
     )
-
-
-def approver_key(
-    file: Annotated[Path, typer.Argument(help="Where the private key is to be kept; it must not be there yet.")],
-    by: Annotated[str | None, typer.Option("--by", help="Whose key it is.", show_default="you")] = None,
-) -> None:
-    """Make a key that signs decisions, and print the line that lists its owner among those who may decide."""
-    pem, public = new_key()
-    write_secret(file, pem)
-    print(f"{by or getpass.getuser()} {public}")
-
-
-def write_secret(file: Path, text: str) -> None:
-    """Write a secret into a new file, for its owner's eyes alone.
-
-    Leaves with 2 if the file is there already, or its folder is not.
-    """
-    try:
-        file.touch(mode=0o600, exist_ok=False)
-    except FileExistsError:
-        refuse(f"{file} is there already; a key is never overwritten")
-    except OSError as error:
-        refuse(f"{file}: {error.strerror}")
-    file.write_text(text)
-
-
-def refuse(why: str) -> NoReturn:
-    """Leave with the exit code of wrong use, and one message."""
-    print(f"sluice: {why}", file=sys.stderr)
-    raise typer.Exit(2)

@@ -13,10 +13,10 @@ from rich.markup import escape
 from rich.table import Table
 from ruamel.yaml import YAML
 
-from cli.door import WRONG_USE
+from cli.context import WRONG_USE
+from cli.import_checks import import_checks
 from sluice.errors import InvalidPipeline
-from sluice.importing import import_checks
-from sluice.listing import entries, json_schema
+from sluice.presentation.check_reference import entries, json_schema
 
 _WIDTH = 160
 

@@ -7,8 +7,8 @@ from aiohttp import web
 from google.protobuf import json_format
 from temporalio.api.common.v1 import Payloads
 
-from cli.approving import refuse
-from cli.codec import AesCodec, read_codec
+from cli.keys import refuse
+from runtime.codec import AesCodec, read_codec
 from sluice.errors import BadEnvironment
 from sluice.settings import read_environment, read_settings
 

@@ -12,23 +12,23 @@ from rich.markup import escape
 from rich.table import Table
 from temporalio.client import WorkflowFailureError
 
-from cli.approving import refuse
-from cli.door import Door, enter, nothing
-from cli.find import find_run, request_of
-from cli.running import followed
-from cli.show import size, verdict_line
-from cli.start import load_pipeline, start_again
-from lakehouse.nessie import Catalogue
-from lakehouse.opening import open_catalogue
+from cli.context import Door, enter, nothing
+from cli.follow import followed
+from cli.keys import refuse
+from cli.screens import size, verdict_line
+from lakehouse.iceberg.file_io import storage_properties
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.open_catalog import open_catalogue
 from lakehouse.quarantine import Quarantined, find_quarantined, held, quarantined
-from lakehouse.reports import Reports
-from lakehouse.storage import storage_properties
-from sluice.durations import seconds
+from lakehouse.report_store import Reports
+from runtime.find_run import find_run, request_of
+from runtime.start_run import load_pipeline, start_again
+from sluice.contracts.activity_inputs import Origin, Resume
+from sluice.contracts.quarantine import HouseOrder
 from sluice.errors import InvalidPipeline
-from sluice.housekeeping import HouseOrder
-from sluice.names import repair_branch
-from sluice.orders import Origin, Resume
-from sluice.pipeline import Pipeline, Write
+from sluice.identifiers import repair_branch
+from sluice.pipeline.durations import seconds
+from sluice.pipeline.model import Pipeline, Write
 from sluice.settings import read_environment
 from workflows.housekeeping import KeepHouse
 
@@ -230,7 +230,9 @@ def _again(run: str, file: Path | None, statements: list[str], done: bool | None
         if pipeline.name != found.pipeline:
             raise InvalidPipeline(f"{found.branch} is of the pipeline {found.pipeline}, not of {pipeline.name}")
         resume = _resume(catalogue, found, statements, bool(done))
-        request = await start_again(door, pipeline, earlier.input if earlier else None, resume=resume)
+        request = await start_again(
+            door.client, door.settings, pipeline, earlier.input if earlier else None, resume=resume
+        )
         door.console.print(f"Started run [bold]{request.id}[/]")
         if detach:
             door.say({"workflow_id": request.id, "pipeline": pipeline.name}, "")

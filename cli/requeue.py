@@ -8,17 +8,17 @@ from typing import Annotated
 
 import typer
 
-from cli.running import begin
-from cli.start import load_pipeline
-from lakehouse.nessie import Catalogue
-from lakehouse.opening import open_catalogue
-from lakehouse.storage import storage_properties
-from lakehouse.tables import TableState
-from sluice.division import RUN, quarantine_of
+from cli.follow import begin
+from lakehouse.iceberg.file_io import storage_properties
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.open_catalog import open_catalogue
+from runtime.start_run import load_pipeline
+from sluice.audit.bad_rows import RUN, quarantine_of
+from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline
-from sluice.names import literal, quoted, quoted_table, suggestion
-from sluice.pipeline import Pipeline, Table, Write
-from sluice.run import RunInput
+from sluice.identifiers import literal, quoted, quoted_table, suggestion
+from sluice.pipeline.model import Pipeline, Table, Write
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql.expression import columns_of, expression_problem
 

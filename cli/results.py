@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cli.door import WRONG_USE
-from lakehouse.ledger import Ledger
-from lakehouse.opening import open_catalogue
-from lakehouse.storage import storage_properties
+from cli.context import WRONG_USE
+from lakehouse.audit_results_table import Ledger
+from lakehouse.iceberg.file_io import storage_properties
+from lakehouse.open_catalog import open_catalogue
 from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.settings import read_environment, read_settings
 from sluice.sql.values import plain

@@ -4,16 +4,16 @@ from typing import Annotated
 
 import typer
 
-from cli.door import Door, enter, nothing
-from cli.find import find_run, request_of
-from cli.running import followed
-from cli.start import start_again
-from lakehouse.mainline import Mainline
-from lakehouse.opening import open_catalogue
+from cli.context import Door, enter, nothing
+from cli.follow import followed
+from lakehouse.nessie.mainline import Mainline
+from lakehouse.open_catalog import open_catalogue
+from runtime.find_run import find_run, request_of
+from runtime.start_run import start_again
+from sluice.contracts.activity_inputs import Restore
 from sluice.errors import InvalidPipeline
-from sluice.orders import Restore
-from sluice.pipeline import Pipeline, Table, Write
-from sluice.rollback import Undoing, undoing
+from sluice.pipeline.model import Pipeline, Table, Write
+from sluice.publishing.rollback import Undoing, undoing
 
 app = typer.Typer(add_completion=False)
 
@@ -40,7 +40,9 @@ def rollback(
             raise InvalidPipeline(f"Temporal has forgotten run {run_id}")
         left = {name for name, at in plan.tables.items() if catalogue.table(catalogue.main, name, at)}
         restore = Restore(runs=plan.runs, seen=seen, tables=plan.tables)
-        handle = await start_again(door, _pipeline(earlier.pipeline, plan, left), None, restore=restore)
+        handle = await start_again(
+            door.client, door.settings, _pipeline(earlier.pipeline, plan, left), None, restore=restore
+        )
         door.console.print(f"Started run [bold]{handle.id}[/]: takes back {', '.join(plan.runs)}")
         if detach:
             door.say({"workflow_id": handle.id, "runs": plan.runs, "tables": sorted(plan.tables)}, "")

@@ -9,10 +9,10 @@ from rich.status import Status
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError
 
-from cli.find import Handle, result_of, status_of
-from cli.show import verdict_line
-from engine.progress import Progress
-from sluice.run import RunResult, RunStatus
+from cli.screens import verdict_line
+from engine.process.progress import Progress
+from runtime.find_run import Handle, result_of, status_of
+from sluice.contracts.run import RunResult, RunStatus
 
 _POLL = 0.5
 _LONELY = 5.0

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from devstack.errors import StackError
 from devstack.stack import ROOT, Stack
-from lakehouse.opening import open_catalogue
-from lakehouse.tables import TableState
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.open_catalog import open_catalogue
 from sluice.settings import read_settings
 
 _DOOR = "run_workflow.py"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyspark
 
 from devstack.errors import StackError
-from engine.java import find_java
+from engine.spark.java import find_java
 
 _DESCRIPTION = Path(__file__).with_name("jars.xml")
 LOCAL = ("spark", "nessie", "timeskip")

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from devstack.errors import StackError
-from sluice.model import Model
+from sluice.base_model import Model
 
 _POLL = 0.1
 

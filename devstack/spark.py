@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from engine.archive import find_archive, make_archive
-from engine.java import find_java
+from engine.spark.class_data_archive import find_archive, make_archive
+from engine.spark.java import find_java
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 

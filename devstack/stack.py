@@ -20,10 +20,10 @@ from devstack.ports import choose_port
 from devstack.processes import Daemon, start, wait_until
 from devstack.spark import prepare_spark
 from devstack.temporal_cli import find_temporal_cli
-from lakehouse.nessie import Catalogue
+from lakehouse.nessie.catalog import Catalogue
 from sluice.settings import STACK_FILE
 from worker import READY
-from workflows.attributes import ALL
+from workflows.search_attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
 _HOST = "127.0.0.1"

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from engine.cluster import ClusterEngine
-from engine.connect import ConnectEngine
-from engine.engines import Engine, SubmitEngine
 from engine.job import Ended, SparkJob
+from engine.process.supervise import Beat
 from engine.slots import SparkSlots
-from engine.supervise import Beat
+from engine.spark.cluster import ClusterEngine
+from engine.spark.connect import ConnectEngine
+from engine.spark.engine import Engine, SubmitEngine
 from sluice.settings import Settings
 
 

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from engine.progress import Progress
-from engine.supervise import Beat
+from engine.process.progress import Progress
+from engine.process.supervise import Beat
 
 _BEAT = 1.0
 

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakehouse.failures import nessie_failures
-from lakehouse.nessie import Catalogue
-from lakehouse.operations import mark
-from lakehouse.tables import TableState
-from sluice.certificate import AUDITED, BASE, CAUSE, EXPIRES, PIPELINE, REALM, REASON, RUN_ID, WORKFLOW_ID
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.errors import nessie_failures
+from lakehouse.nessie.operations import mark
+from sluice.contracts.activity_inputs import TableChange
 from sluice.errors import InvalidPipeline
-from sluice.orders import TableChange
+from sluice.publishing.certificate import AUDITED, BASE, CAUSE, EXPIRES, PIPELINE, REALM, REASON, RUN_ID, WORKFLOW_ID
 
 PREFIX = "quarantine/"
 _SAMPLE = 10

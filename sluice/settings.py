@@ -13,8 +13,8 @@ from typing import Literal
 from dotenv import dotenv_values
 from pydantic import ByteSize, Field, ValidationError, ValidationInfo, field_validator
 
+from sluice.base_model import Model
 from sluice.errors import BadEnvironment
-from sluice.model import Model
 
 HOME = "SLUICE_HOME"
 STACK_FILE = "stack.json"

@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from sluice.certificate import SNAPSHOT_PROPERTY
 from sluice.errors import InvalidPipeline
-from spark_jobs.harness import say
+from sluice.publishing.certificate import SNAPSHOT_PROPERTY
+from spark_jobs.job import say
 
 
 def compact(spark: SparkSession, table: str, options: Mapping[str, str]) -> int:

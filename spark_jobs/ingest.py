@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, NothingToDo
-from sluice.jobs import IngestSpec, JobAnswer
-from sluice.names import literal, quoted, quoted_table, suggestion
-from sluice.pipeline import SOURCE_VIEW, Table, fit_problems, order_parts, partition_parts
+from sluice.identifiers import literal, quoted, quoted_table, suggestion
+from sluice.pipeline.model import SOURCE_VIEW, Table, fit_problems, order_parts, partition_parts
 from spark_jobs.compact import compact
-from spark_jobs.harness import run_job, run_statement, say
+from spark_jobs.job import run_job, run_statement, say
 from spark_jobs.reading import check_names, read_source
 
 _INCOMING = "incoming"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
-from sluice.jobs import IngestSpec
-from sluice.names import suggestion
-from sluice.source import Source
+from sluice.identifiers import suggestion
+from sluice.pipeline.source import Source
 
 _LEAST = 8 * 2**20
 """What a task reads at least, in bytes of the input. Each task leaves a file of its own: less makes tiny files."""

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 from pyspark.sql.utils import is_remote
 
-from sluice.asking import Asking
-from sluice.jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
-from sluice.names import quoted, quoted_table
+from sluice.audit.query_builder import Asking
+from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
+from sluice.identifiers import quoted, quoted_table
 from sluice.sql.dialect import SPARK
-from spark_jobs.harness import explained, reason, run_job, say
+from spark_jobs.job import explained, reason, run_job, say
 
 
 def scan_all(spark: SparkSession, spec: ScanSpec) -> JobAnswer:

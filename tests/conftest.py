@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from cli.connection import connect
 from devstack.stack import ROOT, Stack
-from tests.support import FrontDoor, Lake, WorkerProcess, tools_into
+from runtime.temporal_client import connect
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, tools_into
 
 _OURS = ("TEMPORAL", "NESSIE", "SLUICE", "SLACK", "TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL")
 

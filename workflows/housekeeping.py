@@ -6,7 +6,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.housekeeping import HouseOrder, Reaped, ReapOrder
+    from sluice.contracts.quarantine import HouseOrder, Reaped, ReapOrder
     from workflows.metrics import reaped as note
 
 _RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1))

@@ -5,7 +5,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.run import RunResult
+    from sluice.contracts.run import RunResult
 
 
 def run_ended(result: RunResult) -> None:

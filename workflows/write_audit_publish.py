@@ -6,26 +6,26 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.approval import Decision, Ruled, Ruling
-    from sluice.certificate import certificate, merge_message
-    from sluice.division import divisible
-    from sluice.endings import stopped_by
-    from sluice.orders import (
+    from sluice.approval.decisions import Decision, Ruled, Ruling
+    from sluice.audit.bad_rows import divisible
+    from sluice.audit.verdicts import AuditReport
+    from sluice.contracts.activity_inputs import (
         PublishOrder,
     )
-    from sluice.run import RunRequest, RunResult, RunStatus
-    from sluice.turns import Turn
-    from sluice.verdicts import AuditReport
-    from workflows.acts import Acts
-    from workflows.audit import audit, divide
-    from workflows.beginning import begin
-    from workflows.breaks import Stopped, heed_cancellation, may_pass, never_began, to_the_end, words_of
-    from workflows.changes import refuse_newer
-    from workflows.deciding import decided, decision
-    from workflows.ending import close, compensate
+    from sluice.contracts.merge_queue import Turn
+    from sluice.contracts.run import RunRequest, RunResult, RunStatus
+    from sluice.publishing.certificate import certificate, merge_message
+    from sluice.publishing.outcomes import stopped_by
+    from workflows.activity_calls import Acts
+    from workflows.failures import Stopped, heed_cancellation, may_pass, never_began, to_the_end, words_of
     from workflows.metrics import attempt_fenced
-    from workflows.rebase import foreseen, give_back_turn, rebase
-    from workflows.state import RunState
+    from workflows.run_state import RunState
+    from workflows.steps.approval import decided, decision
+    from workflows.steps.audit import audit, divide
+    from workflows.steps.compensation import close, compensate
+    from workflows.steps.rebase import foreseen, give_back_turn, rebase
+    from workflows.steps.write import begin
+    from workflows.versions import refuse_newer
 
 RESULT_MEMO = "sluice.result"
 """Where the result of a cancelled run is found: such a run has none in Temporal's sense."""

@@ -5,10 +5,22 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
-from sluice.checks import blast, counts, keys, metrics, nulls, query, relations, series, shape, texts, values
+from sluice.checks import (
+    aggregates,
+    change_scope,
+    counts,
+    nulls,
+    query,
+    references,
+    schema,
+    strings,
+    time_series,
+    uniqueness,
+    values,
+)
 from sluice.checks.base import Check
 from sluice.errors import InvalidPipeline
-from sluice.names import suggestion
+from sluice.identifiers import suggestion
 
 _Union = (
     nulls.NotNull
@@ -21,41 +33,41 @@ _Union = (
     | values.NotAcceptedValues
     | values.AcceptedRange
     | values.NotNan
-    | texts.NotEmptyString
-    | texts.MatchRegex
-    | texts.NotMatchRegex
-    | texts.MatchLike
-    | texts.NotMatchLike
-    | texts.ValidFormat
-    | texts.StringLength
-    | keys.Unique
-    | keys.UniqueCombinationOfColumns
-    | keys.NotConstant
-    | keys.DistinctCount
-    | keys.DistinctRatio
-    | metrics.MinInRange
-    | metrics.MaxInRange
-    | metrics.MeanInRange
-    | metrics.SumInRange
-    | metrics.StddevInRange
-    | metrics.QuantileInRange
-    | relations.CompareColumns
-    | relations.Relationships
-    | series.Freshness
-    | series.RowPerDatePart
-    | series.SequentialValues
-    | shape.Schema
-    | shape.ColumnType
-    | shape.ColumnExists
-    | shape.SchemaDrift
-    | blast.AppendOnly
-    | blast.DeletedRows
-    | blast.ChangedPartitions
-    | blast.ChangedTables
-    | blast.AddedFiles
-    | blast.AddedBytes
-    | blast.PartitioningUnchanged
-    | blast.SortOrderUnchanged
+    | strings.NotEmptyString
+    | strings.MatchRegex
+    | strings.NotMatchRegex
+    | strings.MatchLike
+    | strings.NotMatchLike
+    | strings.ValidFormat
+    | strings.StringLength
+    | uniqueness.Unique
+    | uniqueness.UniqueCombinationOfColumns
+    | uniqueness.NotConstant
+    | uniqueness.DistinctCount
+    | uniqueness.DistinctRatio
+    | aggregates.MinInRange
+    | aggregates.MaxInRange
+    | aggregates.MeanInRange
+    | aggregates.SumInRange
+    | aggregates.StddevInRange
+    | aggregates.QuantileInRange
+    | references.CompareColumns
+    | references.Relationships
+    | time_series.Freshness
+    | time_series.RowPerDatePart
+    | time_series.SequentialValues
+    | schema.Schema
+    | schema.ColumnType
+    | schema.ColumnExists
+    | schema.SchemaDrift
+    | change_scope.AppendOnly
+    | change_scope.DeletedRows
+    | change_scope.ChangedPartitions
+    | change_scope.ChangedTables
+    | change_scope.AddedFiles
+    | change_scope.AddedBytes
+    | change_scope.PartitioningUnchanged
+    | change_scope.SortOrderUnchanged
     | query.ExpressionIsTrue
     | query.Sql
 )

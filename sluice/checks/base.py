@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from sluice.facts import Scope, TableFacts
-from sluice.model import Model
-from sluice.names import suggestion
+from sluice.audit.statistics import Scope, TableFacts
+from sluice.base_model import Model
+from sluice.identifiers import suggestion
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import kind_of
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from sluice.audit.statistics import TableFacts
 from sluice.checks.base import Check, Finding, Numbers, Other, Question, a_range, between, passed_if
 from sluice.checks.rows import Filtered
-from sluice.facts import TableFacts
 from sluice.sql.dialect import Dialect
 
 Rows = Annotated[int, Field(ge=0)]

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from sluice.audit.statistics import FileFacts, TableFacts
 from sluice.checks.base import Finding, Numbers, Question, each_column, passed_if
 from sluice.checks.rows import ColumnRows, Filtered
-from sluice.facts import FileFacts, TableFacts
 from sluice.sql.dialect import Dialect
 
 Proportion = Annotated[float, Field(ge=0, le=1)]

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from sluice.audit.statistics import FileFacts, TableFacts
 from sluice.checks.base import Check, Finding, Numbers, Question, each_column, wrong_kind
 from sluice.checks.thresholds import contradiction, exceeds, is_share, threshold
-from sluice.facts import FileFacts, TableFacts
 from sluice.sql.dialect import Dialect
 from sluice.sql.expression import columns_of, expression_problem
 

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from sluice.audit.statistics import ColumnFacts, FileFacts, TableFacts
 from sluice.checks.base import Finding, Numbers, Question, a_range, between
 from sluice.checks.rows import ColumnRows
-from sluice.facts import ColumnFacts, FileFacts, TableFacts
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import FLOATS, ORDERED, Scalar, kind_of, typed
 

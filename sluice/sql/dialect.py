@@ -10,7 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from sluice.names import literal, quoted
+from sluice.identifiers import literal, quoted
 from sluice.sql import regex
 from sluice.sql.expression import to_duckdb
 from sluice.sql.values import FLOATS, kind_of

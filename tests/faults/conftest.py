@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.arena import Arena
+from tests.harness.faults import Arena
 
 _ROWS = pytest.StashKey[list[tuple[str, str, str]]]()
 

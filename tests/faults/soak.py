@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from devstack.stack import Stack
-from tests.faults.arena import Arena
-from tests.support import WorkerProcess, tools_into, wait_for
+from tests.harness.faults import Arena
+from tests.harness.support import WorkerProcess, tools_into, wait_for
 
 _AT_ONCE = 4
 _TABLES = 3

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import FrontDoor, Lake, Said, csv_file, pipeline
+from tests.harness.support import FrontDoor, Lake, Said, csv_file, pipeline
 
 pytestmark = pytest.mark.warm
 

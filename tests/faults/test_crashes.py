@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.arena import Arena
-from tests.support import wait_for
+from tests.harness.faults import Arena
+from tests.harness.support import wait_for
 
 POINTS = (
     "Catalogue.create_branch:before",

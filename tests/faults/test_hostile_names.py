@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from tests.support import FrontDoor, Lake
+from tests.harness.support import FrontDoor, Lake
 
 SEED = 20261121
 _SEEDS = (

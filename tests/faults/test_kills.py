@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
 
 ROWS = [{"id": number, "half": number // 2} for number in range(1000)]
 

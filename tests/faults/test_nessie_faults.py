@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.faults.arena import Arena
-from tests.faults.proxy import FAULTS, Fault, NessieProxy, once
+from tests.harness.faults import Arena
+from tests.harness.proxies import FAULTS, Fault, NessieProxy, once
 
 
 def _cases() -> list[object]:

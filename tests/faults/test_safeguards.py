@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable, Table
 
-from lakehouse.committing import OnBranch
-from lakehouse.nessie import Catalogue
-from lakehouse.operations import put_table
-from tests.faults.arena import Arena
-from tests.faults.proxy import NessieProxy, once
-from tests.support import wait_for
+from lakehouse.iceberg.commit import OnBranch
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.operations import put_table
+from tests.harness.faults import Arena
+from tests.harness.proxies import NessieProxy, once
+from tests.harness.support import wait_for
 
 
 def _append_late(arena: Arena, branch: str, table: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devstack.stack import Stack
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, tools_into, wait_for
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, tools_into, wait_for
 
 
 def _environment(stack: Stack) -> dict[str, str]:

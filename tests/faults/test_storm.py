@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from tests.faults.arena import Arena
-from tests.faults.proxy import CuttingProxy, NessieProxy, seeded
+from tests.harness.faults import Arena
+from tests.harness.proxies import CuttingProxy, NessieProxy, seeded
 
 _TABLES = 3
 _ATTEMPTS = 12

@@ -11,13 +11,13 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from engine.configuration import properties
-from engine.java import find_java
 from engine.job import SparkJob
-from lakehouse.opening import open_catalogue
-from lakehouse.operations import mark
+from engine.spark.configuration import properties
+from engine.spark.java import find_java
+from lakehouse.nessie.operations import mark
+from lakehouse.open_catalog import open_catalogue
 from sluice.settings import read_settings
-from tests.integration.scene import Scene, World
+from tests.harness.workflow import Scene, World
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 

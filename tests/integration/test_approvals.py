@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from devstack.stack import ROOT
-from tests.support import FrontDoor, Lake, csv_file, pipeline
+from tests.harness.support import FrontDoor, Lake, csv_file, pipeline
 
 pytestmark = pytest.mark.warm
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import FrontDoor, Lake, csv_file
+from tests.harness.support import FrontDoor, Lake, csv_file
 
 pytestmark = pytest.mark.warm
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.java import find_java
-from engine.submit import SPARK_HOME
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
+from engine.spark.java import find_java
+from engine.spark.submit import SPARK_HOME
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
 
 _SLOW = """\
 import time

@@ -10,10 +10,10 @@ import requests
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
 
-from cli.codec import AesCodec, read_codec
 from devstack.stack import ROOT
+from runtime.codec import AesCodec, read_codec
 from sluice.errors import BadEnvironment
-from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline, wait_for
 
 PLAIN = Payload(metadata={"encoding": b"json/plain"}, data=b'"hello"')
 

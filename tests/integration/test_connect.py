@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support import BYPASS, FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.support import BYPASS, FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
 _PROGRAM = """\

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from cli.find import Handle
-from sluice.approval import Ruling
-from sluice.pipeline import Pipeline
-from sluice.run import REVISION, Policy, RunInput, RunRequest
-from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline
+from runtime.find_run import Handle
+from sluice.approval.decisions import Ruling
+from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest
+from sluice.pipeline.model import Pipeline
+from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline
 from workflows.write_audit_publish import WriteAuditPublish
 
 _WAITING = 20

@@ -11,7 +11,7 @@ import pytest
 
 from devstack.landing import lay_out
 from devstack.stack import ROOT
-from tests.support import Lake
+from tests.harness.support import Lake
 
 
 @pytest.mark.timeout(900)

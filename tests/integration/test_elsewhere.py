@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.configuration import application, written
-from engine.java import find_java
-from engine.submit import environment, submit
+from engine.spark.configuration import application, written
+from engine.spark.java import find_java
+from engine.spark.submit import environment, submit
 from sluice.settings import read_settings
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
 
 _TOKEN = "a-token-of-theirs"
 _SLOW = """\

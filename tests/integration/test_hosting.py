@@ -13,7 +13,7 @@ from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionR
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
 
 ROWS = [{"id": 1}, {"id": 2}]
 

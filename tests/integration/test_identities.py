@@ -10,7 +10,7 @@ import psutil
 import pytest
 import requests
 
-from tests.support import BYPASS, FrontDoor, Lake, csv_file, pipeline, wait_for
+from tests.harness.support import BYPASS, FrontDoor, Lake, csv_file, pipeline, wait_for
 
 _LOOK = """\
 import os, time
@@ -112,7 +112,7 @@ def test_no_token_on_a_command_line_in_a_log_or_an_error(
 def _history(door: FrontDoor, run: str) -> str:
     program = (
         "import asyncio, os, sys\n"
-        "from cli.connection import connect\n"
+        "from runtime.temporal_client import connect\n"
         "async def main():\n"
         "    client = await connect(dict(os.environ))\n"
         f"    history = await client.get_workflow_handle({run!r}).fetch_history()\n"

@@ -9,17 +9,17 @@ import pytest
 from pyarrow import orc, parquet
 from pyspark.sql import SparkSession
 
-from lakehouse.files import base_path, find_files
-from lakehouse.opening import open_catalogue
-from lakehouse.tables import TableState
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.open_catalog import open_catalogue
+from lakehouse.source_files import base_path, find_files
+from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput
-from sluice.jobs import IngestSpec, JobAnswer
-from sluice.pipeline import Table, Write
+from sluice.pipeline.model import Table, Write
 from sluice.settings import read_settings
-from spark_jobs.harness import explained
 from spark_jobs.ingest import ingest
+from spark_jobs.job import explained
+from tests.harness.support import Lake, csv_file
 from tests.integration.conftest import BRANCH
-from tests.support import Lake, csv_file
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a", "ratio": 0.5}, {"id": 2, "name": None, "ratio": 1.5}]
 

@@ -4,9 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lakehouse.opening import open_catalogue
+from lakehouse.open_catalog import open_catalogue
 from sluice.settings import read_settings
-from tests.support import DOOR, FrontDoor, Lake, csv_file, pipeline
+from tests.harness.support import DOOR, FrontDoor, Lake, csv_file, pipeline
 
 CITIES = [{"id": 1, "city": "Oslo", "people": 700000}, {"id": 2, "city": "Bergen", "people": 290000}]
 

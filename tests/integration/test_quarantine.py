@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from hosting.reaper import schedule_id
-from lakehouse.opening import open_catalogue
-from sluice.housekeeping import ReapOrder
+from lakehouse.open_catalog import open_catalogue
+from runtime.schedules import schedule_id
+from sluice.contracts.quarantine import ReapOrder
 from sluice.settings import read_settings
-from tests.support import FrontDoor, Lake, csv_file, pipeline, wait_for
+from tests.harness.support import FrontDoor, Lake, csv_file, pipeline, wait_for
 from workflows.housekeeping import Reap
 
 pytestmark = pytest.mark.warm

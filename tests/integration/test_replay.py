@@ -12,8 +12,8 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
-from tests.record_histories import TARGET
-from workflows.acts import Acts
+from tests.harness.record_histories import TARGET
+from workflows.activity_calls import Acts
 from workflows.write_audit_publish import WriteAuditPublish
 
 ENDINGS = [

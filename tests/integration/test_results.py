@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.ledger import BRANCH, TABLE, Ledger
-from lakehouse.opening import open_catalogue
+from lakehouse.audit_results_table import BRANCH, TABLE, Ledger
+from lakehouse.open_catalog import open_catalogue
 from sluice.settings import read_settings
-from tests.support import FrontDoor, Lake, csv_file, pipeline
+from tests.harness.support import FrontDoor, Lake, csv_file, pipeline
 
 pytestmark = pytest.mark.warm
 

@@ -6,8 +6,8 @@ import uuid
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.worker import Worker
 
-from sluice.pipeline import Pipeline
-from sluice.run import REVISION, RunInput, RunRequest
+from sluice.contracts.run import REVISION, RunInput, RunRequest
+from sluice.pipeline.model import Pipeline
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 

@@ -13,7 +13,7 @@ from devstack.jars import install_jars
 from devstack.ports import choose_port
 from devstack.processes import start, wait_until
 from devstack.stack import ROOT
-from tests.support import FrontDoor, WorkerProcess
+from tests.harness.support import FrontDoor, WorkerProcess
 
 GO_PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 

@@ -13,18 +13,18 @@ from pyspark.sql import SparkSession
 from temporalio.testing import ActivityEnvironment
 
 from activities.scan_files import ScanFilesActivity
-from engine.duck import Duck, FileView
-from lakehouse.opening import open_catalogue
-from lakehouse.reports import Reports
-from sluice.asking import Asking
+from engine.duckdb_scan import Duck, FileView
+from lakehouse.open_catalog import open_catalogue
+from lakehouse.report_store import Reports
+from sluice.audit.query_builder import Asking
+from sluice.audit.statistics import FieldFacts
+from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY
-from sluice.facts import FieldFacts
-from sluice.orders import AuditOrder, Origin, ScanOrder
-from sluice.pipeline import Table as PipelineTable
+from sluice.contracts.activity_inputs import AuditOrder, Origin, ScanOrder
+from sluice.pipeline.model import Table as PipelineTable
 from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB
-from sluice.verdicts import CheckResult
-from tests.integration.auditing import Table, check_of
+from tests.harness.audited_table import Table, check_of
 from tests.integration.conftest import BRANCH
 
 COLUMNS = (

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from lakehouse.opening import open_catalogue
-from lakehouse.tables import TableState
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.open_catalog import open_catalogue
 from sluice.settings import read_settings
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
 
 _COMPACT = "name: {name}\nwrite: {{mode: compact, options: {options}}}\ntables: [t.{table}]\n"
 

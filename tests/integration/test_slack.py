@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tests.support import FrontDoor, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline, wait_for
 
 TOKEN = "xoxb-secret-token"
 

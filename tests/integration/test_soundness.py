@@ -37,15 +37,15 @@ from pyiceberg.types import (
     StringType,
 )
 
-from activities.audited import AuditedTable
+from activities.audit_tables import AuditedTable
 from activities.scan_files import answered
-from engine.duck import Duck
-from lakehouse.facts import gather
-from lakehouse.tables import TableState
+from engine.duckdb_scan import Duck
+from lakehouse.iceberg.statistics import gather
+from lakehouse.iceberg.table_state import TableState
+from sluice.audit.planner import decide
+from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
-from sluice.planner import decide
-from sluice.verdicts import CheckResult
 
 MODES = st.sampled_from(["full", "truncate(2)", "truncate(16)", "counts", "none"])
 DAY = date(2024, 1, 1)

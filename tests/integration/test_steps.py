@@ -12,16 +12,16 @@ from temporalio import activity
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
-from sluice.approval import Decision, Ruling
-from sluice.orders import (
+from sluice.approval.decisions import Decision, Ruling
+from sluice.contracts.activity_inputs import (
     AuditPlan,
     JobReport,
     Publication,
     WriteOrder,
     Written,
 )
-from sluice.run import Policy
-from tests.integration.scene import HEAD, MERGED, Scene, breaks, fails_for_good, opened
+from sluice.contracts.run import Policy
+from tests.harness.workflow import HEAD, MERGED, Scene, breaks, fails_for_good, opened
 from workflows.write_audit_publish import WriteAuditPublish
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
-from sluice.orders import (
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.activity_inputs import (
     AuditPlan,
     Division,
 )
-from sluice.verdicts import CheckResult
-from tests.integration.scene import Scene
+from tests.harness.workflow import Scene
 
 PARTED: dict[str, Any] = {
     "tables": {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sluice.orders import (
+from sluice.contracts.activity_inputs import (
     ForeseeOrder,
     Publication,
     PublishOrder,
@@ -10,7 +10,7 @@ from sluice.orders import (
     TableChange,
     Written,
 )
-from tests.integration.scene import HEAD, MERGED, NEWER, Scene, breaks
+from tests.harness.workflow import HEAD, MERGED, NEWER, Scene, breaks
 
 
 async def _refuse_to_take_over(_: Any, __: int) -> Rebased:

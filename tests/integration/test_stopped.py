@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from sluice.approval import Decision
-from tests.support import DOOR, FrontDoor, Lake, csv_file, pipeline, spark_processes, wait_for
+from sluice.approval.decisions import Decision
+from tests.harness.support import DOOR, FrontDoor, Lake, csv_file, pipeline, spark_processes, wait_for
 from workflows.write_audit_publish import WriteAuditPublish
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]

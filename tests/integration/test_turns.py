@@ -10,9 +10,9 @@ from temporalio import workflow
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from activities.take_turns import TakeTurnsActivity
-from sluice.turns import Turn, queue_id
-from workflows.turns import MergeTurns
+from activities.merge_queue import TakeTurnsActivity
+from sluice.contracts.merge_queue import Turn, queue_id
+from workflows.merge_queue import MergeTurns
 
 _TOO_LONG = 8
 ORDER: list[str] = []
@@ -61,8 +61,8 @@ class Line:
 
 @pytest.fixture
 async def line(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Line]:
-    monkeypatch.setattr("workflows.turns._LEASE", timedelta(seconds=3))
-    monkeypatch.setattr("workflows.turns._IDLE", timedelta(seconds=1))
+    monkeypatch.setattr("workflows.merge_queue._LEASE", timedelta(seconds=3))
+    monkeypatch.setattr("workflows.merge_queue._IDLE", timedelta(seconds=1))
     found = Line(client)
     ORDER.clear()
     async with Worker(

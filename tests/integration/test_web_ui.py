@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from tests.support import FrontDoor, csv_file, pipeline
+from tests.harness.support import FrontDoor, csv_file, pipeline
 
 pytestmark = pytest.mark.warm
 

@@ -8,8 +8,8 @@ import pytest
 
 from devstack.jars import install_jars
 from devstack.stack import ROOT
-from tests.integration.yarn import Yarn, yarn
-from tests.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.yarn import Yarn, yarn
 
 _SLOW = """\
 import os, signal, time

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.archive import archive_option, find_archive, forget_if_crashed, make_archive
 from engine.job import SparkJob
-from engine.submit import SMALL, environment, quick_option
+from engine.spark.class_data_archive import archive_option, find_archive, forget_if_crashed, make_archive
+from engine.spark.submit import SMALL, environment, quick_option
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 
@@ -37,7 +37,7 @@ def archive(settings: Settings, java: Path, monkeypatch: pytest.MonkeyPatch) -> 
         option = next(word for word in env["SPARK_SUBMIT_OPTS"].split() if "ArchiveClassesAtExit" in word)
         Path(option.split("=")[1]).write_text("classes")
 
-    monkeypatch.setattr("engine.archive.subprocess.run", rehearsed)
+    monkeypatch.setattr("engine.spark.class_data_archive.subprocess.run", rehearsed)
     return make_archive(settings, java)
 
 

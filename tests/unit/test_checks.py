@@ -9,12 +9,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from devstack.stack import ROOT
+from sluice.audit.statistics import ChangeFacts, FieldFacts, FileFacts, TableFacts
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check, misfits
 from sluice.checks.thresholds import contradiction, exceeds, threshold
-from sluice.facts import ChangeFacts, FieldFacts, FileFacts, TableFacts
-from sluice.listing import entries, json_schema
-from sluice.pipeline_file import parse_pipeline
+from sluice.pipeline.file import parse_pipeline
+from sluice.presentation.check_reference import entries, json_schema
 
 TYPES = {"id": "long", "name": "string", "day": "date", "at": "timestamptz", "x": "double", "parts": "list<int>"}
 

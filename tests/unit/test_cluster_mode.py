@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster import Kubernetes, Yarn, submission
-from engine.configuration import properties
-from engine.diagnose import job_failure
 from engine.job import SparkJob
-from engine.progress import OutputReader
+from engine.process.progress import OutputReader
 from engine.runner import open_engine
+from engine.spark.cluster import Kubernetes, Yarn, submission
+from engine.spark.configuration import properties
+from engine.spark.job_errors import job_failure
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings, read_settings
 

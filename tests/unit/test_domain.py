@@ -2,19 +2,19 @@
 
 import pytest
 
-from sluice.approval import Decision, Ruled, refusal, settled
-from sluice.durations import seconds, spoken
-from sluice.endings import cause_of, ending, exit_code, stopped_by
-from sluice.environment import pipeline_of_environment
+from sluice.approval.decisions import Decision, Ruled, refusal, settled
+from sluice.audit.verdicts import AuditReport, CheckResult, fitted, short_row
+from sluice.contracts.activity_inputs import TableChange
+from sluice.contracts.run import Cause, Notice, Outcome, RunResult, RunStatus
 from sluice.errors import BadEnvironment, InvalidPipeline
-from sluice.markdown import details
-from sluice.names import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
-from sluice.notice import blocks, headline
-from sluice.orders import TableChange
-from sluice.pipeline import OnFailure
-from sluice.run import Cause, Notice, Outcome, RunResult, RunStatus
+from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
+from sluice.pipeline.durations import seconds, spoken
+from sluice.pipeline.environment import pipeline_of_environment
+from sluice.pipeline.model import OnFailure
+from sluice.presentation.slack import blocks, headline
+from sluice.presentation.web_ui import details
+from sluice.publishing.outcomes import cause_of, ending, exit_code, stopped_by
 from sluice.settings import read_settings
-from sluice.verdicts import AuditReport, CheckResult, fitted, short_row
 
 HOSTILE = [
     *("", " ", "a b", "a'b", 'a"b', "a`b", "a;b", "..", "a..b", "../a", "a/../b", "a@main", "a#b", "a\nb", "a\\b"),

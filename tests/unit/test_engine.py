@@ -12,21 +12,21 @@ from pathlib import Path
 import psutil
 import pytest
 
-from activities.spark_folder import job_folder
-from engine import guard
-from engine.configuration import properties
-from engine.diagnose import job_failure
-from engine.jars import require_s3
-from engine.java import find_java
+from activities.job_folder import job_folder
 from engine.job import SparkJob
-from engine.progress import OutputReader
+from engine.process import guard
+from engine.process.progress import OutputReader
+from engine.process.supervise import run_supervised
 from engine.slots import SparkSlots
-from engine.submit import command, environment
-from engine.supervise import run_supervised
+from engine.spark.configuration import properties
+from engine.spark.jars import require_s3
+from engine.spark.java import find_java
+from engine.spark.job_errors import job_failure
+from engine.spark.submit import command, environment
+from sluice.contracts.activity_inputs import Origin
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
-from sluice.orders import Origin
 from sluice.settings import Settings
-from tests.support import wait_for
+from tests.harness.support import wait_for
 
 
 def java_home(folder: Path, version: str) -> Path:

@@ -8,10 +8,10 @@ import requests
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.failures import told_to_temporal
-from lakehouse.failures import nessie_failures
-from lakehouse.nessie import NoSuchBranch
-from lakehouse.nessie_v2 import RefusedByNessie
+from activities.errors import told_to_temporal
+from lakehouse.nessie.catalog import NoSuchBranch
+from lakehouse.nessie.errors import nessie_failures
+from lakehouse.nessie.rest_v2 import RefusedByNessie
 from sluice import errors
 
 

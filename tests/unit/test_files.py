@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.files import absolute, base_path, find_files, identity
+from lakehouse.source_files import absolute, base_path, find_files, identity
 from sluice.errors import InvalidInput
-from sluice.source import Source
+from sluice.pipeline.source import Source
 
 
 def names(source: Source) -> list[str]:

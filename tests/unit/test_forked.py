@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from devstack.stack import ROOT
-from engine.forked import ForkServer
 from engine.job import Ended
-from engine.supervise import Supervised
+from engine.process.fork_client import ForkServer
+from engine.process.supervise import Supervised
 from sluice.errors import ServiceUnavailable
 
 _JOBS = """\

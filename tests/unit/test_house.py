@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from cli.app import app
-from cli.lazy import ELSEWHERE
+from cli.lazy_commands import ELSEWHERE
 from devstack.stack import ROOT
-from sluice.listing import documented
-from sluice.pipeline_file import parse_pipeline
-from sluice.run import RunResult
+from sluice.contracts.run import RunResult
+from sluice.pipeline.file import parse_pipeline
+from sluice.presentation.check_reference import documented
 from sluice.settings import Settings
 
 ALLOWED = {
@@ -23,8 +23,8 @@ ALLOWED = {
     "spark_jobs": {"sluice"},
     "workflows": {"sluice"},
     "activities": {"engine", "lakehouse", "sluice"},
-    "hosting": {"workflows", "sluice"},
-    "cli": {"workflows", "engine", "lakehouse", "sluice"},
+    "runtime": {"workflows", "lakehouse", "sluice"},
+    "cli": {"runtime", "workflows", "engine", "lakehouse", "sluice"},
 }
 ROOMS = {*ALLOWED, "devstack", "tests"}
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

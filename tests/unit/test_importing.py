@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cli.import_checks import Imported, import_checks
 from sluice.errors import InvalidPipeline
-from sluice.importing import Imported, import_checks
 
 DBT = """\
 version: 2

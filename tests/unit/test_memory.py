@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine import memory
+from engine.spark import memory
 from sluice.settings import read_settings
 
 GIB = 2**30

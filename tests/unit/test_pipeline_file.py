@@ -6,9 +6,9 @@ import pytest
 
 from devstack.stack import ROOT
 from sluice.errors import InvalidPipeline
-from sluice.pipeline import Pipeline, partition_parts
-from sluice.pipeline_file import parse_pipeline, read_pipeline
-from sluice.source import Source
+from sluice.pipeline.file import parse_pipeline, read_pipeline
+from sluice.pipeline.model import Pipeline, partition_parts
+from sluice.pipeline.source import Source
 
 GOOD = """\
 name: cities

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from lakehouse.facts import bound, reached
+from lakehouse.iceberg.statistics import bound, reached
+from sluice.audit.planner import clusters, overlapping, readings
+from sluice.audit.statistics import ColumnFacts, FileFacts, TableFacts
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
-from sluice.facts import ColumnFacts, FileFacts, TableFacts
-from sluice.jobs import ScanAnswer
-from sluice.planner import clusters, overlapping, readings
+from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.sql.dialect import DUCKDB
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sluice.errors import InvalidPipeline
-from sluice.rollback import Published, undoing
+from sluice.publishing.rollback import Published, undoing
 
 
 def _commit(number: int, *tables: str) -> Published:

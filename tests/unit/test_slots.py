@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 
-from engine.progress import Progress
+from engine.process.progress import Progress
 from engine.slots import SparkSlots
 
 

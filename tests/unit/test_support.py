@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.support import FrontDoor
+from tests.harness.support import FrontDoor
 
 
 def test_runs_that_start_at_once_have_files_of_their_own(tmp_path: Path) -> None:

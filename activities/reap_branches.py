@@ -1,0 +1,137 @@
+"""The reaper: deals with branches whose run is gone, and with quarantines whose time is over."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.errors import told_to_temporal
+from lakehouse.nessie.catalog import Catalogue, NoSuchBranch
+from lakehouse.nessie.mainline import Mainline
+from lakehouse.quarantine import held, keep_in_quarantine, quarantined
+from sluice.contracts.activity_inputs import Origin
+from sluice.contracts.quarantine import Reaped, ReapOrder
+from sluice.identifiers import ATTEMPTS, attempt_of, quarantine_branch, repair_branch
+from sluice.publishing.certificate import (
+    PIPELINE,
+    REALM,
+    RUN_ID,
+    WORKFLOW_ID,
+    quarantine_properties,
+)
+
+_KEPT = timedelta(days=14)
+"""How long the rows of a run that is gone are kept; its pipeline cannot be asked."""
+_PATIENCE = 30
+
+
+@dataclass(frozen=True)
+class ReapActivity:
+    """Needs the catalogue, how Iceberg reads the lake, Temporal and its client's loop, and whose runs these are."""
+
+    catalogue: Catalogue
+    mainline: Mainline
+    io: dict[str, str]
+    client: Client
+    loop: asyncio.AbstractEventLoop
+    realm: str
+
+    @activity.defn(name="reap")
+    def reap(self, order: ReapOrder) -> Reaped:
+        """Look at every branch that is not main's; touch only what says that it is this installation's."""
+        with told_to_temporal():
+            now = datetime.now(timezone.utc)
+            reaped = self._quarantines(now)
+            for name, touched in self._attempts():
+                if now - touched >= timedelta(seconds=order.grace):
+                    self._attempt(reaped, name, now)
+            return reaped
+
+    def _quarantines(self, now: datetime) -> Reaped:
+        expired: list[str] = []
+        kept = kept_bytes = freed = 0
+        for found in quarantined(self.catalogue):
+            if found.said.get(REALM) != self.realm:
+                continue
+            size = sum(table.bytes for table in held(self.catalogue, self.io, found))
+            if found.expires is None or found.expires > now:
+                kept, kept_bytes = kept + 1, kept_bytes + size
+                continue
+            self.catalogue.delete_branch(repair_branch(found.pipeline, found.run_id))
+            self.catalogue.delete_branch(found.branch)
+            expired.append(found.branch)
+            freed += size
+        return Reaped(expired=expired, kept=kept, kept_bytes=kept_bytes, freed_bytes=freed)
+
+    def _attempts(self) -> Iterator[tuple[str, datetime]]:
+        """Yield every branch of an attempt, and when its last commit was made."""
+        for each in list(self.catalogue.v2.references(f"ref.name.startsWith('{ATTEMPTS}')")):
+            head: dict[str, Any] = (each.get("metadata") or {}).get("commitMetaOfHEAD") or {}
+            touched = str(head.get("commitTime", "2000-01-01T00:00:00"))[:19]
+            yield each["name"], datetime.fromisoformat(touched + "+00:00")
+
+    def _attempt(self, reaped: Reaped, name: str, now: datetime) -> None:
+        try:
+            said = self._said(name)
+            if said is None:
+                reaped.strange.append(name)
+            elif said[REALM] == self.realm and not self._runs(said[WORKFLOW_ID], said[RUN_ID]):
+                self._abandoned(reaped, name, said, now)
+        except NoSuchBranch:
+            return  # somebody was faster
+
+    def _said(self, name: str) -> dict[str, str] | None:
+        """Return what the newest commit on the branch that says who made it says, or None."""
+        fork = self.mainline.fork_point(name)
+        for commit in self.catalogue.v2.history(name):
+            said = {key: values[0] for key, values in (commit.get("allProperties") or {}).items()}
+            if {RUN_ID, WORKFLOW_ID, PIPELINE, REALM} <= said.keys():
+                return said
+            if commit["hash"] == fork:
+                break
+        return None
+
+    def _runs(self, workflow_id: str, run_id: str) -> bool:
+        asking = self.client.get_workflow_handle(workflow_id, run_id=run_id).describe()
+        try:
+            described = asyncio.run_coroutine_threadsafe(asking, self.loop).result(_PATIENCE)
+        except RPCError as error:
+            if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
+                return False
+            raise
+        return described.status == WorkflowExecutionStatus.RUNNING
+
+    def _abandoned(self, reaped: Reaped, name: str, said: dict[str, str], now: datetime) -> None:
+        attempt = attempt_of(name)
+        if name == repair_branch(said[PIPELINE], said[RUN_ID]):
+            if any(each.run_id == said[RUN_ID] for each in quarantined(self.catalogue)):
+                return  # somebody repairs it
+        elif attempt is None:
+            reaped.strange.append(name)
+            return
+        elif kept := self._kept(name, said, attempt, now):
+            reaped.quarantined.append(kept)
+            return
+        self.catalogue.delete_branch(name)
+        reaped.deleted.append(name)
+
+    def _kept(self, name: str, said: dict[str, str], attempt: int, now: datetime) -> str:
+        """Keep what an abandoned attempt holds, if it holds rows that main does not; return the branch's name."""
+        head, base = self.catalogue.head(name), self.mainline.fork_point(name)
+        changes: list[Any] = self.catalogue.changes(base, name, head)
+        if all(key.kind == "NAMESPACE" for key in changes) or self.mainline.publication_of(head, ""):
+            return ""
+        origin = Origin(
+            run_id=said[RUN_ID], workflow_id=said[WORKFLOW_ID], pipeline=said[PIPELINE], label="", attempt=attempt
+        )
+        kept = quarantine_branch(origin.pipeline, now.date().isoformat(), f"{origin.run_id}-a{attempt}")
+        reason = "the run is gone without an end: terminated, or Temporal lost it"
+        properties = quarantine_properties(origin, base, "error", reason, (now + _KEPT).isoformat())
+        keep_in_quarantine(self.catalogue, kept, head, name, {**properties, REALM: self.realm})
+        self.catalogue.delete_branch(name)
+        return kept

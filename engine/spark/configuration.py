@@ -1,0 +1,178 @@
+"""From settings to Spark's configuration: the catalogue that a job sees is on the branch already."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.job import SparkJob
+from engine.spark.jars import added_coordinates, added_jars, class_path, has_s3
+from engine.spark.memory import driver_memory
+from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
+from sluice.secrets import read_secret
+from sluice.settings import Settings
+
+_STRICT = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.csv.parser.columnPruning.enabled": "false",  # else a broken row passes unseen
+}
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_RULES = (
+    # A DELETE of whole files would commit by a path of Iceberg's that puts no marks on its snapshot.
+    "org.apache.spark.sql.execution.datasources.v2.OptimizeMetadataOnlyDeleteFromTable",
+    # Without that path, a DELETE whose condition is always true would find its scan pruned, and delete nothing.
+    "org.apache.spark.sql.catalyst.optimizer.PruneFilters",
+)
+"""Rules of Spark's optimizer that a session on a branch does without."""
+_DRIVER_PATH = "spark.driver.extraClassPath"
+
+
+def application(
+    settings: Settings, folder: Path, conf: Mapping[str, str] | None = None, drivers: int = 1
+) -> dict[str, str]:
+    """Return what an application of Spark is started with, whichever branch its sessions are on.
+
+    Args:
+        drivers: how many such applications the worker may have at once.
+    """
+    asked = conf or {}
+    installed = class_path(settings)
+    local = settings.spark_master.startswith("local")
+    away = settings.spark_deploy_mode == "cluster"  # nothing of this machine is there for the driver
+    jars = [*([] if local else installed), *added_jars(settings), *_listed(asked.get("spark.jars"))]
+    found = {
+        "spark.master": settings.spark_master,
+        "spark.driver.memory": settings.spark_driver_memory if away else driver_memory(settings, drivers),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "true",
+        "spark.log.level": "WARN",
+        "spark.sql.defaultCatalog": settings.sluice_catalog,
+        **_properties_file(settings.spark_properties_file),
+        **asked,
+        # From here on nothing is for others to set: a safe publish rests on it.
+        "spark.submit.deployMode": settings.spark_deploy_mode,
+        "spark.local.dir": "" if away else str(folder / "scratch"),
+        "spark.sql.warehouse.dir": "scratch" if away else str(folder / "scratch"),
+        # On the class path of the driver from its start, so that a class-data archive holds them.
+        _DRIVER_PATH: ":".join([*([] if away else installed), *filter(None, [asked.get(_DRIVER_PATH)])]),
+        "spark.jars": ",".join(jars),
+        "spark.jars.packages": ",".join([*added_coordinates(settings), *_listed(asked.get("spark.jars.packages"))]),
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.yarn.maxAppAttempts": "1",
+    }
+    return {key: value for key, value in found.items() if value != ""}
+
+
+def session(settings: Settings, job: SparkJob) -> dict[str, str]:
+    """Return what a job's session is bound to: its branch, its marks, its semantics. Nobody else sets these."""
+    catalogue = f"spark.sql.catalog.{settings.sluice_catalog}"
+    found = {
+        _EXCLUDED: ",".join([*_RULES, *_listed(job.conf.get(_EXCLUDED))]),
+        catalogue: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalogue}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
+        f"{catalogue}.uri": settings.nessie_uri,
+        f"{catalogue}.ref": job.branch,
+        f"{catalogue}.warehouse": settings.lake,
+        f"{catalogue}.cache-enabled": "false",
+        **_identity(settings, catalogue),
+        **_s3_of(settings, catalogue),
+        **(_STRICT if job.ours else {}),
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+        SNAPSHOT_PROPERTY + RUN_MARK: job.run_id,
+        SNAPSHOT_PROPERTY + ATTEMPT_MARK: str(job.attempt),
+    }
+    if job.at:
+        found[f"{catalogue}.ref.hash"] = job.at
+    return {key: value for key, value in found.items() if value != ""}
+
+
+def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
+    """Return the whole Spark configuration of a job with an application of its own, as one mapping."""
+    return {
+        **application(settings, job.folder, job.conf, settings.slots),
+        "spark.app.name": f"sluice {job.branch}",
+        **session(settings, job),
+        **hadoop_s3(settings),
+    }
+
+
+def written(file: Path, properties: Mapping[str, str]) -> Path:
+    """Write properties into a file for its owner's eyes alone, and return it."""
+    file.touch(mode=0o600)
+    file.write_text("".join(f"{key} {_escaped(value)}\n" for key, value in properties.items()))
+    return file
+
+
+def hadoop_s3(settings: Settings) -> dict[str, str]:
+    """Return how Spark's readers get at S3, where the jars for it were installed (`make s3`)."""
+    if not has_s3(settings):
+        return {}
+    found = {
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "spark.hadoop.fs.s3a.endpoint.region": settings.aws_region,
+    }
+    if settings.aws_endpoint_url_s3:
+        found |= {
+            "spark.hadoop.fs.s3a.endpoint": settings.aws_endpoint_url_s3,
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+        }
+    return found
+
+
+def rehearsal_catalogues(folder: Path) -> dict[str, str]:
+    """Return the catalogues of a rehearsal: one that keeps tables in a folder, and Nessie's, where nobody answers."""
+    catalogue, near, far = (
+        "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.rehearsal",
+        "spark.sql.catalog.nowhere",
+    )
+    return {
+        near: catalogue,
+        f"{near}.type": "hadoop",
+        f"{near}.warehouse": (folder / "lake").as_uri(),
+        far: catalogue,
+        f"{far}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
+        f"{far}.uri": "http://127.0.0.1:9/api/v2",
+        f"{far}.warehouse": (folder / "lake").as_uri(),
+    }
+
+
+def _identity(settings: Settings, catalogue: str) -> dict[str, str]:
+    """Return how the job tells Nessie that it is a writer, who may change the branches of attempts alone."""
+    token = read_secret(settings.nessie_writer_token_file, "NESSIE_WRITER_TOKEN_FILE")
+    if not token:
+        return {}
+    return {f"{catalogue}.authentication.type": "BEARER", f"{catalogue}.authentication.token": token}
+
+
+def _s3_of(settings: Settings, catalogue: str) -> dict[str, str]:
+    """Return how Iceberg gets at S3, where the jars for it were installed."""
+    if not has_s3(settings):
+        return {}
+    found = {f"{catalogue}.client.region": settings.aws_region}
+    if settings.lake.startswith("s3"):
+        found[f"{catalogue}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+    if settings.aws_endpoint_url_s3:
+        found |= {
+            f"{catalogue}.s3.endpoint": settings.aws_endpoint_url_s3,
+            f"{catalogue}.s3.path-style-access": "true",
+        }
+    return found
+
+
+def _properties_file(path: str) -> dict[str, str]:
+    if not path:
+        return {}
+    lines = (line.strip() for line in Path(path).read_text().splitlines())
+    pairs = (line.split(None, 1) if "=" not in line.split(None, 1)[0] else line.split("=", 1)
+             for line in lines if line and not line.startswith("#"))  # fmt: skip
+    return {pair[0].strip(): pair[1].strip() if len(pair) > 1 else "" for pair in pairs}
+
+
+def _listed(value: str | None) -> list[str]:
+    return [part for part in (value or "").split(",") if part]
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\")

@@ -1,0 +1,162 @@
+"""Taking over what a run wrote onto a newer main, without copying a row: a rebase of appends.
+
+A conflict means that main changed a table which the run changed too. Where the run did nothing but add data
+files to it, the same files can be added to the table as it is now, by a commit of metadata alone. Tables that
+main did not change meanwhile are taken over as they are.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.manifest import DataFile, ManifestContent
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.sorting import SortOrder
+
+from lakehouse.iceberg.commit import OnBranch
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.nessie.catalog import Catalogue, ChangedKey
+from lakehouse.nessie.operations import put_table
+
+_NEWEST_FORMAT = 2
+"""Version 3 numbers rows in the metadata; PyIceberg does not write that yet."""
+_VOLATILE = ("created-at", "owner", "nessie.", "write.parquet.compression-codec")
+"""Beginnings of table properties that say nothing of how the table is to be read or written."""
+
+
+class CannotTakeOver(Exception):
+    """Raised when what a run did to a table is more than adding files that fit the table as it is now."""
+
+
+@dataclass(frozen=True)
+class Rebase:
+    """How a run is taken over."""
+
+    appends: bool
+    """Whether the files may be added to a newer table: what they hold does not rest on the older one."""
+    divided: bool
+    """Whether bad rows were set apart on the branch."""
+    marks: Mapping[str, str]
+    """What the new snapshots say of who made them."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A table that was taken over: where its metadata lies, and what it says."""
+
+    name: str
+    place: str
+    metadata: TableMetadata
+    added: bool
+    """Whether files were added to a newer table, rather than the table taken over as it was."""
+
+
+def taken_over(
+    catalogue: Catalogue, io: Mapping[str, str], changed: Sequence[ChangedKey], base: str, by: Rebase
+) -> list[Moved]:
+    """Write the metadata by which a newer main holds what a run did; nothing points to it yet.
+
+    Args:
+        changed: what the run changed, beside what was there when it began.
+        base: the newer hash of main.
+
+    Raises:
+        CannotTakeOver: with the reason.
+    """
+    return [_moved(catalogue, io, key, base, by) for key in changed if key.kind != "NAMESPACE"]
+
+
+def _moved(catalogue: Catalogue, io: Mapping[str, str], key: ChangedKey, base: str, by: Rebase) -> Moved:
+    if key.after is None:
+        raise CannotTakeOver(f"{key.name} was dropped")
+    ours = TableState.load(key.after, key.before, io)
+    now = catalogue.table(catalogue.main, key.name, base)
+    if now == key.before:
+        return Moved(key.name, key.after, ours.table.metadata, added=False)
+    if not by.appends:
+        raise CannotTakeOver(f"what was written to {key.name} may rest on what main held before")
+    if now is None:
+        raise CannotTakeOver(f"main dropped {key.name} meanwhile")
+    files = list(_only_added(key.name, ours, by.divided))
+    target = TableState.load(now, None, io).table
+    _check_fit(key.name, ours, target.metadata, files)
+    noted: list[tuple[str, TableMetadata]] = []
+    catalog = OnBranch(lambda place, metadata: noted.append((place, metadata)))
+    table = Table(("taken", *key.name.split(".")), target.metadata, now, target.io, catalog)
+    with (
+        table.transaction() as transaction,
+        transaction.update_snapshot(snapshot_properties=dict(by.marks)).fast_append() as append,
+    ):
+        for file in files:
+            append.append_data_file(file)
+    (place, metadata) = noted[-1]
+    return Moved(key.name, place, metadata, added=True)
+
+
+def operations(catalogue: Catalogue, branch: str, moved: Sequence[Moved]) -> Iterator[dict[str, Any]]:
+    """Yield what one commit on a branch must do to hold the tables that were taken over."""
+    yield from catalogue.put_namespaces(branch, [each.name for each in moved])
+    for each in moved:
+        known = catalogue.content(branch, each.name)
+        yield put_table(each.name, each.place, each.metadata, known.id if known else None)
+
+
+def _only_added(name: str, ours: TableState, divided: bool) -> Iterator[DataFile]:
+    """Yield the files that the run added, if that is all it did to the rows of the table."""
+    made = {snapshot.snapshot_id for snapshot in ours.snapshots}
+    for manifest in ours.manifests:
+        if manifest.content == ManifestContent.DELETES and manifest.added_snapshot_id in made:
+            raise CannotTakeOver(f"the run deleted rows of {name}")
+    operations = {snapshot.summary.operation.value for snapshot in ours.snapshots if snapshot.summary}
+    if operations - {"append"} and not divided:
+        raise CannotTakeOver(f"the run did more to {name} than append")
+    if operations - {"append"} and ours.before:  # setting bad rows apart removes the run's own files
+        before = {entry.data_file.file_path for entry in _before(ours).entries(added_only=False)}
+        after = {entry.data_file.file_path for entry in ours.entries(added_only=False)}
+        if before - after:
+            raise CannotTakeOver(f"the run replaced files of {name}")
+    for entry in ours.entries(added_only=True):
+        yield entry.data_file
+
+
+def _before(ours: TableState) -> TableState:
+    assert ours.before
+    return TableState(ours.before, None)
+
+
+def _check_fit(name: str, ours: TableState, target: TableMetadata, files: Sequence[DataFile]) -> None:
+    """Make sure that files written for our table can be added to the other one as they are."""
+    mine = ours.table.metadata
+    if max(mine.format_version, target.format_version) > _NEWEST_FORMAT:
+        raise CannotTakeOver(f"{name} has format version {target.format_version}")
+    if _columns(mine.schema()) != _columns(target.schema()):
+        raise CannotTakeOver(f"the schema of {name} differs from main's")
+    specs = mine.specs()
+    if any(_spec(specs[file.spec_id]) != _spec(target.spec()) for file in files):
+        raise CannotTakeOver(f"the partitioning of {name} differs from main's")
+    if _order(mine.sort_order_by_id(mine.default_sort_order_id)) != _order(
+        target.sort_order_by_id(target.default_sort_order_id)
+    ):
+        raise CannotTakeOver(f"the sort order of {name} differs from main's")
+    earlier = ours.before.metadata.properties if ours.before else target.properties
+    if _telling(mine.properties) != _telling(earlier):
+        raise CannotTakeOver(f"the run changed properties of {name}")
+
+
+def _columns(schema: Schema) -> list[str]:
+    return [str(field) for field in schema.fields]
+
+
+def _spec(spec: PartitionSpec) -> list[tuple[int, int, str]]:
+    return [(field.source_id, field.field_id, str(field.transform)) for field in spec.fields]
+
+
+def _order(order: SortOrder | None) -> list[str]:
+    return [str(field) for field in order.fields] if order else []
+
+
+def _telling(properties: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in properties.items() if not key.startswith(_VOLATILE)}

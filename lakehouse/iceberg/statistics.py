@@ -1,0 +1,222 @@
+"""What Iceberg's metadata says of a table, gathered for the checks.
+
+Source of the rules: the Iceberg table specification, sections "Manifests", "Column metrics" (field ids 108 to
+137 of `data_file`), "Scan planning" (which delete files apply to which data files) and appendix D (bounds).
+"""
+
+import math
+import struct
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry, ManifestEntryStatus
+from pyiceberg.schema import Schema
+from pyiceberg.types import DecimalType, NestedField
+
+from lakehouse.iceberg.table_state import TableState
+from sluice.audit.statistics import ChangeFacts, ColumnFacts, FieldFacts, FileFacts, TableFacts
+from sluice.sql.values import kind_of
+
+_EPOCH = datetime(1970, 1, 1)
+_FLOAT_BYTES = 4
+
+
+def gather(
+    state: TableState,
+    columns: Collection[str],
+    needs: Collection[str],
+    *,
+    tables: Collection[str] = (),
+    others: Mapping[str, int | None] | None = None,
+    now: datetime | None = None,
+) -> TableFacts:
+    """Gather what the metadata says of these columns, and what else checks need: see `Check.needs`.
+
+    Args:
+        needs: `live` and `rest` read every live file and not only the added ones.
+        tables: the names of all tables that the branch changed.
+        others: the rows of the other tables that checks name.
+    """
+    fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
+    latest = _latest_deletes(state)
+    whole = bool({"live", "rest"} & set(needs))
+    ours = {snapshot.snapshot_id for snapshot in state.snapshots}
+    entries = list(state.entries(added_only=not whole))
+    live = [_file_facts(entry, fields, latest) for entry in entries]
+    added = [file for entry, file in zip(entries, live, strict=True) if entry.snapshot_id in ours]
+    return TableFacts(
+        types=state.types,
+        added=added,
+        live=live if whole else (),
+        change=_change(state, needs, tables) if "change" in needs else ChangeFacts(),
+        others=others or {},
+        now=now or datetime.now(timezone.utc),
+    )
+
+
+def file_facts(state: TableState, columns: Collection[str]) -> list[FileFacts]:
+    """Return every live file of a table with what is recorded of these columns."""
+    fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
+    latest = _latest_deletes(state)
+    return [_file_facts(entry, fields, latest) for entry in state.entries(added_only=False)]
+
+
+def _latest_deletes(state: TableState) -> tuple[int, int]:
+    """Return the highest sequence numbers of position and of equality deletes; -1 where there are none.
+
+    Partitions are not compared, so a file may be held to have deletes that has none: that proves less, never
+    something wrong.
+    """
+    position = equality = -1
+    for manifest in state.manifests:
+        if manifest.content != ManifestContent.DELETES:
+            continue
+        for entry in manifest.fetch_manifest_entry(state.table.io, discard_deleted=True):
+            number = entry.sequence_number if entry.sequence_number is not None else 2**62
+            if entry.data_file.content == DataFileContent.EQUALITY_DELETES:
+                equality = max(equality, number)
+            else:
+                position = max(position, number)
+    return position, equality
+
+
+def reached(number: int, latest: tuple[int, int]) -> bool:
+    """Return whether deletes may apply to a data file of a sequence number.
+
+    Position deletes apply to files of their own commit too, equality deletes to earlier ones only ("Scan Planning").
+    """
+    position, equality = latest
+    return number <= position or number < equality
+
+
+def _file_facts(entry: ManifestEntry, fields: Iterable[NestedField], latest: tuple[int, int]) -> FileFacts:
+    file = entry.data_file
+    number = entry.sequence_number if entry.sequence_number is not None else 0
+    return FileFacts(
+        rows=file.record_count,
+        columns={field.name: _column_facts(file, field) for field in fields},
+        path=file.file_path,
+        bytes=file.file_size_in_bytes,
+        form=str(getattr(file.file_format, "name", file.file_format)).upper(),
+        deletes=reached(number, latest),
+    )
+
+
+def _column_facts(file: DataFile, field: NestedField) -> ColumnFacts:
+    number = field.field_id
+    return ColumnFacts(
+        nulls=(file.null_value_counts or {}).get(number),
+        nans=(file.nan_value_counts or {}).get(number),
+        lower=bound((file.lower_bounds or {}).get(number), str(field.field_type), field),
+        upper=bound((file.upper_bounds or {}).get(number), str(field.field_type), field),
+        size=(file.column_sizes or {}).get(number),
+    )
+
+
+def bound(raw: bytes | None, kind: str, field: NestedField | None = None) -> Any:
+    """Read a bound by the column's present type, or None where it proves nothing.
+
+    A file from before a promotion has bounds of the old width (appendix D, schema evolution): whole numbers and
+    floats of 4 bytes are read as such. A string is cut, the upper bound rounded up: still bounds. A NaN is none.
+    """
+    if raw is None:
+        return None
+    try:
+        return _READERS[kind_of(kind)](bytes(raw), field)
+    except Exception:  # whatever a strange bound raises, it means: nothing is proven
+        return None
+
+
+def _whole(raw: bytes, _: object) -> int:
+    if len(raw) not in (4, 8):
+        raise ValueError
+    return int.from_bytes(raw, "little", signed=True)
+
+
+def _float(raw: bytes, _: object) -> float:
+    (value,) = struct.unpack("<f" if len(raw) == _FLOAT_BYTES else "<d", raw)
+    if math.isnan(value):
+        raise ValueError
+    return float(value)
+
+
+def _decimal(raw: bytes, field: NestedField | None) -> Decimal:
+    assert field is not None and isinstance(field.field_type, DecimalType)
+    return Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-field.field_type.scale)
+
+
+def _date(raw: bytes, _: object) -> date:
+    return date(1970, 1, 1) + timedelta(days=_exactly(raw, 4))
+
+
+def _time(raw: bytes, _: object) -> datetime:
+    return _EPOCH + timedelta(microseconds=_exactly(raw, 8))
+
+
+def _exactly(raw: bytes, width: int) -> int:
+    if len(raw) != width:
+        raise ValueError
+    return int.from_bytes(raw, "little", signed=True)
+
+
+_READERS: dict[str, Any] = {
+    "int": _whole,
+    "long": _whole,
+    "float": _float,
+    "double": _float,
+    "decimal": _decimal,
+    "date": _date,
+    "timestamp": _time,
+    "timestamptz": lambda raw, field: _time(raw, field).replace(tzinfo=timezone.utc),
+    "string": lambda raw, _: raw.decode("utf-8"),
+    "boolean": lambda raw, _: raw != b"\x00",
+}
+
+
+def _change(state: TableState, needs: Collection[str], tables: Collection[str]) -> ChangeFacts:
+    change, before = state.change(), state.before
+    return ChangeFacts(
+        operations=change.operation.split("+"),
+        added_rows=change.added_rows,
+        deleted_rows=change.deleted_rows,
+        added_files=change.added_files,
+        added_bytes=state.total("added-files-size"),
+        created=change.created,
+        partitions=sorted(_partitions(state)) if "partitions" in needs else (),
+        partition_spec=(_spec(before), _spec(state.table)),
+        sort_order=(_order(before), _order(state.table)),
+        fields_before=_fields(before.schema()) if before else (),
+        fields_after=_fields(state.table.schema()),
+        tables=sorted(tables),
+        volumes=state.volumes() if "volumes" in needs else (),
+    )
+
+
+def _partitions(state: TableState) -> set[str]:
+    """Return the partition of every file that the run added, removed or deleted rows from."""
+    found, specs, schema = set(), state.table.specs(), state.table.schema()
+    ours = {snapshot.snapshot_id for snapshot in state.snapshots}
+    for snapshot in state.snapshots:
+        for manifest in snapshot.manifests(state.table.io):
+            if manifest.added_snapshot_id not in ours:
+                continue
+            spec = specs[manifest.partition_spec_id]
+            for entry in manifest.fetch_manifest_entry(state.table.io, discard_deleted=False):
+                if entry.status != ManifestEntryStatus.EXISTING and entry.snapshot_id in ours:
+                    path = spec.partition_to_path(entry.data_file.partition, schema)
+                    found.add(path or "the whole table")
+    return found
+
+
+def _spec(table: Any) -> str:
+    return ", ".join(str(field).split(": ", 1)[-1] for field in table.spec().fields) if table else ""
+
+
+def _order(table: Any) -> str:
+    return ", ".join(map(str, table.sort_order().fields)) if table else ""
+
+
+def _fields(schema: Schema) -> list[FieldFacts]:
+    return [FieldFacts(each.field_id, each.name, str(each.field_type), each.required) for each in schema.fields]

@@ -1,0 +1,166 @@
+"""What Iceberg's metadata says of a table before and after a run, read without a catalogue and a JVM.
+
+Source of the rules: the Iceberg table specification, sections "Snapshots", "Manifests" and "Column metrics".
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, clear_manifest_cache
+from pyiceberg.table import StaticTable
+from pyiceberg.table.snapshots import Snapshot
+
+from sluice.contracts.activity_inputs import TableChange
+from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
+
+_DISTRIBUTION = "write.distribution-mode"
+
+
+@dataclass(frozen=True)
+class TableState:
+    """One table as a run left it on its branch, beside what it was before."""
+
+    table: StaticTable
+    before: StaticTable | None
+
+    @classmethod
+    def load(cls, after: str, before: str | None, properties: Mapping[str, str]) -> "TableState":
+        """Load a table by the places of its metadata files after and before the run."""
+        io = tuple(sorted(properties.items()))
+        loaded = [_static_table(place, io) if place else None for place in (after, before)]
+        assert loaded[0] is not None
+        return cls(loaded[0], loaded[1])
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The Iceberg type of each column, in order."""
+        return {field.name: str(field.field_type) for field in self.table.schema().fields}
+
+    @cached_property
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots that the run made, the newest first."""
+        known = {snapshot.snapshot_id for snapshot in self.before.snapshots()} if self.before else set()
+        made = []
+        current = self.table.current_snapshot()
+        while current and current.snapshot_id not in known:
+            made.append(current)
+            parent = current.parent_snapshot_id
+            current = self.table.snapshot_by_id(parent) if parent is not None else None
+        return made
+
+    def unmarked(self, run_id: str, attempts: Iterable[int]) -> list[int]:
+        """Return the ids of snapshots of the run's branch that none of these attempts made."""
+        wanted = {(run_id, str(attempt)) for attempt in attempts}
+        return [
+            each.snapshot_id
+            for each in self.snapshots
+            if (_said(each, RUN_MARK), _said(each, ATTEMPT_MARK)) not in wanted
+        ]
+
+    def change(self) -> TableChange:
+        """Say what the run did to the table."""
+        operations = dict.fromkeys(each.summary.operation.value for each in reversed(self.snapshots) if each.summary)
+        created = self.before is None
+        return TableChange(
+            operation="+".join(operations) or ("create" if created else "alter"),
+            added_rows=self.total("added-records"),
+            deleted_rows=self.total("deleted-records") + self.total("added-position-deletes"),
+            added_files=self.total("added-data-files"),
+            added_bytes=self.total("added-files-size"),
+            distribution=self.distribution,
+            total_rows=None if self.row_deletes else self._live_rows(),
+            created=created,
+        )
+
+    @cached_property
+    def distribution(self) -> str:
+        """How Spark spreads rows that it writes to the table. Source: Iceberg's documentation, "Write properties"."""
+        usual = "hash" if self.table.spec().fields else "none"
+        return self.table.properties.get(_DISTRIBUTION, "range" if self.table.sort_order().fields else usual)
+
+    @property
+    def same_rows(self) -> bool:
+        """Whether the run left the table as many rows as it had, as far as metadata can tell."""
+        if self.before is None or self.change().operation != "replace":
+            return False
+        before = TableState(self.before, None)
+        return self.row_deletes or before.row_deletes or before._live_rows() == self._live_rows()
+
+    @cached_property
+    def row_deletes(self) -> bool:
+        """Whether delete files apply to the table's rows."""
+        return any(
+            manifest.content == ManifestContent.DELETES
+            and (manifest.added_files_count or 0) + (manifest.existing_files_count or 0) > 0
+            for manifest in self.manifests
+        )
+
+    def volumes(self) -> list[int]:
+        """Return how many rows each earlier publication added, the newest first, as far back as snapshots are kept."""
+        if self.before is None:
+            return []
+        found: dict[str, list[Snapshot]] = {}
+        current = self.before.current_snapshot()
+        while current:
+            found.setdefault(_said(current, RUN_MARK) or str(current.snapshot_id), []).append(current)
+            parent = current.parent_snapshot_id
+            current = self.before.snapshot_by_id(parent) if parent is not None else None
+        return [_volume(snapshots) for snapshots in found.values() if not _is_compaction(snapshots)]
+
+    @cached_property
+    def manifests(self) -> list[ManifestFile]:
+        """Return the manifests of the table's last snapshot."""
+        snapshot = self.table.current_snapshot()
+        return snapshot.manifests(self.table.io) if snapshot else []
+
+    def entries(self, added_only: bool) -> Iterator[ManifestEntry]:
+        """List the live data files, or those of them that the run added."""
+        ours = {snapshot.snapshot_id for snapshot in self.snapshots}
+        for manifest in self.manifests:
+            if manifest.content != ManifestContent.DATA:
+                continue
+            if added_only and manifest.added_snapshot_id not in ours:
+                continue  # a manifest from before the run lists no file of the run
+            for entry in manifest.fetch_manifest_entry(self.table.io, discard_deleted=True):
+                if not added_only or entry.snapshot_id in ours:
+                    yield entry
+
+    def total(self, key: str) -> int:
+        """Add up a number in the summaries of the run's snapshots."""
+        return sum(int(_said(each, key) or 0) for each in self.snapshots)
+
+    def _live_rows(self) -> int:
+        snapshot = self.table.current_snapshot()
+        stated = _said(snapshot, "total-records") if snapshot else "0"
+        if stated is not None:
+            return int(stated)
+        return sum(entry.data_file.record_count for entry in self.entries(added_only=False))
+
+
+@lru_cache(maxsize=16)
+def _static_table(place: str, io: tuple[tuple[str, str], ...]) -> StaticTable:
+    """Load a table by its metadata file, which never changes."""
+    return StaticTable.from_metadata(place, dict(io))
+
+
+def forget() -> None:
+    """Forget every table and manifest list that was read, for measurements."""
+    _static_table.cache_clear()
+    clear_manifest_cache()
+
+
+def _is_compaction(snapshots: list[Snapshot]) -> bool:
+    return all(each.summary is not None and each.summary.operation.value == "replace" for each in snapshots)
+
+
+def _volume(snapshots: list[Snapshot]) -> int:
+    """Return the rows that one run brought: what it removed again after appending does not count."""
+    added, removed = (sum(int(_said(s, key) or 0) for s in snapshots) for key in ("added-records", "deleted-records"))
+    first = snapshots[-1].summary
+    appended = first is not None and first.operation.value == "append"
+    return added - removed if appended else added
+
+
+def _said(snapshot: Snapshot, key: str) -> str | None:
+    return snapshot.summary.additional_properties.get(key) if snapshot.summary else None

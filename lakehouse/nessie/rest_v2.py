@@ -1,0 +1,170 @@
+"""The part of Nessie's REST API v2 that PyNessie does not reach: merges, properties, history, differences.
+
+Source: the OpenAPI description inside the Nessie server, `META-INF/openapi/openapi.json`. The server
+ignores unknown fields, so a misspelt one goes unnoticed: `isReturnConflictAsResult` and the like are
+spelt here and nowhere else.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from lakehouse.nessie.errors import refused_identity
+from sluice.errors import BadEnvironment, ServiceUnavailable
+
+_TIMEOUT = (5.0, 60.0)
+"""Seconds to connect, and to wait for an answer."""
+_PAGE = 250
+
+
+class NessieV2:
+    """A thin client; each method is one request, or one listing page by page."""
+
+    def __init__(self, uri: str, token: str = "") -> None:
+        self._uri = uri
+        self._session = requests.Session()
+        if token:
+            self._session.auth = _Bearer(token)
+
+    def config(self) -> dict[str, Any]:
+        """Return the server's description of itself and its repository."""
+        return self._send("GET", "config")
+
+    def content(self, branch: str, elements: list[str], at: str = "") -> dict[str, Any] | None:
+        """Return the content of a key on a branch, at a hash of it if given, or None."""
+        try:
+            return dict(self._send("GET", f"trees/{_ref(branch, at)}/contents/{_key(elements)}")["content"])
+        except RefusedByNessie as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def create_bare(self, branch: str, main: str, root: str) -> None:
+        """Make a branch at the root of all history; one that is there is as good."""
+        source = {"type": "BRANCH", "name": main, "hash": root}
+        try:
+            self._send("POST", "trees", source, {"name": branch, "type": "BRANCH"})
+        except RefusedByNessie as error:
+            if error.status != 409:
+                raise
+
+    def commit(
+        self, branch: str, head: str, message: str, operations: list[dict[str, Any]], said: Mapping[str, str]
+    ) -> str:
+        """Commit operations on a branch that is expected at `head`; return the new head."""
+        meta = {"message": message, "authors": ["sluice"], "allProperties": {key: [said[key]] for key in said}}
+        body = {"commitMeta": meta, "operations": operations}
+        answer = self._send("POST", f"trees/{_ref(branch, head)}/history/commit", body)
+        return str(answer["targetBranch"]["hash"])
+
+    def merge(
+        self,
+        target: str,
+        seen: str,
+        source: str,
+        at: str,
+        meta: dict[str, Any],
+        expected: Mapping[tuple[str, ...], dict[str, Any]],
+        dry: bool,
+    ) -> dict[str, Any]:
+        """Merge exactly the hash `at` of the branch `source` into `target`, whose head was seen at `seen`.
+
+        A conflict is an answer here, not an error: `wasSuccessful` is false and `details` names the keys.
+
+        Args:
+            expected: by key, the content that `target` must hold: a compare-and-swap, which `seen` is not.
+            dry: only say what would happen.
+        """
+        body = {
+            "fromRefName": source,
+            "fromHash": at,
+            "isReturnConflictAsResult": True,
+            "isDryRun": dry,
+            "keyMergeModes": [
+                {"key": {"elements": list(key)}, "mergeBehavior": "NORMAL", "expectedTargetContent": content}
+                for key, content in expected.items()
+            ],
+            "commitMeta": meta,
+        }
+        return self._send("POST", f"trees/{_ref(target, seen)}/history/merge", body)
+
+    def history(self, branch: str, **parameters: str) -> Iterator[dict[str, Any]]:
+        """Yield the commits of a branch, the newest first, as `commitMeta`."""
+        for page in self._pages(f"trees/{_ref(branch)}/history", parameters):
+            for entry in page["logEntries"]:
+                yield entry["commitMeta"]
+
+    def references(self, filter: str = "") -> Iterator[dict[str, Any]]:
+        """Yield references, each with its head commit's `commitMeta`, those of a filter in Nessie's CEL."""
+        wanted = {"fetch": "ALL", **({"filter": filter} if filter else {})}
+        for page in self._pages("trees", wanted):
+            yield from page["references"]
+
+    def differences(self, base: str, branch: str, head: str) -> Iterator[dict[str, Any]]:
+        """Yield what differs between the hash `base` and a branch at `head`, key by key."""
+        for page in self._pages(f"trees/{_ref('', base)}/diff/{_ref(branch, head)}", {}):
+            yield from page["diffs"]
+
+    def _pages(self, path: str, parameters: dict[str, str]) -> Iterator[dict[str, Any]]:
+        parameters = {"max-records": str(_PAGE), **parameters}
+        while True:
+            page = self._send("GET", path, parameters=parameters)
+            yield page
+            if not page.get("hasMore"):
+                return
+            parameters["page-token"] = page["token"]
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        parameters: dict[str, str] | None = None,
+    ) -> dict[str, Any]:
+        answer = self._session.request(method, f"{self._uri}/{path}", json=body, params=parameters, timeout=_TIMEOUT)
+        if answer.status_code >= 500 or answer.status_code == 429:
+            raise ServiceUnavailable(f"Nessie at {self._uri} answers {answer.status_code}")
+        if answer.status_code in (401, 403):
+            raise BadEnvironment(refused_identity(self._uri, answer.status_code, _said(answer)))
+        if not answer.ok:
+            raise RefusedByNessie(answer.status_code, _said(answer))
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+class _Bearer(requests.auth.AuthBase):
+    """Puts the token on each request; as a mere header, credentials of a .netrc would take its place."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+class RefusedByNessie(Exception):
+    """Raised when Nessie understands a request and refuses it."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(f"Nessie refuses with {status}: {said}")
+        self.status = status
+
+
+def _said(answer: requests.Response) -> str:
+    try:
+        return str(answer.json().get("message", answer.text))
+    except ValueError:
+        return answer.text[:200]
+
+
+def _key(elements: list[str]) -> str:
+    """Write a content key as a path: dots part its elements, so none may hold one."""
+    assert not any("." in element for element in elements), elements
+    return quote(".".join(elements), safe=".")
+
+
+def _ref(name: str, at: str = "") -> str:
+    return quote(name, safe="") + (f"@{at}" if at else "")

@@ -1,0 +1,95 @@
+"""Encryption of everything that Temporal keeps: payloads, failures, memos and details.
+
+AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits for each payload. The key file holds a key on each line, as
+`id key`; the first encrypts, all decrypt, so that a new key is put before the old ones.
+"""
+
+import base64
+import binascii
+import os
+from collections.abc import Sequence
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import PayloadCodec
+
+from sluice.errors import BadEnvironment
+from sluice.secrets import read_secret
+
+_ENCODING = b"binary/encrypted"
+_NONCE = 12
+
+
+class AesCodec(PayloadCodec):
+    """Needs the keys by their ids, the one that encrypts first."""
+
+    def __init__(self, keys: dict[str, bytes]) -> None:
+        self._ciphers = {name: AESGCM(key) for name, key in keys.items()}
+        self._first = next(iter(keys))
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Encrypt each payload whole, its metadata included."""
+        return [self._encrypted(payload) for payload in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Decrypt what was encrypted; let the rest pass, which was kept before there was a key."""
+        return [self._decrypted(payload) for payload in payloads]
+
+    def _encrypted(self, payload: Payload) -> Payload:
+        nonce = os.urandom(_NONCE)
+        sealed = self._ciphers[self._first].encrypt(nonce, payload.SerializeToString(), self._first.encode())
+        return Payload(metadata={"encoding": _ENCODING, "encryption-key-id": self._first.encode()}, data=nonce + sealed)
+
+    def _decrypted(self, payload: Payload) -> Payload:
+        if payload.metadata.get("encoding") != _ENCODING:
+            return payload
+        name = payload.metadata.get("encryption-key-id", b"").decode()
+        if name not in self._ciphers:
+            raise ValueError(f"this was encrypted by the key {name!r}, which SLUICE_CODEC_KEY_FILE does not hold")
+        try:
+            opened = self._ciphers[name].decrypt(payload.data[:_NONCE], payload.data[_NONCE:], name.encode())
+        except InvalidTag as error:
+            raise ValueError(f"this was not encrypted by the key {name!r}, or was changed since") from error
+        return Payload.FromString(opened)
+
+
+def new_codec_key() -> str:
+    """Return a new key as a line of a key file: a random id and 256 bits."""
+    return f"{os.urandom(4).hex()} {base64.b64encode(AESGCM.generate_key(256)).decode()}"
+
+
+class NoKey(PayloadCodec):
+    """Lets everything pass but what was encrypted, of which it says so."""
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Leave payloads as they are."""
+        return list(payloads)
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Leave payloads as they are.
+
+        Raises:
+            BadEnvironment: one is encrypted.
+        """
+        if any(payload.metadata.get("encoding") == _ENCODING for payload in payloads):
+            raise BadEnvironment("this run is encrypted: set SLUICE_CODEC_KEY_FILE to the key that its worker has")
+        return list(payloads)
+
+
+def read_codec(file: str) -> AesCodec | None:
+    """Return the codec of a key file, or None where no file is named.
+
+    Raises:
+        BadEnvironment: it holds no keys.
+    """
+    keys: dict[str, bytes] = {}
+    for number, line in enumerate(read_secret(file, "SLUICE_CODEC_KEY_FILE").splitlines(), 1):
+        name, _, key = line.strip().partition(" ")
+        try:
+            keys[name] = base64.b64decode(key, validate=True)
+        except binascii.Error:
+            keys[name] = b""
+        if len(keys[name]) != 32:
+            raise BadEnvironment(f"{file}:{number}: this is no key of 256 bits: `codec-key` makes one")
+    return AesCodec(keys) if keys else None

@@ -1,0 +1,52 @@
+"""The schedule by which Temporal starts the reaper."""
+
+import logging
+from datetime import timedelta
+
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleIntervalSpec,
+    ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
+from temporalio.service import RPCError
+
+from sluice.contracts.quarantine import ReapOrder
+from sluice.settings import Settings
+from workflows.housekeeping import Reap
+
+log = logging.getLogger("sluice.worker")
+
+
+def schedule_id(settings: Settings) -> str:
+    """Return the id of the reaper's schedule: one for each installation."""
+    return f"sluice-reaper-{settings.sluice_realm}"
+
+
+async def register_reaper(client: Client, settings: Settings) -> None:
+    """Make the reaper's schedule, or bring it up to date; a worker of any installation may do it at any time."""
+    if not settings.sluice_reap_every:
+        return
+    wanted = Schedule(
+        action=ScheduleActionStartWorkflow(
+            Reap.run,
+            ReapOrder(grace=settings.sluice_reap_grace),
+            id=schedule_id(settings),
+            task_queue=settings.sluice_task_queue,
+        ),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=timedelta(seconds=settings.sluice_reap_every))]),
+    )
+
+    def update(_: ScheduleUpdateInput) -> ScheduleUpdate:
+        return ScheduleUpdate(schedule=wanted)
+
+    try:
+        await client.create_schedule(schedule_id(settings), wanted)
+    except ScheduleAlreadyRunningError:
+        await client.get_schedule_handle(schedule_id(settings)).update(update)
+    except RPCError as error:  # a server without schedules; runs do without the reaper
+        log.warning("the reaper's schedule could not be made: %s", error)

@@ -1,0 +1,86 @@
+"""Connecting to Temporal, the same way for the worker, the front door and the tests."""
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter, DefaultFailureConverterWithEncodedAttributes
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.codec import NoKey, read_codec
+from sluice.errors import BadEnvironment, ServiceUnavailable
+from workflows.search_attributes import ALL
+
+_PATIENCE = timedelta(seconds=10)
+
+
+async def connect(environment: Mapping[str, str], **more: Any) -> Client:
+    """Connect as the `TEMPORAL_*` variables say, by Temporal's own rules for them.
+
+    Raises:
+        BadEnvironment: the variables contradict each other or themselves.
+        ServiceUnavailable: nobody answers there.
+    """
+    try:
+        config = ClientConfig.load_client_connect_config(override_env_vars=dict(environment))
+    except Exception as error:  # the configuration's own errors have no common type
+        raise BadEnvironment(f"Temporal's settings are wrong: {error}") from error
+    config.setdefault("target_host", "127.0.0.1:7233")
+    try:
+        return await Client.connect(**{**config, **more, "data_converter": converter(environment)})
+    except (RuntimeError, RPCError) as error:
+        raise ServiceUnavailable(
+            f"Temporal at {config['target_host']} does not answer: start the local stack with `make up`, "
+            "or set TEMPORAL_ADDRESS"
+        ) from error
+
+
+def converter(environment: Mapping[str, str]) -> DataConverter:
+    """Return how messages become payloads: as JSON, encrypted where there is a key.
+
+    Raises:
+        BadEnvironment: the key file holds no keys.
+    """
+    codec = read_codec(environment.get("SLUICE_CODEC_KEY_FILE", ""))
+    if codec is None:
+        return dataclasses.replace(pydantic_data_converter, payload_codec=NoKey())
+    return dataclasses.replace(
+        pydantic_data_converter,
+        payload_codec=codec,
+        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )
+
+
+async def register_search_attributes(client: Client) -> None:
+    """Make Sluice's search attributes known, where this is allowed; runs do without them elsewhere."""
+    missing = {key.name: key.indexed_value_type for key in ALL if key.name not in await _known(client)}
+    if not missing:
+        return
+    types = {name: IndexedValueType.ValueType(int(kind)) for name, kind in missing.items()}
+    request = AddSearchAttributesRequest(search_attributes=types, namespace=client.namespace)
+    try:
+        await client.operator_service.add_search_attributes(request, timeout=_PATIENCE)
+    except RPCError as error:
+        if error.status != RPCStatusCode.ALREADY_EXISTS:
+            return
+
+
+async def search_attributes_known(client: Client) -> bool:
+    """Return whether the server knows all of Sluice's search attributes: setting an unknown one fails a run."""
+    known = await _known(client)
+    return all(key.name in known for key in ALL)
+
+
+async def _known(client: Client) -> set[str]:
+    request = ListSearchAttributesRequest(namespace=client.namespace)
+    try:
+        listed = await client.operator_service.list_search_attributes(request, timeout=_PATIENCE)
+    except RPCError:
+        return set()
+    return set(listed.custom_attributes)

@@ -1,0 +1,127 @@
+"""Checks of columns beside each other, and of a column beside another table."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sluice.audit.statistics import FileFacts
+from sluice.checks.base import BAD_ROWS, ROWS, Other, Question, wrong_kind
+from sluice.checks.rows import ColumnRows, RowCheck
+from sluice.checks.values import enclosed
+from sluice.sql.dialect import Dialect, NeedsSpark
+from sluice.sql.values import FLOATS, NUMBERS, ORDERED, kind_of
+
+Operator = Literal["<", "<=", "=", "!=", ">=", ">"]
+_PAIR = {"column_A": "left", "column_B": "right"}
+_OPPOSITE = {"<": ">=", "<=": ">", "=": "!=", "!=": "=", ">=": "<", ">": "<="}
+_ALIKE = (("int", "long"), FLOATS, ("decimal",), ("string",), ("date",), ("timestamp",), ("timestamptz",))
+
+
+class CompareColumns(RowCheck):
+    """In every row, one column must compare with another as said. A row with a null in either breaks nothing."""
+
+    aliases = {
+        "expect_column_pair_values_to_be_equal": {**_PAIR, "+operator": "="},
+        "expect_column_pair_values_a_to_be_greater_than_b": {**_PAIR, "+operator": ">"},
+    }
+    proof = "the bounds of the two columns in a file lie apart"
+
+    check: Literal["compare_columns"] = "compare_columns"
+    left: str = Field(min_length=1)
+    operator: Operator
+    right: str = Field(min_length=1)
+
+    @property
+    def own_columns(self) -> list[str]:
+        return [self.left, self.right]
+
+    @property
+    def demand(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        problems = [p for name in self.own_columns for p in wrong_kind(name, types, ORDERED)]
+        kinds = {kind_of(types[name]) for name in self.own_columns}
+        if not problems and len(kinds) > 1 and not kinds <= set(NUMBERS):
+            return [
+                f"{self.left!r} is {types[self.left]} and {self.right!r} is {types[self.right]}: these do not compare"
+            ]
+        return problems
+
+    def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
+        kinds = {kind_of(types[name]) for name in self.own_columns}
+        if sql.name == "duckdb" and not any(kinds <= set(alike) for alike in _ALIKE):
+            raise NeedsSpark(f"a comparison of {' and '.join(sorted(kinds))}")
+        return f"NOT ({sql.column(self.left)} {self.operator} {sql.column(self.right)})"
+
+    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        left, right = (file.column(name) for name in self.own_columns)
+        if file.values(self.left) == 0 or file.values(self.right) == 0:
+            return 0
+        ours, theirs = enclosed(left, types[self.left]), enclosed(right, types[self.right])
+        if ours is None or theirs is None:
+            return None
+        if _always(ours, self.operator, theirs):
+            return 0
+        whole = left.nulls == 0 and right.nulls == 0
+        return file.rows if whole and _always(ours, _OPPOSITE[self.operator], theirs) else None
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        given = dict(parameters)
+        if given.pop("or_equal", False) and given.get("operator") == ">":
+            given["operator"] = ">="
+        return [given]
+
+
+def _always(ours: tuple[Any, Any], operator: str, theirs: tuple[Any, Any]) -> bool:
+    """Whether every value between the one bounds compares so with every value between the others."""
+    if operator in ("<", "<="):
+        return bool(ours[1] < theirs[0] or (operator == "<=" and ours[1] == theirs[0]))
+    if operator in (">", ">="):
+        return bool(ours[0] > theirs[1] or (operator == ">=" and ours[0] == theirs[1]))
+    if operator == "!=":
+        return bool(ours[1] < theirs[0] or ours[0] > theirs[1])
+    return bool(ours[0] == ours[1] == theirs[0] == theirs[1])
+
+
+class Relationships(ColumnRows):
+    """Every value must occur in a column of another table: a foreign key. A null breaks nothing."""
+
+    needs = frozenset({"others"})
+    proof = "there are no values"
+
+    check: Literal["relationships"] = "relationships"
+    to: str = Field(min_length=1)
+    field: str = Field(min_length=1)
+    ref: Literal["branch", "main"] = "branch"
+    """Whether the other table is read as on the audited branch, or as on `main` when the run began."""
+
+    @property
+    def demand(self) -> str:
+        return f"values of {self.other.key}.{self.field}"
+
+    @property
+    def other(self) -> Other:
+        return Other(table=self.to, ref=self.ref, columns=[self.field])
+
+    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+        return 0 if file.values(self.column) == 0 else None
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        where, column, field = self.filtered(sql, types), sql.column(self.column), sql.column(self.field)
+        only = f" AND {where}" if where else ""
+        theirs = f"SELECT DISTINCT {field} AS sluice_key FROM {self.other.view}"
+        groups = (
+            f"SELECT {column}, count(*) AS {BAD_ROWS} FROM {ROWS} LEFT ANTI JOIN ({theirs}) AS sluice_theirs "
+            f"ON {column} = sluice_key WHERE {column} IS NOT NULL{only} GROUP BY {column}"
+        )
+        return Question(
+            where=where,
+            groups=groups if sql.name == "spark" else groups.replace("LEFT ANTI JOIN", "ANTI JOIN"),
+            key=self.column,
+            columns=self.column_names,
+            other=self.other,
+            show=[self.column],
+        )

@@ -1,0 +1,153 @@
+"""Checks of the table's columns: their names, their types, and what became of them."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sluice.audit.statistics import FieldFacts, TableFacts
+from sluice.checks.base import Check, Finding, each_column, passed_if
+
+_SYNONYMS = {
+    "bigint": "long",
+    "integer": "int",
+    "smallint": "int",
+    "tinyint": "int",
+    "bool": "boolean",
+    "real": "float",
+    "timestamp_ntz": "timestamp",
+    "varchar": "string",
+    "text": "string",
+}
+"""Spark's and other names for Iceberg's types. Spark's `timestamp` has a zone: it is Iceberg's timestamptz."""
+
+
+def iceberg_type(name: str) -> str:
+    """Return Iceberg's name of a type, whitespace aside."""
+    plain = name.strip().lower().replace(" ", "")
+    return _SYNONYMS.get(plain, plain)
+
+
+class _Shape(Check):
+    proof = "always"
+
+    @property
+    def column_names(self) -> list[str]:
+        return []
+
+
+class Schema(_Shape):
+    """The table must have these columns with these types, and no others unless `allow_extra` says so."""
+
+    check: Literal["schema"] = "schema"
+    columns: dict[str, str] = Field(min_length=1)
+    allow_extra: bool = False
+
+    @property
+    def expected(self) -> str:
+        listed = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
+        return f"{'at least ' if self.allow_extra else ''}{listed}"
+
+    def prove(self, facts: TableFacts) -> Finding:
+        problems = [
+            f"{name} is {facts.types[name]}" if name in facts.types else f"{name} is missing"
+            for name, kind in self.columns.items()
+            if facts.types.get(name, "").replace(" ", "") != iceberg_type(kind)
+        ]
+        if not self.allow_extra:
+            problems += [f"{name} is extra" for name in facts.types if name not in self.columns]
+        return passed_if(not problems, "; ".join(problems) or "as stated")
+
+
+class ColumnType(_Shape):
+    """The column must have this type."""
+
+    aliases = {"expect_column_values_to_be_of_type": {"type_": "type"}}
+    check: Literal["column_type"] = "column_type"
+    column: str = Field(min_length=1)
+    type: str = Field(min_length=1)
+
+    @property
+    def column_names(self) -> list[str]:
+        return [self.column]
+
+    @property
+    def expected(self) -> str:
+        return self.type
+
+    def prove(self, facts: TableFacts) -> Finding:
+        found = facts.types[self.column]
+        return passed_if(found.replace(" ", "") == iceberg_type(self.type), found)
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        return list(each_column(parameters))
+
+
+class ColumnExists(_Shape):
+    """The table must have these columns, of whatever type."""
+
+    aliases = {"expect_column_to_exist": {"column": "columns"}}
+    check: Literal["column_exists"] = "column_exists"
+    columns: list[str] | str
+
+    @property
+    def _wanted(self) -> list[str]:
+        return [self.columns] if isinstance(self.columns, str) else self.columns
+
+    @property
+    def expected(self) -> str:
+        return ", ".join(self._wanted)
+
+    def prove(self, facts: TableFacts) -> Finding:
+        missing = [name for name in self._wanted if name not in facts.types]
+        return passed_if(not missing, f"without {', '.join(missing)}" if missing else "all there")
+
+
+class SchemaDrift(_Shape):
+    """The columns must be those of `main`, by their field ids: what a rename or a type change cannot hide.
+
+    A table that the run creates has nothing to drift from.
+    """
+
+    needs = frozenset({"change"})
+    shorthand = "allow"
+
+    check: Literal["schema_drift"] = "schema_drift"
+    allow: list[Literal["added", "removed", "renamed", "promoted", "required", "optional", "reordered"]] = Field(
+        default_factory=list
+    )
+    """Kinds of change that are allowed."""
+
+    @property
+    def expected(self) -> str:
+        return "the columns of main" + (f", but for {', '.join(self.allow)}" if self.allow else "")
+
+    def prove(self, facts: TableFacts) -> Finding:
+        if facts.change.created:
+            return passed_if(True, "a new table")
+        drift = _drift(facts.change.fields_before, facts.change.fields_after)
+        unwanted = [words for kind, words in drift if kind not in self.allow]
+        return passed_if(not unwanted, "; ".join(unwanted or [words for _, words in drift]) or "unchanged")
+
+
+def _drift(before: Any, after: Any) -> list[tuple[str, str]]:
+    old: Mapping[int, FieldFacts] = {field.id: field for field in before}
+    new: Mapping[int, FieldFacts] = {field.id: field for field in after}
+    found = [("added", f"{field.name} {field.type} is added") for key, field in new.items() if key not in old]
+    found += [("removed", f"{field.name} is removed") for key, field in old.items() if key not in new]
+    for key in old.keys() & new.keys():
+        was, now = old[key], new[key]
+        if was.name != now.name:
+            found.append(("renamed", f"{was.name} is renamed to {now.name}"))
+        if was.type != now.type:
+            found.append(("promoted", f"{now.name} was {was.type}, is {now.type}"))
+        if was.required != now.required:
+            found.append(
+                (
+                    "required" if now.required else "optional",
+                    f"{now.name} is {'' if now.required else 'no longer '}required",
+                )
+            )
+    order = [key for key in old if key in new], [key for key in new if key in old]
+    return found + ([("reordered", "the columns have another order")] if order[0] != order[1] else [])

@@ -1,0 +1,220 @@
+"""Checks of times and of sequences."""
+
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta, timezone
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sluice.audit.statistics import TableFacts
+from sluice.checks.base import BAD_ROWS, ROWS, Finding, Numbers, Question, each_column, passed_if, wrong_kind
+from sluice.checks.rows import ColumnRows, Filtered
+from sluice.checks.values import enclosed
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.durations import Duration, spoken
+from sluice.sql.dialect import Dialect
+from sluice.sql.values import TIMES, kind_of, typed
+
+Part = Literal["hour", "day", "week", "month", "year"]
+_MICROSECONDS = {
+    "second": 10**6,
+    "minute": 60 * 10**6,
+    "hour": 3600 * 10**6,
+    "day": 86400 * 10**6,
+    "week": 7 * 86400 * 10**6,
+}
+
+
+def moment(value: Any, kind: str) -> datetime:
+    """Return a date or time as a moment in UTC."""
+    found = typed(value, kind) if isinstance(value, str) else value
+    if not isinstance(found, datetime):
+        return datetime(found.year, found.month, found.day, tzinfo=timezone.utc)
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+class Freshness(Filtered):
+    """The newest value of a date or time must be at most so old when the audit begins. A date is its midnight."""
+
+    aliases = {"dbt_utils.recency": {"field": "column"}}
+    shorthand = "column"
+    proof = "the bounds of a file show that it is, or that it is not"
+
+    check: Literal["freshness"] = "freshness"
+    column: str = Field(min_length=1)
+    max_age: Duration
+    """In seconds, or as `36h`, `2d`."""
+
+    @property
+    def own_columns(self) -> list[str]:
+        return [self.column]
+
+    @property
+    def expected(self) -> str:
+        return f"a newest value at most {spoken(self.max_age)} old"
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        return wrong_kind(self.column, types, TIMES)
+
+    def _limit(self, facts: TableFacts) -> datetime:
+        return facts.now - timedelta(seconds=self.max_age)
+
+    def prove(self, facts: TableFacts) -> Finding | None:
+        kind = facts.types[self.column]
+        files = [file for file in facts.files(self.scope) if file.rows and file.values(self.column) != 0]
+        if self.where or not files:
+            return None
+        limit = self._limit(facts)
+        for file in files:
+            lower = file.column(self.column).lower
+            if file.values(self.column) and not file.deletes and lower is not None and moment(lower, kind) >= limit:
+                return passed_if(True, f"at least {lower}")
+        bounds = [enclosed(file.column(self.column), kind) for file in files]
+        if all(each is not None and moment(each[1], kind) < limit for each in bounds):
+            return passed_if(False, f"at most {max(each[1] for each in bounds if each)}")
+        return None
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        chosen = self.chosen(self.column, sql, types)
+        return Question(aggregates={"newest": f"max({chosen})"}, columns=self.column_names)
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        if numbers["newest"] is None:
+            return passed_if(False, "no values")
+        newest = moment(numbers["newest"], facts.types[self.column])
+        return passed_if(newest >= self._limit(facts), str(numbers["newest"]))
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        """Read dbt's `datepart` and `interval` as an age."""
+        given = dict(parameters)
+        if given.keys() >= {"datepart", "interval"}:
+            size = _MICROSECONDS.get(str(given.pop("datepart")))
+            if size is None:
+                raise InvalidPipeline("the datepart of a recency is second, minute, hour, day or week")
+            given["max_age"] = f"{int(given.pop('interval')) * size // 10**6}s"
+        return [given]
+
+
+class RowPerDatePart(Filtered):
+    """Every hour, day, week, month or year from the first to the last must have a row."""
+
+    aliases = {"expect_row_values_to_have_data_for_every_n_datepart": {"date_col": "column", "date_part": "part"}}
+    shorthand = "column"
+
+    check: Literal["row_per_date_part"] = "row_per_date_part"
+    column: str = Field(min_length=1)
+    part: Part = "day"
+    first: str | None = None
+    """The first part that must have a row; by default that of the smallest value."""
+    last: str | None = None
+
+    @property
+    def own_columns(self) -> list[str]:
+        return [self.column]
+
+    @property
+    def expected(self) -> str:
+        ends = f" from {self.first or 'the first'} to {self.last or 'the last'}" if self.first or self.last else ""
+        return f"a row for every {self.part}{ends}"
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        problems = wrong_kind(self.column, types, TIMES)
+        if not problems and self.part == "hour" and kind_of(types[self.column]) == "date":
+            return [f"{self.column!r} is a date, which has no hours"]
+        try:
+            ends = [] if problems else [typed(each, types[self.column]) for each in (self.first, self.last) if each]
+        except ValueError as error:
+            return [f"{self.column!r} is {types[self.column]}: {error}"]
+        return ["first is after last"] if len(ends) == 2 and ends[0] > ends[1] else problems
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        column, kind = sql.column(self.column), types[self.column]
+        tests = [
+            f"{column} {sign} {sql.value(typed(end, kind))}"
+            for sign, end in ((">=", self.first), ("<=", self.last))
+            if end
+        ]
+        tests += [where] if (where := self.filtered(sql, types)) else []
+        chosen = f"CASE WHEN {' AND '.join(tests)} THEN {column} END" if tests else column
+        return Question(
+            aggregates={"first": f"min({chosen})", "last": f"max({chosen})"},
+            distinct={"parts": sql.part(self.part, chosen)},
+            columns=self.column_names,
+        )
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        kind = facts.types[self.column]
+        first, last = self.first or numbers["first"], self.last or numbers["last"]
+        if first is None or last is None or numbers["first"] is None:
+            return passed_if(False, "no values")
+        wanted = _index(self.part, moment(last, kind)) - _index(self.part, moment(first, kind)) + 1
+        missing = wanted - int(numbers["parts"])
+        return passed_if(missing == 0, f"{missing} of {wanted} {self.part}s without a row")
+
+
+def _index(part: str, at: datetime) -> int:
+    """Number the parts of time, so that neighbours differ by one. Weeks begin on Monday (ISO 8601)."""
+    days = at.date().toordinal()
+    numbers = {
+        "hour": days * 24 + at.hour,
+        "day": days,
+        "week": (days - date(1, 1, 1).toordinal()) // 7,
+        "month": at.year * 12 + at.month,
+        "year": at.year,
+    }
+    return numbers[part]
+
+
+class SequentialValues(ColumnRows):
+    """Each value, in order, must be the one before plus an interval, in each group if there are any."""
+
+    aliases = {"dbt_utils.sequential_values": {"group_by_columns": "group_by"}}
+    kinds = ("int", "long", *TIMES)
+    row_level = False
+
+    check: Literal["sequential_values"] = "sequential_values"
+    interval: int = Field(default=1, ge=1)
+    datepart: Literal["second", "minute", "hour", "day", "week"] | None = None
+    """What the interval counts in a column of times; of dates, days or weeks."""
+    group_by: list[str] = Field(default_factory=list)
+
+    @property
+    def own_columns(self) -> list[str]:
+        return [self.column, *self.group_by]
+
+    @property
+    def demand(self) -> str:
+        return f"steps of {self.interval}{' ' + self.datepart if self.datepart else ''}"
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        problems, kind = super().type_problems(types), kind_of(types[self.column])
+        if not problems and (kind in TIMES) != bool(self.datepart):
+            return [f"{self.column!r} is {kind}: " + ("leave datepart out" if self.datepart else "say datepart")]
+        if not problems and kind == "date" and self.datepart not in ("day", "week"):
+            return [f"{self.column!r} is a date: datepart is day or week"]
+        return problems
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        column, kind = sql.column(self.column), types[self.column]
+        where = self.filtered(sql, types)
+        place, step = column, self.interval
+        if self.datepart:
+            place = sql.microseconds(column, kind)
+            per_day = _MICROSECONDS["day"] if kind_of(kind) == "date" else 1
+            step = self.interval * _MICROSECONDS[self.datepart] // per_day
+        groups = "".join(f"{sql.column(name)}, " for name in self.group_by)
+        by = f"PARTITION BY {groups[:-2]} " if groups else ""
+        tests = f" WHERE {column} IS NOT NULL" + (f" AND {where}" if where else "")
+        window = f"{place} - lag({place}) OVER ({by}ORDER BY {place}) AS sluice_step"
+        return Question(
+            where=where,
+            groups=f"SELECT {groups}{column}, 1 AS {BAD_ROWS} FROM "
+            f"(SELECT {groups}{column}, {window} FROM {ROWS}{tests}) AS sluice_steps WHERE sluice_step <> {step}",
+            columns=self.column_names,
+            show=self.own_columns,
+        )
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        return list(each_column(parameters))

@@ -1,0 +1,238 @@
+"""Checks that keys are unique, and of how many different values there are.
+
+With `scope: added` each key that the run brings must occur once in the table as it would be after the
+merge; what was repeated on `main` before is not this run's fault. With `scope: table` no key may repeat.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from sluice.audit.statistics import FileFacts, TableFacts
+from sluice.checks.base import (
+    BAD_ROWS,
+    REST,
+    ROWS,
+    Finding,
+    Numbers,
+    Question,
+    a_range,
+    between,
+    each_column,
+    passed_if,
+    wrong_kind,
+)
+from sluice.checks.rows import ColumnRows, Filtered, RowCheck
+from sluice.sql.dialect import Dialect
+from sluice.sql.values import ORDERED, kind_of
+
+_COMPARABLE = (*ORDERED, "boolean", "uuid", "binary", "fixed")
+
+
+def _repeated(sql: Dialect, keys: list[str], where: str | None, skip_nulls: bool, with_rest: bool) -> str:
+    names = [sql.column(key) for key in keys]
+    listed = ", ".join(names)
+    tests = [where] if where else []
+    tests += [f"{name} IS NOT NULL" for name in names] if skip_nulls else []
+    only = f" WHERE {' AND '.join(tests)}" if tests else ""
+    if not with_rest:
+        return f"SELECT {listed}, count(*) AS {BAD_ROWS} FROM {ROWS}{only} GROUP BY {listed} HAVING count(*) > 1"
+    both = (
+        f"SELECT {listed}, 1 AS sluice_mine FROM {ROWS}{only} UNION ALL "
+        f"SELECT {listed}, 0 AS sluice_mine FROM {REST}{only}"
+    )
+    return (
+        f"SELECT {listed}, CAST(sum(sluice_mine) AS BIGINT) AS {BAD_ROWS} FROM ({both}) AS sluice_both "
+        f"GROUP BY {listed} HAVING count(*) > 1 AND sum(sluice_mine) > 0"
+    )
+
+
+class _Keys(RowCheck):
+    proof = "there is at most one row"
+    needs = frozenset({"rest"})
+
+    def keys(self) -> list[str]:
+        raise NotImplementedError
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        return [problem for key in self.keys() for problem in wrong_kind(key, types, _COMPARABLE)]
+
+    def prove(self, facts: TableFacts) -> Finding | None:
+        files = [file for file in facts.files(self.scope) if file.rows]
+        alone = self.scope == "table" or len(files) == len(facts.live)
+        if not files or (sum(file.rows for file in files) == 1 and alone):
+            return self.judge({"failed": 0, "rows": len(files)}, facts)
+        return None
+
+    def undecided_in(self, facts: TableFacts) -> list[FileFacts]:
+        return list(facts.files(self.scope))
+
+    def asked(self, sql: Dialect, types: Mapping[str, str], skip_nulls: bool) -> Question:
+        where, keys = self.filtered(sql, types), self.keys()
+        added = self.scope == "added"
+        return Question(
+            where=where,
+            groups=_repeated(sql, keys, where, skip_nulls, with_rest=False),
+            groups_with_rest=_repeated(sql, keys, where, skip_nulls, with_rest=True) if added else None,
+            key=keys[0],
+            null_keys=not skip_nulls,
+            columns=self.column_names,
+            show=keys,
+        )
+
+
+class Unique(_Keys, ColumnRows):
+    """Every value of the column must occur once. Nulls may repeat, as in SQL."""
+
+    aliases = {"expect_column_values_to_be_unique": {}, "unique_values": {}}
+
+    check: Literal["unique"] = "unique"
+
+    @property
+    def demand(self) -> str:
+        return "no value twice"
+
+    def keys(self) -> list[str]:
+        return [self.column]
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        return wrong_kind(self.column, types, _COMPARABLE)
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        return self.asked(sql, types, skip_nulls=True)
+
+
+class UniqueCombinationOfColumns(_Keys):
+    """Every combination of values of the columns must occur once. A null counts as a value."""
+
+    aliases = {
+        "expect_compound_columns_to_be_unique": {"column_list": "columns"},
+        "dbt_utils.unique_combination_of_columns": {"combination_of_columns": "columns"},
+    }
+    check: Literal["unique_combination_of_columns"] = "unique_combination_of_columns"
+    columns: list[str] = Field(min_length=2)
+
+    @property
+    def own_columns(self) -> list[str]:
+        return self.columns
+
+    @property
+    def demand(self) -> str:
+        return "no combination twice"
+
+    def keys(self) -> list[str]:
+        return self.columns
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        return self.asked(sql, types, skip_nulls=False)
+
+
+class _Distinct(Filtered):
+    column: str = Field(min_length=1)
+
+    @property
+    def own_columns(self) -> list[str]:
+        return [self.column]
+
+    def type_problems(self, types: Mapping[str, str]) -> list[str]:
+        return wrong_kind(self.column, types, _COMPARABLE)
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        return list(each_column(parameters))
+
+
+class NotConstant(_Distinct):
+    """The column must hold at least two different values."""
+
+    aliases = {"dbt_utils.not_constant": {}}
+    proof = "the bounds of two files lie apart, or all bounds are one value"
+
+    check: Literal["not_constant"] = "not_constant"
+
+    @property
+    def expected(self) -> str:
+        return "at least two different values"
+
+    def prove(self, facts: TableFacts) -> Finding | None:
+        kind = kind_of(facts.types[self.column])
+        files = [file for file in facts.files(self.scope) if file.rows and file.values(self.column) != 0]
+        known = [file for file in files if file.values(self.column) and not file.deletes]
+        bounds = [(file.column(self.column).lower, file.column(self.column).upper) for file in known]
+        inexact = kind in ("float", "double") or kind not in (*ORDERED, "boolean")
+        if self.where or inexact or not bounds or any(None in pair for pair in bounds):
+            return None
+        if max(lower for lower, _ in bounds) > min(upper for _, upper in bounds):
+            return passed_if(True, "different values")
+        one_value = len(known) == len(files) and len({each for pair in bounds for each in pair}) == 1
+        return passed_if(False, "1 value") if one_value else None
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        column = self.chosen(self.column, sql, types)
+        return Question(
+            aggregates={"different": f"CASE WHEN min({column}) <> max({column}) THEN 1 ELSE 0 END"},
+            columns=self.column_names,
+        )
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        different = bool(numbers["different"])
+        return passed_if(different, "different values" if different else "at most 1 value")
+
+
+class DistinctCount(_Distinct):
+    """How many different values there are, nulls aside, must lie in a range."""
+
+    aliases = {"expect_column_unique_value_count_to_be_between": {"min_value": "min", "max_value": "max"}}
+
+    check: Literal["distinct_count"] = "distinct_count"
+    min: int | None = Field(default=None, ge=0)
+    max: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _a_range(self) -> "DistinctCount":
+        a_range(self.min, self.max)
+        return self
+
+    @property
+    def expected(self) -> str:
+        return f"{between(self.min, self.max)} different values"
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        return Question(distinct={"distinct": self.chosen(self.column, sql, types)}, columns=self.column_names)
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        found = int(numbers["distinct"])
+        return passed_if((self.min is None or found >= self.min) and (self.max is None or found <= self.max), found)
+
+
+class DistinctRatio(_Distinct):
+    """The share of different values among all values, nulls aside, must lie in a range."""
+
+    aliases = {"expect_column_proportion_of_unique_values_to_be_between": {"min_value": "min", "max_value": "max"}}
+
+    check: Literal["distinct_ratio"] = "distinct_ratio"
+    min: float = Field(default=0, ge=0, le=1)
+    max: float = Field(default=1, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _a_range(self) -> "DistinctRatio":
+        a_range(self.min, self.max)
+        return self
+
+    @property
+    def expected(self) -> str:
+        return f"a share of different values between {self.min} and {self.max}"
+
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+        column = self.chosen(self.column, sql, types)
+        return Question(
+            aggregates={"values": f"count({column})"}, distinct={"distinct": column}, columns=self.column_names
+        )
+
+    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+        values = int(numbers["values"])
+        share = int(numbers["distinct"]) / values if values else None
+        return passed_if(
+            share is not None and self.min <= share <= self.max, "no values" if share is None else round(share, 6)
+        )

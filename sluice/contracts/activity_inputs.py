@@ -1,0 +1,285 @@
+"""What the workflow orders of the activities, and what they answer."""
+
+from pydantic import Field
+
+from sluice.approval.decisions import Ruled
+from sluice.audit.verdicts import CheckResult
+from sluice.base_model import Model
+from sluice.identifiers import attempt_branch
+from sluice.pipeline.model import Table, Write
+
+
+class Origin(Model):
+    """What goes with every act of a run: who it is for."""
+
+    run_id: str
+    workflow_id: str
+    pipeline: str
+    label: str
+    attempt: int
+
+    @property
+    def branch(self) -> str:
+        """The branch that this attempt writes on, and no other ever."""
+        return attempt_branch(self.label, self.run_id, self.attempt)
+
+
+class OpenOrder(Model):
+    """What `open_branch` does: make the branch of one attempt."""
+
+    origin: Origin
+    tables: dict[str, Table]
+    keeps_columns: bool
+    """Whether the write cannot add columns, so that checks of existing tables can be held to theirs."""
+    input_digest: str
+    again: bool
+    catalogue: str | None = None
+    """The catalogue that earlier attempts of this run saw, if any."""
+
+
+class OpenBranch(Model):
+    """A branch made for one attempt, at a recorded hash of main."""
+
+    name: str
+    base: str
+    catalogue: str
+    """The catalogue's identity: when its repository was created."""
+    in_order: list[str] = Field(default_factory=list)
+    """The tables of which Spark sorts what is written to them, over all tasks."""
+
+
+class WriteOrder(Model):
+    """What `write_table` does: run one Spark job on one branch."""
+
+    origin: Origin
+    branch: str
+    write: Write
+    tables: dict[str, Table]
+    input_digest: str
+    in_order: list[str] = Field(default_factory=list)
+    """The tables of which Spark sorts what is written to them, over all tasks."""
+    folder: str = ""
+    """Where the run was started: a program of the user's runs there, if the worker has that folder."""
+
+
+class JobReport(Model):
+    """What the write job says of itself. It is checked against the branch, never trusted alone."""
+
+    rows_read: int | None = None
+    rows_written: int | None = None
+    log: str = ""
+    """Where the whole log of the attempt lies, on the worker's machine."""
+
+
+class VerifyOrder(Model):
+    """What `verify_write` does: read back from the branch what an attempt did to it."""
+
+    origin: Origin
+    branch: OpenBranch
+    write: Write
+    tables: list[str]
+    job: JobReport
+    since: str = ""
+    """The hash of the branch from which on snapshots must be this attempt's; empty means its base."""
+    set_apart: dict[str, int] = Field(default_factory=dict)
+    """How many rows quarantine tables must have got, by their names, where bad rows were set apart."""
+
+
+class TableChange(Model):
+    """What a run did to one table, from its snapshots."""
+
+    operation: str
+    """Iceberg's name of it: append, overwrite, delete, replace; joined by '+' where there are several."""
+    added_rows: int = 0
+    deleted_rows: int = 0
+    added_files: int = 0
+    added_bytes: int = 0
+    distribution: str = ""
+    """How Spark spreads rows that are written to the table: none, hash (by partition) or range (sorted)."""
+    total_rows: int | None = None
+    """The rows of the table after the run, or None where row-level deletes hide it."""
+    created: bool = False
+
+
+class Written(Model):
+    """A write that was found on the branch, complete and by this attempt."""
+
+    head: str
+    """The hash of the branch that holds exactly the write."""
+    tables: dict[str, TableChange]
+    conflicts: list[str] = Field(default_factory=list)
+    """What main changed too meanwhile, so that a merge now would fail."""
+
+
+class RebaseOrder(Model):
+    """What `rebase_branch` does: take over what an attempt wrote onto main as it is now, on a new branch."""
+
+    origin: Origin
+    branch: OpenBranch
+    """The branch that holds the write."""
+    written: Written
+    write: Write
+    divided: bool
+
+
+class Rebased(Model):
+    """What became of taking over."""
+
+    branch: OpenBranch | None = None
+    written: Written | None = None
+    why_not: str = ""
+    """Why it has to be written again, where it could not be taken over."""
+
+
+class Resume(Model):
+    """Rows that a branch holds already, to be audited and published instead of written."""
+
+    branch: str
+    base: str
+    """The hash of main that the branch began at."""
+    head: str
+    statements: list[str] = Field(default_factory=list)
+    """SQL that repairs them first."""
+    done_with: list[str] = Field(default_factory=list)
+    """The branches that are of no use once this is published."""
+
+
+class Restore(Model):
+    """Tables to be taken back to what they were."""
+
+    runs: list[str]
+    """The ids of the runs that this takes back, the newest first."""
+    seen: str
+    """The head of main when this was planned."""
+    tables: dict[str, str]
+    """By table, the hash of main that holds it as it is to be."""
+
+
+class TakeUpOrder(Model):
+    """What `resume_branch` and `restore_tables` do: bring rows that exist already onto the branch of an attempt."""
+
+    origin: Origin
+    resume: Resume | None = None
+    restore: Restore | None = None
+    write: Write
+    tables: list[str]
+    catalogue: str | None = None
+
+
+class ForeseeOrder(Model):
+    """What `foresee_conflicts` does: find out whether a merge now would fail."""
+
+    branch: OpenBranch
+    head: str
+    looks_at: list[str] = Field(default_factory=list)
+    """Tables of main that checks looked at, as they were at the base."""
+
+
+class Audited(Model):
+    """An audit of the same rows before: what it said of them still holds."""
+
+    attempt: int
+    head: str
+
+
+class AuditOrder(Model):
+    """What `audit_branch` and `scan_branch` do: answer checks on a branch at one hash."""
+
+    origin: Origin
+    branch: str
+    base: str
+    head: str
+    tables: dict[str, Table]
+    now: str = ""
+    """When the audit began, in ISO 8601: what freshness is measured against."""
+    earlier: Audited | None = None
+    """The audit of these rows before they were taken over."""
+
+
+class AuditPlan(Model):
+    """What metadata could answer, and what the rows must be asked."""
+
+    decided: list[CheckResult]
+    files: dict[str, list[int]] = Field(default_factory=dict)
+    """By table, the indexes of the checks that DuckDB may answer from the data files."""
+    undecided: dict[str, list[int]] = Field(default_factory=dict)
+    """By table, the indexes of the checks that take Spark."""
+
+
+SCAN_TRIES = 6
+"""How often a scan is tried. On the last try, what cannot be answered becomes an error."""
+
+
+class ScanOrder(Model):
+    """What `scan_files` and `scan_branch` do: answer undecided checks from the rows."""
+
+    audit: AuditOrder
+    undecided: dict[str, list[int]]
+
+
+class DivideOrder(Model):
+    """What `divide_rows` does: set the rows apart that break these checks."""
+
+    audit: AuditOrder
+    failing: dict[str, list[int]]
+    """By table, the indexes of the checks."""
+
+
+class Division(Model):
+    """What became of bad rows."""
+
+    bad_rows: dict[str, int]
+    """By table, how many there are."""
+    above_cap: list[str] = Field(default_factory=list)
+    """The tables with more of them than their cap; then nothing was moved."""
+
+
+class StatementOrder(Model):
+    """What `check_statement` does: find out whether a decision is its author's."""
+
+    run_id: str
+    ruled: Ruled
+
+
+class PublishOrder(Model):
+    """What `publish_branch` does: merge exactly the audited hash."""
+
+    origin: Origin
+    branch: OpenBranch
+    head: str
+    message: str
+    properties: dict[str, str]
+    author: str
+    required: int = 0
+    """How many people had to say yes."""
+    approvals: list[Ruled] = Field(default_factory=list)
+    looks_at: list[str] = Field(default_factory=list)
+    """Tables of main that checks looked at, as they were at the base."""
+
+
+class Publication(Model):
+    """What became of a merge."""
+
+    merged: bool
+    main_before: str = ""
+    main_after: str = ""
+    conflicts: list[str] = Field(default_factory=list)
+    """What main had changed meanwhile, where it was not merged."""
+
+
+class ConfirmOrder(Model):
+    """What `confirm_publication` does: look whether main holds the hash, whatever was intended."""
+
+    base: str
+    head: str
+
+
+class QuarantineOrder(Model):
+    """What `quarantine_branch` does: keep a branch for a person, under a name that says what it is."""
+
+    branch: OpenBranch
+    head: str = ""
+    """The hash to keep; empty keeps what is there, if there is anything."""
+    name: str
+    said: dict[str, str] = Field(default_factory=dict)
+    """What the branch is to say of itself."""

@@ -1,0 +1,22 @@
+"""Turns of runs that main overtook, at the tables that they met at."""
+
+import hashlib
+
+from sluice.base_model import Model
+
+YOUR_TURN = "your_turn"
+"""The signal by which a run hears that its turn has come."""
+
+
+class Turn(Model):
+    """One turn of one run."""
+
+    table: str
+    run_id: str
+    workflow_id: str
+    attempt: int
+
+
+def queue_id(realm: str, table: str) -> str:
+    """Return the workflow id of the queue at a table, whatever characters its name has."""
+    return f"sluice-turns-{realm}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"

@@ -1,0 +1,154 @@
+"""The messages of a run: what starts it, how it stands, and how it ends."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from sluice.approval.decisions import ApprovalRecord
+from sluice.audit.verdicts import CheckResult
+from sluice.base_model import Model
+from sluice.contracts.activity_inputs import Origin, Restore, Resume, TableChange
+from sluice.pipeline.model import Pipeline
+
+Outcome = Literal["published", "quarantined", "discarded", "cancelled", "failed"]
+Cause = Literal[
+    "audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable",
+    "nothing_to_do",
+]  # fmt: skip
+Stage = Literal[
+    "starting", "opening", "writing", "verifying", "auditing", "scanning", "dividing", "waiting for approval",
+    "publishing", "rebasing", "compensating", "cleaning up", "ended",
+]  # fmt: skip
+
+
+REVISION = 1
+"""The newest revision of the workflow. A change of the order of its acts counts it up; see ADR 20."""
+
+
+class InputFile(Model):
+    """One file to load: its path, its size in bytes, and what tells it from an earlier version."""
+
+    path: str
+    size: int
+    mark: str
+    """The SHA-256 of a small file, the time of change of a large one."""
+
+
+class RunInput(Model):
+    """What a run loads."""
+
+    digest: str
+    """The SHA-256 over all files: with the pipeline's name, the identity of the run."""
+    files: int = 0
+    bytes: int = 0
+
+
+class Policy(Model):
+    """How patient a run is. All in seconds."""
+
+    heartbeat_timeout: float = 15.0
+    """After this long without a sign of life, a worker is taken for dead."""
+    open_timeout: float = 60.0
+    """How long Nessie may be away when a run begins, before the run gives up."""
+    step_timeout: float = 24 * 3600.0
+    """How long a service may be away in the middle of a run."""
+    conflicts: int = Field(default=5, ge=0)
+    """How often a run is written again because main moved under it."""
+    rebases: int = Field(default=100, ge=0)
+    """How often what a run wrote is taken over onto a newer main."""
+    spark_queue: str = ""
+    """The task queue of what runs Spark; empty means that of the run."""
+    act_timeout: float = 180.0
+    """How long one try of an act on the catalogue may take before another worker tries."""
+
+
+class RunRequest(Model):
+    """What starts a run."""
+
+    pipeline: Pipeline
+    input: RunInput
+    starter: str
+    folder: str = ""
+    """The working directory of who started it."""
+    resume: Resume | None = None
+    restore: Restore | None = None
+    again: bool = False
+    """Whether an input that was published before may be published again."""
+    policy: Policy = Field(default_factory=Policy)
+    search_attributes: bool = False
+    """Whether the server knows Sluice's search attributes."""
+    revision: int = Field(default=0, ge=0)
+    """Which revision of the workflow the run follows to its end, whatever workers it meets; 0: one before revisions."""
+
+
+class Notice(Model):
+    """What `notify` tells people: that a run ended, or waits for them."""
+
+    result: "RunResult"
+    waiting_until: str = ""
+    """When the wait for approval ends, in ISO 8601; empty for a run that ended."""
+
+
+class RecordOrder(Model):
+    """What `record_run` does: write down what became of a run."""
+
+    origin: Origin
+    result: "RunResult"
+    ended_at: str
+
+
+class Conflict(Model):
+    """That main moved under a run, and what the run did about it."""
+
+    tables: list[str]
+    """What main had changed."""
+    resolved: Literal["taken over", "written again"]
+    why: str = ""
+    """Why it was written again."""
+
+
+class StageEvent(Model):
+    """That a run came to a stage."""
+
+    stage: Stage
+    at: str
+    note: str = ""
+
+
+class RunResult(Model):
+    """How a run stands or ended. `run_workflow.py --json` prints exactly this."""
+
+    run_id: str
+    workflow_id: str
+    pipeline: str
+    outcome: Outcome | None = None
+    reason: str = ""
+    cause: Cause | None = None
+    branch: str | None = None
+    """The branch that is left: of a quarantine. While the run goes on, that of the attempt."""
+    audited_hash: str | None = None
+    main_before: str | None = None
+    main_after: str | None = None
+    tables: dict[str, TableChange] = Field(default_factory=dict)
+    checks: list[CheckResult] = Field(default_factory=list)
+    bad_rows: dict[str, int] = Field(default_factory=dict)
+    """By table, the rows that broke a check and went to its quarantine table in the same merge."""
+    conflicts: list[Conflict] = Field(default_factory=list)
+    """Each time that main moved under the run."""
+    approval: ApprovalRecord | None = None
+    report: str | None = None
+    """Where the whole report of a run that ended is, as JSON."""
+    attempts: int = 0
+    timings: dict[str, float] = Field(default_factory=dict)
+    """Seconds by stage, all attempts together, and `total`."""
+
+
+class RunStatus(Model):
+    """What the query `status` answers."""
+
+    stage: Stage
+    events: list[StageEvent]
+    result: RunResult
+    audit_digest: str = ""
+    deadline: str = ""
+    """When the wait for approval ends, in ISO 8601, while it lasts."""

@@ -1,0 +1,132 @@
+"""What the built-in Spark jobs are told and what they answer, as files beside their log."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sluice.base_model import Model
+from sluice.checks.base import Question
+from sluice.pipeline.model import Table, Write
+
+
+class IngestSpec(Model):
+    """What `spark_jobs/ingest.py` writes."""
+
+    catalogue: str
+    write: Write
+    files: list[str] = Field(default_factory=list)
+    bytes: int = 0
+    """How much the files hold."""
+    in_order: bool = False
+    """Whether the table is there and Spark sorts what is written to it, for which it samples the rows first."""
+    base_path: str | None = None
+    tables: dict[str, Table]
+    answer: str
+    """Where the job leaves its `JobAnswer`."""
+
+
+class ConnectedOrder(Model):
+    """What `spark_jobs/connected.py` runs, and in which session."""
+
+    url: str
+    """The Spark Connect server, as `sc://HOST:PORT`."""
+    session: str
+    """The id of the job's own session, a UUID."""
+    earlier: list[str] = Field(default_factory=list)
+    """Sessions of earlier tries, which are to end first."""
+    tag: str = "sluice"
+    """By which what the session does can be interrupted."""
+    ours: bool = True
+    """Whether it is one of Sluice's jobs, which imports Sluice's modules."""
+    paths: list[str] = Field(default_factory=list)
+    """Where else a user's program finds modules."""
+    program: str = ""
+    """Nothing means that the session is to be released."""
+    args: list[str] = Field(default_factory=list)
+    conf: dict[str, str] = Field(default_factory=dict)
+    """What the pipeline asks for."""
+    bound: dict[str, str] = Field(default_factory=dict)
+    """What the session is bound to, whatever anybody asks for."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    where: str = ""
+    released: str = ""
+    """The file that says afterwards that the session was released."""
+
+
+class View(Model):
+    """Rows of a table under the name by which questions find them."""
+
+    name: str
+    table: str
+    at_main: str = ""
+    """Read main at this hash, not the branch."""
+    paths: list[str] | None = None
+    """Only the rows of these data files; None means all rows."""
+
+
+class ScanTarget(Model):
+    """The rows of one table that one group of checks is about, and what to ask of them."""
+
+    table: str
+    types: dict[str, str]
+    views: list[View]
+    with_rest: bool = False
+    questions: dict[str, Question]
+    """What to ask, by a key that the answer repeats."""
+
+
+class ScanSpec(Model):
+    """What `spark_jobs/scan.py` answers."""
+
+    catalogue: str
+    main: str = "main"
+    targets: list[ScanTarget]
+    sample_rows: int
+    insist: bool = True
+    """Whether every question gets an answer now, an error if need be; else what may pass fails the job."""
+    answer: str
+
+
+class DivideSpec(Model):
+    """What `spark_jobs/divide.py` moves."""
+
+    class Part(Model):
+        """The bad rows of one table."""
+
+        table: str
+        quarantine: str
+        target: ScanTarget
+        labels: dict[str, str]
+        """What each check is called, by the key of its question."""
+        limit: int
+        """More bad rows than this are not moved."""
+
+    catalogue: str
+    main: str = "main"
+    run_id: str
+    at: str
+    tables: list[Part]
+    answer: str
+
+
+class ScanAnswer(Model):
+    """What the rows say to one check."""
+
+    numbers: dict[str, Any] = Field(default_factory=dict)
+    sample: list[dict[str, Any]] = Field(default_factory=list)
+    error: str = ""
+    """Why the question could not be answered; empty if it was."""
+
+
+class JobAnswer(Model):
+    """What a built-in job says at its end."""
+
+    rows_read: int | None = None
+    rows_written: int | None = None
+    scans: dict[str, ScanAnswer] = Field(default_factory=dict)
+    bad_rows: dict[str, int] = Field(default_factory=dict)
+    """By table, how many rows break a check."""
+    above_cap: list[str] = Field(default_factory=list)
+    """The tables that have more of them than may be moved; then none was moved."""
+    error: str = ""
+    error_kind: Literal["", "InvalidInput", "InvalidPipeline", "NothingToDo", "JobFailed"] = ""

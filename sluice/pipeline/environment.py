@@ -1,0 +1,48 @@
+"""The pipeline that the environment states, for those who have no pipeline file."""
+
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.model import Pipeline
+
+_VARIABLES = ("TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL_COLUMNS")
+_NEEDED = ("TABLE_NAME", "NAMESPACE", "S3_PATH")
+_PLACES = {"tables": "NAMESPACE and TABLE_NAME", "branch": "BRANCH_NAME", "name": "NAMESPACE and TABLE_NAME",
+           "write": "S3_PATH"}  # fmt: skip
+
+
+def pipeline_of_environment(environment: Mapping[str, str]) -> Pipeline:
+    """Load the files at S3_PATH into NAMESPACE.TABLE_NAME, through a branch, without nulls in some columns.
+
+    Raises:
+        InvalidPipeline: a variable is missing, or holds what it cannot mean.
+    """
+    given = {name: environment.get(name, "").strip() for name in _VARIABLES}
+    missing = [name for name in _NEEDED if not given[name]]
+    if missing:
+        raise InvalidPipeline(
+            f"no pipeline file was named, and the environment states none: {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not set (see .env.example)"
+        )
+    columns = [column.strip() for column in given["NOT_NULL_COLUMNS"].split(",") if column.strip()]
+    table = f"{given['NAMESPACE']}.{given['TABLE_NAME']}"
+    stated = {
+        "name": table.replace(".", "-"),
+        "branch": given["BRANCH_NAME"] or None,
+        "write": {"source": {"path": given["S3_PATH"]}},
+        "tables": {table: {"checks": [{"check": "not_null", "column": column} for column in columns]}},
+    }
+    try:
+        pipeline = Pipeline.model_validate(stated)
+    except ValidationError as error:
+        problems = {
+            f"{_PLACES.get(str(e['loc'][0]), e['loc'][0])}: {e['msg'].removeprefix('Value error, ')}"
+            for e in error.errors()
+            if e["loc"]
+        }
+        raise InvalidPipeline("\n".join(sorted(problems))) from error
+    if pipeline.write.source:
+        pipeline.write.source.reader_format()
+    return pipeline

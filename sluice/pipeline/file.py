@@ -1,0 +1,159 @@
+"""Reading a pipeline file: every mistake is named with its line and, where one is close, the right word."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError
+
+from sluice.checks import REGISTRY, expand
+from sluice.errors import InvalidPipeline
+from sluice.identifiers import suggestion
+from sluice.pipeline.model import Approval, Pipeline, Table, Write
+from sluice.pipeline.source import Source
+
+Location = tuple[str | int, ...]
+
+_MODELS: dict[Location, type[BaseModel]] = {
+    (): Pipeline,
+    ("write",): Write,
+    ("write", "source"): Source,
+    ("tables", "*"): Table,
+    ("approval",): Approval,
+}
+
+
+def read_pipeline(path: Path) -> Pipeline:
+    """Read and validate a pipeline file.
+
+    Raises:
+        InvalidPipeline: it cannot be read, or says something that is not valid.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidPipeline(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    return parse_pipeline(text, str(path))
+
+
+def parse_pipeline(text: str, name: str) -> Pipeline:
+    """Validate the text of a pipeline file; `name` is what messages call it.
+
+    Raises:
+        InvalidPipeline: it says something that is not valid; every mistake is in the message.
+    """
+    try:
+        tree = YAML(typ="rt").load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f"{name}:{mark.line + 1}" if mark else name
+        raise InvalidPipeline(f"{line}: this is not valid YAML: {error.problem}") from error
+    if not isinstance(tree, CommentedMap):
+        raise InvalidPipeline(f"{name}: a pipeline file is a mapping that begins with `name:`")
+    plain = _plain(tree)
+    expanded, origins, problems = _expand_checks(plain, lambda where: f"{name}:{_line(tree, where)}")
+    try:
+        pipeline = Pipeline.model_validate(expanded)
+        if not problems:
+            return pipeline
+    except ValidationError as error:
+        problems += [(_original(e["loc"], origins), _sentence(e)) for e in error.errors()]
+    lines = sorted({(_line(tree, where), sentence) for where, sentence in problems})
+    raise InvalidPipeline("\n".join(f"{name}:{line}: {sentence}" for line, sentence in lines))
+
+
+def _plain(node: Any) -> Any:
+    """Turn ruamel's tree into plain values; dates and times become text."""
+    if isinstance(node, dict):
+        return {str(key): _plain(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_plain(value) for value in node]
+    if node is None or isinstance(node, bool):
+        return node
+    for kind in (int, float):
+        if isinstance(node, kind):
+            return kind(node)
+    return str(node)
+
+
+def _expand_checks(
+    plain: dict[str, Any], at: Callable[[Location], str]
+) -> tuple[dict[str, Any], dict[Location, int], list[tuple[Location, str]]]:
+    """Replace checks as written by the checks they stand for, and remember which came from which."""
+    origins: dict[Location, int] = {}
+    problems: list[tuple[Location, str]] = []
+    tables = plain.get("tables")
+    for name, table in tables.items() if isinstance(tables, dict) else ():
+        written = table.get("checks") if isinstance(table, dict) else None
+        if not isinstance(written, list):
+            continue
+        checks: list[dict[str, Any]] = []
+        for index, item in enumerate(written):
+            where: Location = ("tables", name, "checks", index)
+            try:
+                for one in expand(item):
+                    origins[(name, len(checks))] = index
+                    if "at" in one:
+                        raise InvalidPipeline(f"unknown key 'at' of {one['check']}")
+                    checks.append({**one, "at": at(where)})
+            except InvalidPipeline as error:
+                problems.append((where, str(error)))
+        table["checks"] = checks
+    return plain, origins, problems
+
+
+def _original(where: Location, origins: dict[Location, int]) -> Location:
+    """Translate a place among the expanded checks into the place in the file."""
+    if len(where) >= 4 and where[0] == "tables" and where[2] == "checks":
+        index = origins.get((where[1], where[3]))
+        return (*where[:3], index if index is not None else where[3], *where[4:])
+    return where
+
+
+def _sentence(error: Any) -> str:
+    where: Location = tuple(error["loc"])
+    name = where[-1] if where else ""
+    if error["type"] == "extra_forbidden":
+        return f"unknown key {name!r}{suggestion(str(name), _known_keys(where[:-1]))}"
+    if error["type"] == "missing":
+        return f"{name!r} is missing"
+    message = error["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:] if message.startswith("Input should") else message
+    given = f", not {error['input']!r}" if message.startswith("input should") else ""
+    place = ".".join(str(part) for part in where if part != "[key]")
+    return f"{place}: {message}{given}" if where else message
+
+
+def _known_keys(where: Location) -> list[str]:
+    if where[:1] == ("tables",) and len(where) >= 5 and where[2] == "checks":
+        fields = REGISTRY[str(where[4])].model_fields
+        return [key for key in fields if key not in ("check", "at")]
+    pattern = ("tables", "*") if where[:1] == ("tables",) else where
+    model = _MODELS.get(pattern)
+    return [field.alias or key for key, field in model.model_fields.items()] if model else []
+
+
+def _line(tree: Any, where: Location) -> int:
+    """Return the line, counted from 1, of the deepest part of `where` that is in the file."""
+    line = 1
+    for node, key in _walk(tree, where):
+        position = node.lc.data.get(key) if node.lc.data else None
+        if position:
+            line = position[0] + 1
+    return line
+
+
+def _walk(node: Any, where: Location) -> Iterator[tuple[Any, Any]]:
+    for key in where:
+        if isinstance(node, CommentedMap) and key not in node and len(node) == 1 and "check" not in node:
+            continue  # pydantic names the kind of check; the file has it as the key that follows
+        if (isinstance(node, CommentedMap) and key in node) or (
+            isinstance(node, CommentedSeq) and isinstance(key, int) and key < len(node)
+        ):
+            yield node, key
+            node = node[key]
+        else:
+            return

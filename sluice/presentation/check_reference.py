@@ -1,0 +1,124 @@
+"""The registry of checks as a person, an editor and the documents see it."""
+
+import copy
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from sluice.checks import REGISTRY
+from sluice.checks.base import Check
+from sluice.checks.rows import RowCheck
+from sluice.pipeline.model import Pipeline
+
+_COMMON = ("check", "severity", "scope", "at")
+_ROWS = ("where", "mostly", "max_failures", "warn_if", "fail_if")
+
+
+@dataclass(frozen=True)
+class CheckEntry:
+    """One check as it is listed."""
+
+    name: str
+    meaning: str
+    parameters: list[str]
+    """Its own ones; those that all checks, or all row checks, take are left out."""
+    row_check: bool
+    proof: str
+    """When metadata alone answers it."""
+    aliases: list[str]
+
+
+def entries() -> list[CheckEntry]:
+    """Return every check, in the registry's order."""
+    return [
+        CheckEntry(
+            name=name,
+            meaning=" ".join((inspect.getdoc(cls) or "").split()),
+            parameters=_parameters(cls),
+            row_check=issubclass(cls, RowCheck),
+            proof=cls.proof,
+            aliases=list(cls.aliases),
+        )
+        for name, cls in REGISTRY.items()
+    ]
+
+
+def markdown() -> str:
+    """Return the checks as a table for the documents."""
+    lines = ["| check | what must be true | parameters | answered from metadata when |", "|---|---|---|---|"]
+    for entry in entries():
+        meaning = entry.meaning.replace("|", "\\|")
+        parameters = ", ".join(f"`{each}`" for each in entry.parameters)
+        if entry.row_check:
+            parameters += f"{', ' if parameters else ''}row parameters"
+        lines.append(f"| `{entry.name}` | {meaning} | {parameters} | {entry.proof} |")
+    return "\n".join(lines)
+
+
+MARKS = ("<!-- checks: made by `make docs` -->", "<!-- end of checks -->")
+"""Between these lines the documents hold the table."""
+
+
+def documented(text: str) -> str:
+    """Return a document with its table of checks made anew."""
+    before, rest = text.split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    return f"{before}{MARKS[0]}\n{markdown()}\n{MARKS[1]}{after}"
+
+
+def _parameters(cls: type[Check]) -> list[str]:
+    hidden = (*_COMMON, *(_ROWS if issubclass(cls, RowCheck) else ()))
+    return [
+        f"{name}{'' if field.is_required() else '?'}" for name, field in cls.model_fields.items() if name not in hidden
+    ]
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a pipeline file as people write it, for editors."""
+    schema = Pipeline.model_json_schema(by_alias=True)
+    definitions = schema["$defs"]
+    written = []
+    for name, cls in REGISTRY.items():
+        definition = definitions[cls.__name__]
+        for alias, renamed in {name: {}, **cls.aliases}.items():
+            written.append(_written(alias, cls, definition, renamed))
+    definitions["Table"]["properties"]["checks"]["items"] = {"anyOf": written}
+    definitions["Table"]["properties"]["checks"].pop("description", None)
+    for cls in REGISTRY.values():
+        definitions.pop(cls.__name__)
+    definitions["Write"]["properties"]["timeout"] = _DURATION
+    definitions["Approval"]["properties"]["timeout"] = _DURATION
+    properties = schema["properties"]
+    properties["approval"] = {"anyOf": [{"const": "auto"}, {"$ref": "#/$defs/Approval"}, {"type": "null"}]}
+    tables = properties["tables"]
+    tables["additionalProperties"] = {"anyOf": [tables["additionalProperties"], {"type": "null"}]}
+    properties["tables"] = {"anyOf": [tables, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Sluice pipeline", **schema}
+
+
+_DURATION = {"type": ["string", "number"], "pattern": r"^\s*\d+(\.\d+)?\s*[smhd]?\s*$"}
+
+
+def _written(alias: str, cls: type[Check], definition: dict[str, Any], renamed: Any) -> dict[str, Any]:
+    """Return the schema of one check as it is written: its name, and its parameters or their shorthand."""
+    back = {new: old for old, new in renamed.items()}
+    constants = {old[1:] for old in renamed if old.startswith("+")}
+    fields = copy.deepcopy({key: each for key, each in definition["properties"].items() if key not in ("check", "at")})
+    named = {back.get(key, key): each for key, each in fields.items() if key not in constants}
+    if "column" in fields:
+        named["columns"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    for key in ("warn_if", "fail_if"):
+        if key in named:
+            named[key] = {"type": ["string", "number"]}
+    if "max_age" in named:
+        named["max_age"] = _DURATION
+    parameters = {"type": "object", "properties": named, "additionalProperties": False}
+    shorthand = {"type": ["string", "number", "boolean", "array", "null"]}
+    one = {
+        "type": "object",
+        "properties": {alias: {"anyOf": [parameters, shorthand]}},
+        "required": [alias],
+        "additionalProperties": False,
+        "description": " ".join((inspect.getdoc(cls) or "").split()),
+    }
+    return {"anyOf": [one, {"const": alias}]} if not definition.get("required", ["check"]) else one

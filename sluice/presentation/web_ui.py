@@ -1,0 +1,55 @@
+"""The run as markdown, for the Temporal Web UI."""
+
+from sluice.audit.verdicts import CheckResult, count_verdicts
+from sluice.contracts.activity_inputs import TableChange
+from sluice.contracts.run import RunStatus
+
+_CHECKS = 30
+"""The Web UI passes these details on in an address, so they are kept short: what blocks comes first."""
+
+_SEVERITY = ("error", "fail", "warn", "pass")
+
+
+def details(status: RunStatus) -> str:
+    """Return how a run stands: stage, branch, tables and the audit, as tables."""
+    result = status.result
+    lines = [f"**{result.outcome or status.stage}**" + (f": {_cell(result.reason)}" if result.reason else "")]
+    if result.branch:
+        lines.append(f"\nbranch `{result.branch}`, attempt {result.attempts}")
+    if result.audited_hash:
+        lines.append(f"\naudited hash `{result.audited_hash[:16]}`")
+    if status.deadline and status.stage == "waiting for approval":
+        lines.append(f"\nwaiting for approval until {status.deadline}")
+    if result.tables:
+        lines += ["", "| table | operation | added | deleted | total |", "|---|---|---:|---:|---:|"]
+        lines += [_table_row(name, change) for name, change in result.tables.items()]
+    if result.checks:
+        lines += ["", f"Audit: {count_verdicts(result.checks)}", ""]
+        lines += ["| verdict | table | check | observed | expected | by |", "|---|---|---|---|---|---|"]
+        worst_first = sorted(result.checks, key=lambda check: _SEVERITY.index(check.verdict))
+        lines += [_check_row(check) for check in worst_first[:_CHECKS]]
+        if len(result.checks) > _CHECKS:
+            lines.append(f"\nand {len(result.checks) - _CHECKS} more")
+    return "\n".join(lines)
+
+
+def _table_row(name: str, change: TableChange) -> str:
+    total = "?" if change.total_rows is None else f"{change.total_rows:,}"
+    return f"| {name} | {change.operation} | {change.added_rows:,} | {change.deleted_rows:,} | {total} |"
+
+
+def _check_row(check: CheckResult) -> str:
+    cells = (
+        check.verdict if check.verdict == "pass" else f"**{check.verdict}**",
+        check.table,
+        check.title,
+        check.message or str(check.observed),
+        check.expected,
+        check.answered_by or "",
+    )
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+
+def _cell(text: str) -> str:
+    plain = " ".join(text.split()).replace("|", "\\|")
+    return plain if len(plain) <= 160 else plain[:159] + "…"

@@ -1,0 +1,100 @@
+"""A worker that dies, stops or is asked to end at a named point, or that lacks one of its safeguards.
+
+    CRASH="Mainline.merge:after 9 FLAG" python -m tests.harness.faulty_worker
+    WITHOUT="fencing" python -m tests.harness.faulty_worker
+
+It is the worker itself: only the named methods are wrapped. The signal is sent once: when the file FLAG is not
+there yet.
+"""
+
+import asyncio
+import functools
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import worker
+from activities.notify import NotifyActivity
+from engine.runner import Spark
+from lakehouse.audit_results_table import Ledger
+from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.mainline import Mainline
+from lakehouse.report_store import Reports
+from sluice.contracts import activity_inputs
+from sluice.contracts.activity_inputs import OpenBranch, Publication
+
+_CLASSES: dict[str, type] = {
+    each.__name__: each for each in (Catalogue, Mainline, Reports, Ledger, Spark, NotifyActivity)
+}
+SAFEGUARDS = ("fencing", "pinned hash", "confirmation")
+
+
+def _signal_once(number: int, flag: Path) -> None:
+    try:
+        flag.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), number)
+    time.sleep(0.5)
+
+
+def crash(point: str, number: int, flag: Path) -> None:
+    """Send this process a signal before, after, or in the middle of a method."""
+    name, when = point.split(":")
+    kind, method = name.split(".")
+    owner = _CLASSES[kind]
+    plain: Callable[..., Any] = getattr(owner, method)
+
+    @functools.wraps(plain)  # an activity is known by what its function carries
+    def wrapped(*args: Any, **more: Any) -> Any:
+        if when == "before":
+            _signal_once(number, flag)
+        answer = plain(*args, **more)
+        if when == "after":
+            _signal_once(number, flag)
+        return answer
+
+    async def run(self: Spark, job: Any, beat: Callable[[Any], None]) -> Any:
+        def watched(progress: Any) -> None:
+            beat(progress)
+            if progress.stage is not None or progress.doing.startswith(("reading", "writing")):
+                _signal_once(number, flag)
+
+        if when == "before":
+            await asyncio.to_thread(_signal_once, number, flag)
+        ended = await plain(self, job, watched if when == "during" else beat)
+        if when == "after":
+            await asyncio.to_thread(_signal_once, number, flag)
+        return ended
+
+    setattr(owner, method, run if name == "Spark.run" else wrapped)
+
+
+def leave_out(safeguard: str) -> None:
+    """Switch one safeguard off."""
+    if safeguard == "fencing":
+        vars(activity_inputs)["attempt_branch"] = lambda label, run_id, _: f"wap/{label}/{run_id}/a1"
+        Catalogue.delete_branch = lambda *_: None  # type: ignore[method-assign]
+    elif safeguard == "pinned hash":
+        merge = Mainline.merge
+
+        def whatever_is_there(self: Any, branch: OpenBranch, head: str, *more: Any) -> Publication:
+            return merge(self, branch, self._catalogue.head(branch.name), *more)
+
+        Mainline.merge = whatever_is_there  # type: ignore[method-assign, assignment]
+    elif safeguard == "confirmation":
+        Mainline.publication_of = lambda *_: None  # type: ignore[method-assign]
+    else:
+        raise SystemExit(f"{safeguard!r} is none of {', '.join(SAFEGUARDS)}")
+
+
+if __name__ == "__main__":
+    if "CRASH" in os.environ:
+        point, number, flag = os.environ["CRASH"].rsplit(" ", 2)
+        crash(point, int(number), Path(flag))
+    if "WITHOUT" in os.environ:
+        leave_out(os.environ["WITHOUT"])
+    sys.exit(worker.main())

@@ -1,0 +1,141 @@
+"""Record the histories that `tests/integration/test_replay.py` replays: run `make histories` after a change
+that is meant to break replay, and only then.
+
+Each is a real run on a real stack; afterwards names of this machine are replaced.
+"""
+
+import asyncio
+import base64
+import getpass
+import json
+import os
+import re
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from devstack.stack import ROOT, Stack
+from runtime.temporal_client import connect
+from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline, tools_into
+
+TARGET = ROOT / "tests" / "histories"
+_ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
+_SLOW = "from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate()\nimport time\ntime.sleep(60)\n"
+
+
+class Recorder:
+    """Runs one pipeline for each ending and keeps its history."""
+
+    def __init__(self, folder: Path, variables: dict[str, str]) -> None:
+        self.environment = {**os.environ, **variables}
+        self.door = FrontDoor(folder, self.environment)
+        self.folder = folder
+        self.worker = WorkerProcess(self.environment, folder)
+
+    def record(self) -> None:
+        """Record all endings."""
+        self._keep("published", self._begin("published", "[not_null: id, unique: id]"))
+        self._keep("failed_audit", self._begin("failed-audit", "[not_null: name]"))
+        self._keep("expired", self._begin("expired", more="approval: {timeout: 2s}"))
+        for ending, command in {
+            "approved": ("approve",),
+            "rejected": ("reject", "--reason", "no"),
+            "cancelled_while_waiting": ("cancel",),
+        }.items():
+            run = self._begin(ending.replace("_", "-"), more="approval: {timeout: 1h}")
+            self.door.wait_for_stage(run, "waiting for approval")
+            assert self.door(command[0], run, *command[1:]).code == 0
+            self._keep(ending, run)
+        self._rebased()
+        self._released_and_rolled_back()
+        self._cancelled_during_write()
+        self._worker_killed()
+        self.worker.stop()
+
+    def _cancelled_during_write(self) -> None:
+        (self.folder / "slow.py").write_text(_SLOW)
+        run = self.door.begin(f"name: slow\nwrite: {{job: {self.folder / 'slow.py'}}}\ntables: [t.slow]\n")
+        self.door.wait_for_stage(run, "writing")
+        assert self.door("cancel", run).code == 0
+        self._keep("cancelled_during_write", run)
+
+    def _rebased(self) -> None:
+        run = self._begin("rebased", more="approval: {timeout: 1h}")
+        self.door.wait_for_stage(run, "waiting for approval")
+        other = csv_file(self.folder / "other.csv", _ROWS)
+        assert self.door.run(pipeline("rebased", other)).code == 0
+        assert self.door("approve", run).code == 0
+        self.door.wait_for_attempt(run, 2)
+        assert self.door("approve", run).code == 0
+        self._keep("rebased", run)
+
+    def _released_and_rolled_back(self) -> None:
+        kept = self._begin("released", "[row_count: 9]")
+        self.door("watch", kept)
+        right = self.door.file(pipeline("released", self.folder / "released.csv", "[row_count: 2]"))
+        run_id = self.door("status", kept, "--json").json["run_id"]
+        said = self.door("quarantine", "release", run_id, "--pipeline", str(right), "--json")
+        assert said.code == 0, said.err
+        self._keep("released", said.json["workflow_id"])
+        back = self.door("rollback", said.json["run_id"], "--json")
+        assert back.code == 0, back.err
+        self._keep("rolled_back", back.json["workflow_id"])
+
+    def _worker_killed(self) -> None:
+        run = self._begin("worker-killed")
+        self.door.wait_for_stage(run, "writing")
+        self.worker.kill()
+        self.worker = WorkerProcess(self.environment, self.folder)
+        self._keep("worker_killed", run)
+
+    def _begin(self, name: str, checks: str = "[row_count: 1]", more: str = "") -> str:
+        return self.door.begin(pipeline(name, csv_file(self.folder / f"{name}.csv", _ROWS), checks, more))
+
+    def _keep(self, ending: str, run: str) -> None:
+        self.door("watch", run, "--json")
+        history = json.loads(asyncio.run(self._history(run)))
+        (TARGET / f"{ending}.json").write_text(json.dumps(scrubbed(history, self._replaced), indent=1) + "\n")
+        print(f"recorded {ending}: {len(history['events'])} events", flush=True)
+
+    async def _history(self, run: str) -> str:
+        client = await connect(self.environment)
+        return (await client.get_workflow_handle(run).fetch_history()).to_json()
+
+    def _replaced(self, text: str) -> str:
+        for path, stands_for in ((self.folder, "/srv/data"), (ROOT, "/srv/sluice")):
+            text = text.replace(str(path), stands_for)
+        text = text.replace(f"{getpass.getuser()}@{socket.gethostname()}", "ana@example")
+        return re.sub(rf"\d+@{re.escape(socket.gethostname())}", "1@example", text)
+
+
+def scrubbed(node: Any, replaced: Callable[[str], str]) -> Any:
+    """Replace text everywhere in a history, within its encoded payloads too."""
+    if isinstance(node, dict) and isinstance(node.get("data"), str) and "metadata" in node:
+        data = replaced(base64.b64decode(node["data"]).decode())
+        return {**node, "data": base64.b64encode(data.encode()).decode()}
+    if isinstance(node, dict):
+        return {key: scrubbed(value, replaced) for key, value in node.items()}
+    if isinstance(node, list):
+        return [scrubbed(value, replaced) for value in node]
+    return replaced(node) if isinstance(node, str) else node
+
+
+def main() -> None:
+    """Record into `tests/histories`."""
+    TARGET.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        home.mkdir()
+        tools_into(home)
+        variables = {"SLUICE_HOME": str(home), "SLUICE_HEARTBEAT_TIMEOUT": "5"}
+        stack = Stack(home, {**os.environ, **variables})
+        try:
+            Recorder(Path(folder), {**stack.up(with_worker=False), **variables}).record()
+        finally:
+            stack.down()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Runs that break off: why, whether the same again may work, and how to get to the end all the same."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    TimeoutError,
+    TimeoutType,
+    is_cancelled_exception,
+)
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.run import Cause, RunRequest
+    from sluice.publishing.outcomes import cause_of
+    from workflows.versions import NEVER_BEGAN
+
+_T = TypeVar("_T")
+
+
+class Stopped(Exception):
+    """Raised when the run must not publish, as an outcome and not as an error."""
+
+    def __init__(self, cause: Cause, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
+
+
+async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a piece of work to its end although the run may be cancelled meanwhile."""
+    task = asyncio.create_task(work)
+    while True:
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.done():
+                raise
+
+
+def heed_cancellation() -> None:
+    """Stop here if the run was cancelled while a step finished all the same."""
+    if workflow.cancellation_reason() is not None:
+        raise CancelledError("cancelled")
+
+
+def explained(error: BaseException) -> tuple[Cause, str]:
+    """Return why a run broke off, and how to say it."""
+    if isinstance(error, Stopped):
+        return error.cause, str(error)
+    if workflow.cancellation_reason() is not None:  # it may show as a time-out, where the worker died with it
+        return "cancelled", workflow.cancellation_reason() or "cancelled on request"
+    kind, words = words_of(error)
+    return cause_of(kind), words
+
+
+def words_of(error: BaseException) -> tuple[str, str]:
+    """Return the type and message of what an activity said, or else of what stopped it."""
+    kind, words = type(error).__name__, str(error)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ApplicationError) and cause.type:
+            return cause.type, cause.message
+        if str(cause) and not isinstance(cause, ActivityError):
+            kind, words = type(cause).__name__, str(cause)
+        cause = cause.__cause__
+    return kind, words
+
+
+def may_pass(error: ActivityError) -> bool:
+    """Return whether the same again may work."""
+    cause = error.cause
+    return not is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
+
+
+def never_began(request: RunRequest, error: ActivityError) -> bool:
+    """Return whether an attempt was handed to a worker that never gave a sign of life: one paused, or just dead."""
+    cause = error.cause
+    if not isinstance(cause, TimeoutError) or cause.type != TimeoutType.HEARTBEAT:
+        return False
+    return not cause.last_heartbeat_details and NEVER_BEGAN.is_in(request)
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Return whether the run was cancelled: a worker that shuts down cancels its activities too."""
+    return workflow.cancellation_reason() is not None and is_cancelled_exception(error)
