@@ -21,16 +21,16 @@ from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.audit_branch import AuditBranchActivity
 from activities.end_branch import EndBranchActivity
-from activities.manage_quarantine import KeepHouseActivity
-from activities.merge_queue import TakeTurnsActivity
+from activities.manage_quarantine import ManageQuarantineActivity
+from activities.merge_queue import MergeQueueActivity
 from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
 from activities.publish_branch import PublishBranchActivity
-from activities.quarantine_rows import DivideRowsActivity
-from activities.reap_branches import ReapActivity
+from activities.quarantine_rows import QuarantineRowsActivity
+from activities.reap_branches import ReapBranchesActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
-from activities.resume_branch import TakeUpActivity
+from activities.resume_branch import ResumeBranchActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
 from activities.verify_write import VerifyWriteActivity
@@ -40,20 +40,20 @@ from engine.slots import SparkSlots
 from engine.spark.engine import Engine
 from engine.spark.jars import class_path
 from engine.spark.java import find_java
-from lakehouse.audit_results_table import Ledger
-from lakehouse.iceberg.file_io import storage_properties
-from lakehouse.nessie.catalog import Catalogue
+from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.iceberg.file_io import file_io_properties
+from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.nessie.mainline import Mainline
-from lakehouse.open_catalog import open_catalogue
-from lakehouse.report_store import Reports
-from runtime.log_context import AboutRuns
+from lakehouse.open_catalog import open_catalog
+from lakehouse.report_store import ReportStore
+from runtime.log_context import RunLogContext
 from runtime.schedules import register_reaper
 from runtime.telemetry import start_logs, start_telemetry
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
-from workflows.housekeeping import KeepHouse, Reap
-from workflows.merge_queue import MergeTurns
+from workflows.housekeeping import ManageQuarantine, ReapBranches
+from workflows.merge_queue import MergeQueue
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -70,11 +70,11 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
 
     A worker that does both takes Spark's acts from control's queue too, where runs that name no other queue put them.
     """
-    io = storage_properties(settings)
-    reports = Reports(settings.lake, io)
-    catalogue = open_catalogue(settings)
-    control = _control(client, settings, catalogue, io, reports) if settings.sluice_worker_role != "spark" else []
-    spark = _spark(settings, engine, catalogue, io, reports) if settings.sluice_worker_role != "control" else []
+    io = file_io_properties(settings)
+    reports = ReportStore(settings.lake, io)
+    catalog = open_catalog(settings)
+    control = _control(client, settings, catalog, io, reports) if settings.sluice_worker_role != "spark" else []
+    spark = _spark(settings, engine, catalog, io, reports) if settings.sluice_worker_role != "control" else []
     queues = {settings.spark_queue: spark} | ({settings.sluice_task_queue: [*control, *spark]} if control else {})
     return [
         _worker(client, settings, queue, acts, with_workflows=bool(control) and queue == settings.sluice_task_queue)
@@ -84,60 +84,62 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
 
 
 def _control(
-    client: Client, settings: Settings, catalogue: Catalogue, io: dict[str, str], reports: Reports
+    client: Client, settings: Settings, catalog: NessieCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Act]:
-    """Return the acts on the catalogue and on people."""
-    mainline, realm = Mainline(catalogue), settings.sluice_realm
-    ending = EndBranchActivity(catalogue, realm)
-    publishing = PublishBranchActivity(catalogue, mainline, settings.sluice_approvers_file)
-    rebasing = RebaseBranchActivity(catalogue, mainline, io, realm)
-    taking_up = TakeUpActivity(catalogue, mainline, io, realm)
+    """Return the acts on the catalog and on people."""
+    mainline, installation = Mainline(catalog), settings.sluice_installation
+    ending = EndBranchActivity(catalog, installation)
+    publishing = PublishBranchActivity(catalog, mainline, settings.sluice_approvers_file)
+    rebasing = RebaseBranchActivity(catalog, mainline, io, installation)
+    taking_up = ResumeBranchActivity(catalog, mainline, io, installation)
     telling = NotifyActivity(settings, client.namespace)
-    turns = TakeTurnsActivity(client, realm, settings.sluice_task_queue)
+    turns = MergeQueueActivity(client, installation, settings.sluice_task_queue)
     return [
-        OpenBranchActivity(catalogue, mainline, io, realm).open_branch,
-        VerifyWriteActivity(catalogue, mainline, io).verify_write,
-        AuditBranchActivity(catalogue, io, settings, reports).audit_branch,
-        ScanFilesActivity(catalogue, io, settings, reports).scan_files,
-        rebasing.foresee_conflicts,
+        OpenBranchActivity(catalog, mainline, io, installation).open_branch,
+        VerifyWriteActivity(catalog, mainline, io).verify_write,
+        AuditBranchActivity(catalog, io, settings, reports).audit_branch,
+        ScanFilesActivity(catalog, io, settings, reports).scan_files,
+        rebasing.find_conflicts,
         rebasing.rebase_branch,
         taking_up.resume_branch,
         taking_up.restore_tables,
-        turns.ask_turn,
-        turns.give_back_turn,
-        publishing.check_statement,
+        turns.acquire_merge_slot,
+        turns.release_merge_slot,
+        publishing.verify_decision,
         publishing.publish_branch,
         publishing.confirm_publication,
         ending.discard_branch,
         ending.quarantine_branch,
-        RecordRunActivity(reports, Ledger(catalogue, settings.lake, io)).record_run,
-        KeepHouseActivity(catalogue, realm).keep_house,
-        ReapActivity(catalogue, mainline, io, client, asyncio.get_running_loop(), realm).reap,
+        RecordRunActivity(reports, AuditResultsTable(catalog, settings.lake, io)).record_run,
+        ManageQuarantineActivity(catalog, installation).manage_quarantine,
+        ReapBranchesActivity(catalog, mainline, io, client, asyncio.get_running_loop(), installation).reap_branches,
         telling.can_notify,
         telling.notify,
     ]
 
 
-def _spark(settings: Settings, engine: Engine, catalogue: Catalogue, io: dict[str, str], reports: Reports) -> list[Act]:
+def _spark(
+    settings: Settings, engine: Engine, catalog: NessieCatalog, io: dict[str, str], reports: ReportStore
+) -> list[Act]:
     """Return the acts that run Spark."""
     spark = Spark(settings, SparkSlots(settings.slots), engine)
     return [
         WriteTableActivity(spark).write_table,
-        ScanBranchActivity(catalogue, io, spark, reports).scan_branch,
-        DivideRowsActivity(catalogue, io, spark).divide_rows,
+        ScanBranchActivity(catalog, io, spark, reports).scan_branch,
+        QuarantineRowsActivity(catalog, io, spark).quarantine_rows,
     ]
 
 
 def _worker(client: Client, settings: Settings, queue: str, acts: list[Act], *, with_workflows: bool) -> Worker:
-    version = WorkerDeploymentVersion(f"sluice-{settings.sluice_realm}", settings.sluice_build_id)
+    version = WorkerDeploymentVersion(f"sluice-{settings.sluice_installation}", settings.sluice_build_id)
     deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
     return Worker(
         client,
         task_queue=queue,
-        workflows=[WriteAuditPublish, KeepHouse, MergeTurns, Reap] if with_workflows else [],
+        workflows=[WriteAuditPublish, ManageQuarantine, MergeQueue, ReapBranches] if with_workflows else [],
         workflow_runner=sandbox(),
         activities=acts,
-        interceptors=[AboutRuns()],
+        interceptors=[RunLogContext()],
         deployment_config=deployment,
         activity_executor=ThreadPoolExecutor(_THREADS, thread_name_prefix="activity"),
         max_concurrent_activities=_THREADS,

@@ -4,21 +4,21 @@ from collections.abc import Callable
 from typing import Any
 
 from activities.errors import overdue
-from lakehouse.nessie.catalog import Catalogue, NoSuchBranch
+from lakehouse.nessie.catalog import NessieCatalog, NoSuchBranch
 from lakehouse.nessie.mainline import Mainline
-from lakehouse.nessie.operations import mark
-from sluice.contracts.activity_inputs import Origin
+from lakehouse.nessie.operations import no_change_operation
+from sluice.contracts.activity_inputs import RunRef
 from sluice.errors import ServiceUnavailable
 from sluice.publishing.certificate import branch_properties
 
 
 class AttemptBranch:
-    """Needs the catalogue, whose runs these are, and the branch's name; looks once whether the branch is there."""
+    """Needs the catalog, whose runs these are, and the branch's name; looks once whether the branch is there."""
 
-    def __init__(self, catalogue: Catalogue, mainline: Mainline, realm: str, name: str) -> None:
-        self._catalogue, self._realm, self._name = catalogue, realm, name
-        self._head = catalogue.find(name)
-        self.base = mainline.fork_point(name) if self._head else catalogue.main_head()
+    def __init__(self, catalog: NessieCatalog, mainline: Mainline, installation: str, name: str) -> None:
+        self._catalog, self._realm, self._name = catalog, installation, name
+        self._head = catalog.find(name)
+        self.base = mainline.fork_point(name) if self._head else catalog.initialize_main()
         """Where it began, or, if no earlier try made it, where it begins now."""
 
     @property
@@ -26,7 +26,7 @@ class AttemptBranch:
         """Whether an earlier try made the branch and its first commit, and its answer was lost."""
         return self._head not in (None, self.base)
 
-    def begin(self, origin: Origin, message: str, changes: Callable[[], list[dict[str, Any]]]) -> None:
+    def begin(self, run_ref: RunRef, message: str, changes: Callable[[], list[dict[str, Any]]]) -> None:
         """Make the branch at its base, if it is not there, and its first commit, which says whose it is.
 
         Raises:
@@ -35,12 +35,12 @@ class AttemptBranch:
         if self.has_begun:
             return
         if self._head is None:
-            self._catalogue.create_branch(self._name, self.base)
+            self._catalog.create_branch(self._name, self.base)
             if overdue():
-                self._catalogue.delete_unused(self._name, self.base)
+                self._catalog.delete_unused(self._name, self.base)
                 raise ServiceUnavailable(f"{self._name} was made too late")
         try:
-            said = branch_properties(origin, self._realm)
-            self._catalogue.commit(self._name, self.base, message, [mark(), *changes()], said)
+            said = branch_properties(run_ref, self._realm)
+            self._catalog.commit(self._name, self.base, message, [no_change_operation(), *changes()], said)
         except NoSuchBranch as error:
             raise ServiceUnavailable(f"{self._name} was deleted by an earlier try that came too late") from error

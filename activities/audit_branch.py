@@ -5,39 +5,39 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.audit_tables import AuditedTable, audited_tables
-from activities.errors import told_to_temporal
+from activities.audit_tables import AuditedTable, load_audited_tables
+from activities.errors import as_application_error
 from activities.scan_files import sample_of, unreadable
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.report_store import Reports
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.report_store import ReportStore
 from sluice.audit.planner import decide
-from sluice.audit.verdicts import CheckResult, Reply, concluded, fitted, unanswered
+from sluice.audit.verdicts import AnswerSource, CheckResult, check_result, error_result, trim_samples
 from sluice.checks.base import Check
-from sluice.contracts.activity_inputs import AuditOrder, AuditPlan
+from sluice.contracts.activity_inputs import AuditInput, AuditPlan
 from sluice.settings import Settings
 
 
 @dataclass(frozen=True)
 class AuditBranchActivity:
-    """Needs the catalogue, the worker's settings, and the properties by which Iceberg reads the lake."""
+    """Needs the catalog, the worker's settings, and the properties by which Iceberg reads the lake."""
 
-    catalogue: Catalogue
+    catalog: NessieCatalog
     io: dict[str, str]
     settings: Settings
-    reports: Reports
+    reports: ReportStore
 
     @activity.defn(name="audit_branch")
-    def audit_branch(self, order: AuditOrder) -> AuditPlan:
+    def audit_branch(self, input: AuditInput) -> AuditPlan:
         """Give the verdicts that metadata proves, and say which checks the rows must be asked, by which engine."""
-        with told_to_temporal():
+        with as_application_error():
             decided: list[CheckResult] = []
             plan: dict[str, dict[str, list[int]]] = {"files": {}, "undecided": {}}
-            earlier = self._earlier(order)
-            for name, table in audited_tables(self.catalogue, order, self.io):
+            earlier = self._earlier(input)
+            for name, table in load_audited_tables(self.catalog, input, self.io):
                 if table is None:
-                    checks: Sequence[Check] = order.tables[name].checks
+                    checks: Sequence[Check] = input.tables[name].checks
                     decided += [
-                        unanswered(name, index, check, f"there is no table {name} on the branch")
+                        error_result(name, index, check, f"there is no table {name} on the branch")
                         for index, check in enumerate(checks)
                     ]
                     continue
@@ -47,16 +47,16 @@ class AuditBranchActivity:
                 for kind, indexes in (("files", [i for i in left if i not in slow]), ("undecided", sorted(slow))):
                     if indexes:
                         plan[kind][name] = indexes
-            self.reports.keep_part(order.origin, order.head, "metadata", decided)
-            return AuditPlan(decided=fitted(decided), **plan)
+            self.reports.keep_part(input.run_ref, input.head, "metadata", decided)
+            return AuditPlan(decided=trim_samples(decided), **plan)
 
-    def _earlier(self, order: AuditOrder) -> dict[tuple[str, int], CheckResult]:
+    def _earlier(self, input: AuditInput) -> dict[tuple[str, int], CheckResult]:
         """Return verdicts that still hold, of checks that look at nothing but the rows which were taken over."""
-        if order.earlier is None:
+        if input.earlier is None:
             return {}
-        origin = order.origin.model_copy(update={"attempt": order.earlier.attempt})
-        found = {(each.table, each.index): each for each in self.reports.verdicts(origin, order.earlier.head)}
-        checks = {(name, index): c for name, table in order.tables.items() for index, c in enumerate(table.checks)}
+        run_ref = input.run_ref.model_copy(update={"attempt": input.earlier.attempt})
+        found = {(each.table, each.index): each for each in self.reports.verdicts(run_ref, input.earlier.head)}
+        checks = {(name, index): c for name, table in input.tables.items() for index, c in enumerate(table.checks)}
         return {
             key: found[key]
             for key, check in checks.items()
@@ -73,13 +73,13 @@ class AuditBranchActivity:
         left: list[int] = []
         for index, check in enumerate(table.checks):
             if (problem := problems[index]) is not None:
-                results.append(unanswered(table.name, index, check, problem))
+                results.append(error_result(table.name, index, check, problem))
             elif (known := earlier.get((table.name, index))) is not None:
                 next(findings)
                 results.append(known)
             elif (finding := next(findings)) is not None:
                 sample = [] if finding.passed else sample_of(table, check, self.settings)
-                results.append(concluded(table.name, index, check, finding, Reply("metadata", sample=sample)))
+                results.append(check_result(table.name, index, check, finding, AnswerSource("metadata", sample=sample)))
             else:
                 left.append(index)
         return results, left

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 
-from lakehouse.iceberg.statistics import file_facts, gather
+from lakehouse.iceberg.statistics import collect_statistics, file_statistics
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import Catalogue
-from sluice.audit.planner import others_of, overlapping
-from sluice.audit.statistics import FieldFacts, FileFacts, TableFacts
-from sluice.checks.base import Check, Other, Question, misfits
-from sluice.contracts.activity_inputs import AuditOrder
+from lakehouse.nessie.catalog import NessieCatalog
+from sluice.audit.planner import overlapping, referenced_tables
+from sluice.audit.statistics import FileStatistics, SchemaField, TableStatistics
+from sluice.checks.base import Check, CheckQuery, Other, misfits
+from sluice.contracts.activity_inputs import AuditInput
 from sluice.identifiers import suggestion
 from sluice.sql.values import FLOATS, kind_of
 
@@ -26,9 +26,9 @@ class OtherTable:
     """The hash of main that it is read at; empty for the audited hash of the branch."""
 
     @cached_property
-    def files(self) -> list[FileFacts]:
+    def files(self) -> list[FileStatistics]:
         """Its live data files, with what is recorded of the columns that are asked of it."""
-        return file_facts(self.state, self.other.columns)
+        return file_statistics(self.state, self.other.columns)
 
     @property
     def rows(self) -> int | None:
@@ -44,10 +44,10 @@ class AuditedTable:
     checks: Sequence[Check]
     state: TableState
     others: Mapping[str, OtherTable]
-    facts: TableFacts
+    facts: TableStatistics
 
     @property
-    def fields(self) -> list[FieldFacts]:
+    def fields(self) -> list[SchemaField]:
         """The columns of the table, with the ids by which files are read."""
         return fields_of(self.state)
 
@@ -66,7 +66,7 @@ class AuditedTable:
             return f"{check.other.table} has no column {missing[0]!r}{suggestion(missing[0], other.state.types)}"
         return None
 
-    def rest(self, question: Question, files: Sequence[FileFacts]) -> list[FileFacts]:
+    def rest(self, question: CheckQuery, files: Sequence[FileStatistics]) -> list[FileStatistics]:
         """Return the live files beside the added ones that hold keys which the added ones may hold too."""
         added = {file.path for file in self.facts.added}
         rest = [file for file in self.facts.live if file.path not in added and file.rows]
@@ -77,12 +77,14 @@ class AuditedTable:
             return rest
         return overlapping(rest, key, files, key)
 
-    def rest_of(self, questions: Iterable[Question], files: Sequence[FileFacts]) -> list[FileFacts]:
+    def rest_of(self, questions: Iterable[CheckQuery], files: Sequence[FileStatistics]) -> list[FileStatistics]:
         """Return the rest that any of these questions must look at, each file once."""
         asked = [question for question in questions if question.groups_with_rest]
         return list({file.path: file for question in asked for file in self.rest(question, files)}.values())
 
-    def files_of(self, other: OtherTable, questions: Sequence[Question], files: Sequence[FileFacts]) -> list[FileFacts]:
+    def files_of(
+        self, other: OtherTable, questions: Sequence[CheckQuery], files: Sequence[FileStatistics]
+    ) -> list[FileStatistics]:
         """Return the files of another table that hold keys which these files may hold too."""
         asked = [question for question in questions if question.other and question.other.key == other.other.key]
         if len(asked) != 1 or not asked[0].key or kind_of(self.facts.types[asked[0].key]) in FLOATS:
@@ -91,27 +93,27 @@ class AuditedTable:
         return overlapping(other.files, asked[0].other.columns[0], files, asked[0].key)
 
 
-def audited_tables(
-    catalogue: Catalogue, order: AuditOrder, io: Mapping[str, str]
+def load_audited_tables(
+    catalog: NessieCatalog, input: AuditInput, io: Mapping[str, str]
 ) -> Iterator[tuple[str, AuditedTable | None]]:
     """Load each table of an audit; None where it is not on the branch."""
-    wants_tables = any(check.check == "changed_tables" for table in order.tables.values() for check in table.checks)
-    changed = _changed(catalogue, order) if wants_tables else []
-    for name, table in order.tables.items():
-        state = load(catalogue, order, name, io)
+    wants_tables = any(check.check == "changed_tables" for table in input.tables.values() for check in table.checks)
+    changed = _changed(catalog, input) if wants_tables else []
+    for name, table in input.tables.items():
+        state = load(catalog, input, name, io)
         if state is None:
             yield name, None
             continue
         checks = table.checks
-        found = {other.key: _other(catalogue, order, other, io) for other in others_of(checks)}
+        found = {other.key: _other(catalog, input, other, io) for other in referenced_tables(checks)}
         others = {key: each for key, each in found.items() if each is not None}
-        facts = gather(
+        facts = collect_statistics(
             state,
             {column for check in checks for column in check.column_names},
             needs_of(checks),
             tables=changed,
             others={key: each.rows for key, each in others.items()},
-            now=datetime.fromisoformat(order.now) if order.now else datetime.now(timezone.utc),
+            now=datetime.fromisoformat(input.now) if input.now else datetime.now(timezone.utc),
         )
         yield name, AuditedTable(name, checks, state, others, facts)
 
@@ -122,26 +124,26 @@ def needs_of(checks: Sequence[Check]) -> set[str]:
     return live | {need for check in checks for need in check.needs}
 
 
-def load(catalogue: Catalogue, order: AuditOrder, name: str, io: Mapping[str, str]) -> TableState | None:
+def load(catalog: NessieCatalog, input: AuditInput, name: str, io: Mapping[str, str]) -> TableState | None:
     """Load one table of the branch at the audited hash, beside what it was at the base; None if it is not there."""
-    after = catalogue.table(order.branch, name, order.head)
-    before = catalogue.table(catalogue.main, name, order.base)
+    after = catalog.table(input.branch, name, input.head)
+    before = catalog.table(catalog.main, name, input.base)
     return TableState.load(after, before, io) if after else None
 
 
-def fields_of(state: TableState) -> list[FieldFacts]:
+def fields_of(state: TableState) -> list[SchemaField]:
     """Return the columns of a table by their ids."""
     schema = state.table.schema()
-    return [FieldFacts(each.field_id, each.name, str(each.field_type), each.required) for each in schema.fields]
+    return [SchemaField(each.field_id, each.name, str(each.field_type), each.required) for each in schema.fields]
 
 
-def _other(catalogue: Catalogue, order: AuditOrder, other: Other, io: Mapping[str, str]) -> OtherTable | None:
+def _other(catalog: NessieCatalog, input: AuditInput, other: Other, io: Mapping[str, str]) -> OtherTable | None:
     at_main = other.ref == "main"
-    ref, at = (catalogue.main, order.base) if at_main else (order.branch, order.head)
-    place = catalogue.table(ref, other.table, at)
-    return OtherTable(other, TableState.load(place, None, io), order.base if at_main else "") if place else None
+    ref, at = (catalog.main, input.base) if at_main else (input.branch, input.head)
+    place = catalog.table(ref, other.table, at)
+    return OtherTable(other, TableState.load(place, None, io), input.base if at_main else "") if place else None
 
 
-def _changed(catalogue: Catalogue, order: AuditOrder) -> list[str]:
-    keys = catalogue.changes(order.base, order.branch, order.head)
+def _changed(catalog: NessieCatalog, input: AuditInput) -> list[str]:
+    keys = catalog.changes(input.base, input.branch, input.head)
     return [key.name for key in keys if key.kind != "NAMESPACE"]

@@ -11,7 +11,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 
 from lakehouse.nessie.catalog import NoSuchBranch
-from lakehouse.nessie.rest_v2 import RefusedByNessie
+from lakehouse.nessie.rest_v2 import NessieRequestRefused
 from sluice.errors import SluiceError, Terminal
 from sluice.secrets import redacted
 
@@ -28,7 +28,7 @@ def overdue() -> bool:
 
 
 @contextmanager
-def told_to_temporal() -> Iterator[None]:
+def as_application_error() -> Iterator[None]:
     """Turn every error into Temporal's: its type by name, and whether the same again may work.
 
     What it came from goes into the worker's log and not into the history: it may hold what is nobody's to see.
@@ -40,8 +40,8 @@ def told_to_temporal() -> Iterator[None]:
         raise
     except NoSuchBranch as error:
         raise _told(error, f"the branch {error} is gone", "NoSuchBranch", final=True) from None
-    except (NessieException, RefusedByNessie) as error:  # an overloaded Nessie is ServiceUnavailable by now
-        raise _told(error, str(error), "RefusedByNessie", final=True) from None
+    except (NessieException, NessieRequestRefused) as error:  # an overloaded Nessie is ServiceUnavailable by now
+        raise _told(error, str(error), "NessieRequestRefused", final=True) from None
     except SluiceError as error:
         raise _told(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
     except Exception as error:

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from sluice.contracts.activity_inputs import Origin
+from sluice.contracts.activity_inputs import RunRef
 from sluice.errors import JobFailed
 from sluice.settings import Settings
 
@@ -11,16 +11,16 @@ _LEAST = 100 * 2**20
 """With less room than this, in bytes, Spark is not started."""
 
 
-def job_folder(settings: Settings, origin: Origin, job: str) -> Path:
+def job_folder(settings: Settings, run_ref: RunRef, job: str) -> Path:
     """Make and return the folder of one job of one attempt; clear what dead attempts left in scratch.
 
     Raises:
         JobFailed: there is hardly any room on its disk.
     """
-    run = settings.runs / origin.run_id
+    run = settings.runs / run_ref.run_id
     for scratch in run.glob("*/*/scratch"):
         shutil.rmtree(scratch, ignore_errors=True)
-    folder = run / f"a{origin.attempt}" / job
+    folder = run / f"a{run_ref.attempt}" / job
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free
     if free < _LEAST:

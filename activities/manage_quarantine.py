@@ -4,49 +4,49 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import told_to_temporal
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.nessie.operations import mark
-from lakehouse.quarantine import Quarantined, find_quarantined
-from sluice.contracts.quarantine import HouseOrder
+from activities.errors import as_application_error
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.nessie.operations import no_change_operation
+from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch
+from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import repair_branch
-from sluice.publishing.certificate import EXPIRES, REALM
+from sluice.publishing.certificate import EXPIRES, INSTALLATION
 
 
 @dataclass(frozen=True)
-class KeepHouseActivity:
-    """Needs the catalogue, and whose runs these are."""
+class ManageQuarantineActivity:
+    """Needs the catalog, and whose runs these are."""
 
-    catalogue: Catalogue
-    realm: str
+    catalog: NessieCatalog
+    installation: str
 
-    @activity.defn(name="keep_house")
-    def keep_house(self, order: HouseOrder) -> str:
+    @activity.defn(name="manage_quarantine")
+    def manage_quarantine(self, input: ManageQuarantineInput) -> str:
         """Do what a person ordered; return the branch that is there now, if any."""
-        with told_to_temporal():
-            if order.action == "discard" and not self.catalogue.exists(order.branch):
+        with as_application_error():
+            if input.action == "discard" and not self.catalog.exists(input.branch):
                 return ""
-            found = find_quarantined(self.catalogue, order.branch)
-            if found.said.get(REALM) != self.realm:
-                raise InvalidPipeline(f"{order.branch} is of another installation, {found.said.get(REALM)!r}")
-            if order.action == "discard":
-                self.catalogue.delete_branch(repair_branch(found.pipeline, found.run_id))
-                self.catalogue.delete_branch(order.branch)
+            found = find_quarantined_branch(self.catalog, input.branch)
+            if found.said.get(INSTALLATION) != self.installation:
+                raise InvalidPipeline(f"{input.branch} is of another installation, {found.said.get(INSTALLATION)!r}")
+            if input.action == "discard":
+                self.catalog.delete_branch(repair_branch(found.pipeline, found.run_id))
+                self.catalog.delete_branch(input.branch)
                 return ""
-            if order.action == "keep":
-                self._keep_until(found, order)
-                return order.branch
+            if input.action == "keep":
+                self._keep_until(found, input)
+                return input.branch
             return self._open(found)
 
-    def _keep_until(self, found: Quarantined, order: HouseOrder) -> None:
-        if found.said.get(EXPIRES) != order.until:
-            said = {**found.said, EXPIRES: order.until}
-            message = f"Keep until {order.until[:10]}, says {order.by}"
-            self.catalogue.commit(found.branch, found.head, message, [mark()], said)
+    def _keep_until(self, found: QuarantinedBranch, input: ManageQuarantineInput) -> None:
+        if found.said.get(EXPIRES) != input.until:
+            said = {**found.said, EXPIRES: input.until}
+            message = f"Keep until {input.until[:10]}, says {input.by}"
+            self.catalog.commit(found.branch, found.head, message, [no_change_operation()], said)
 
-    def _open(self, found: Quarantined) -> str:
+    def _open(self, found: QuarantinedBranch) -> str:
         name = repair_branch(found.pipeline, found.run_id)
-        if not self.catalogue.exists(name):
-            self.catalogue.keep(name, found.head, found.branch)
+        if not self.catalog.exists(name):
+            self.catalog.keep(name, found.head, found.branch)
         return name

@@ -7,7 +7,7 @@ from slack_sdk.errors import SlackApiError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from sluice.contracts.run import Notice
+from sluice.contracts.run import Notification
 from sluice.presentation.slack import blocks, headline
 from sluice.settings import Settings
 
@@ -22,12 +22,12 @@ class NotifyActivity:
     namespace: str
 
     @activity.defn(name="can_notify")
-    def can_notify(self, notice: Notice) -> bool:
+    def can_notify(self, notice: Notification) -> bool:
         """Return whether there is a way to tell people."""
         return bool(self.settings.slack_token and self.settings.slack_channel)
 
     @activity.defn(name="notify")
-    def notify(self, notice: Notice) -> None:
+    def notify(self, notice: Notification) -> None:
         """Send one message. Whatever fails here changes nothing for the run."""
         settings = self.settings
         if not self.can_notify(notice):

@@ -6,57 +6,57 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.audit_tables import AuditedTable, audited_tables
-from activities.errors import told_to_temporal
+from activities.audit_tables import AuditedTable, load_audited_tables
+from activities.errors import as_application_error
 from activities.job_folder import job_folder
 from activities.scan_branch import target
 from engine.job import SparkJob
 from engine.runner import Spark
 from engine.spark.job_errors import job_failure
-from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.catalog import NessieCatalog
 from sluice import errors
-from sluice.audit.bad_rows import limit_of, quarantine_of
-from sluice.audit.planner import readings
+from sluice.audit.bad_rows import bad_row_limit, quarantine_table
+from sluice.audit.planner import scan_groups
 from sluice.audit.verdicts import label
-from sluice.contracts.activity_inputs import DivideOrder, Division
-from sluice.contracts.spark_jobs import DivideSpec, JobAnswer
+from sluice.contracts.activity_inputs import QuarantineRowsInput, QuarantineRowsResult
+from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
 from sluice.sql.dialect import SPARK
 
 _DIVIDE = Path(__file__).resolve().parent.parent / "spark_jobs" / "quarantine_rows.py"
 
 
 @dataclass(frozen=True)
-class DivideRowsActivity:
-    """Needs the catalogue, the properties by which Iceberg reads the lake, and this worker's Spark."""
+class QuarantineRowsActivity:
+    """Needs the catalog, the properties by which Iceberg reads the lake, and this worker's Spark."""
 
-    catalogue: Catalogue
+    catalog: NessieCatalog
     io: dict[str, str]
     spark: Spark
 
-    @activity.defn(name="divide_rows")
-    async def divide_rows(self, order: DivideOrder) -> Division:
+    @activity.defn(name="quarantine_rows")
+    async def quarantine_rows(self, input: QuarantineRowsInput) -> QuarantineRowsResult:
         """Move the rows that break these checks, unless one table has more of them than its cap."""
-        with told_to_temporal():
-            origin = order.audit.origin
-            folder = job_folder(self.spark.settings, origin, "divide")
+        with as_application_error():
+            run_ref = input.audit.run_ref
+            folder = job_folder(self.spark.settings, run_ref, "divide")
             answer_file = folder / "answer.json"
             answer_file.unlink(missing_ok=True)
-            spec = DivideSpec(
-                catalogue=self.spark.settings.sluice_catalog,
-                main=self.catalogue.main,
-                run_id=origin.run_id,
-                at=order.audit.now,
-                tables=list(self._divided(order)),
+            spec = QuarantineRowsSpec(
+                spark_catalog=self.spark.settings.sluice_catalog,
+                main=self.catalog.main,
+                run_id=run_ref.run_id,
+                at=input.audit.now,
+                tables=list(self._divided(input)),
                 answer=str(answer_file),
             )
             (folder / "spec.json").write_text(spec.model_dump_json())
             job = SparkJob(
                 program=_DIVIDE,
                 folder=folder,
-                branch=order.audit.branch,
-                run_id=origin.run_id,
-                attempt=origin.attempt,
-                pipeline=origin.pipeline,
+                branch=input.audit.branch,
+                run_id=run_ref.run_id,
+                attempt=run_ref.attempt,
+                pipeline=run_ref.pipeline,
                 args=[str(folder / "spec.json")],
             )
             ended = await self.spark.run(job, activity.heartbeat)
@@ -65,23 +65,23 @@ class DivideRowsActivity:
                 raise getattr(errors, answer.error_kind)(answer.error)
             if answer is None or ended.code != 0:
                 raise job_failure(ended.code, ended.tail)
-            return Division(bad_rows=answer.bad_rows, above_cap=answer.above_cap)
+            return QuarantineRowsResult(bad_rows=answer.bad_rows, above_cap=answer.above_cap)
 
-    def _divided(self, order: DivideOrder) -> Iterator[DivideSpec.Part]:
-        for name, table in audited_tables(self.catalogue, order.audit, self.io):
-            if table is not None and name in order.failing:
-                yield self._part(order, table)
+    def _divided(self, input: QuarantineRowsInput) -> Iterator[QuarantineRowsSpec.Part]:
+        for name, table in load_audited_tables(self.catalog, input.audit, self.io):
+            if table is not None and name in input.failing:
+                yield self._part(input, table)
 
-    def _part(self, order: DivideOrder, table: AuditedTable) -> DivideSpec.Part:
-        checks = {index: table.checks[index] for index in order.failing[table.name]}
-        (reading,) = readings(checks, table.facts, SPARK)[0]
+    def _part(self, input: QuarantineRowsInput, table: AuditedTable) -> QuarantineRowsSpec.Part:
+        checks = {index: table.checks[index] for index in input.failing[table.name]}
+        (reading,) = scan_groups(checks, table.facts, SPARK)[0]
         rows = sum(file.rows for file in table.facts.added)
         # Every added row may be bad by some check, so all added files are read, not only undecided ones.
         whole = target(table, reading.over(table.facts.added))
-        return DivideSpec.Part(
+        return QuarantineRowsSpec.Part(
             table=table.name,
-            quarantine=quarantine_of(table.name),
+            quarantine=quarantine_table(table.name),
             target=whole,
             labels={key: label(checks[int(key.rsplit("#", 1)[1])]) for key in whole.questions},
-            limit=limit_of(order.audit.tables[table.name], rows),
+            limit=bad_row_limit(input.audit.tables[table.name], rows),
         )

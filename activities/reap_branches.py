@@ -10,16 +10,16 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.errors import told_to_temporal
-from lakehouse.nessie.catalog import Catalogue, NoSuchBranch
+from activities.errors import as_application_error
+from lakehouse.nessie.catalog import NessieCatalog, NoSuchBranch
 from lakehouse.nessie.mainline import Mainline
-from lakehouse.quarantine import held, keep_in_quarantine, quarantined
-from sluice.contracts.activity_inputs import Origin
-from sluice.contracts.quarantine import Reaped, ReapOrder
+from lakehouse.quarantine import create_quarantine, list_quarantined_branches, read_held_tables
+from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
 from sluice.identifiers import ATTEMPTS, attempt_of, quarantine_branch, repair_branch
 from sluice.publishing.certificate import (
+    INSTALLATION,
     PIPELINE,
-    REALM,
     RUN_ID,
     WORKFLOW_ID,
     quarantine_properties,
@@ -31,56 +31,56 @@ _PATIENCE = 30
 
 
 @dataclass(frozen=True)
-class ReapActivity:
-    """Needs the catalogue, how Iceberg reads the lake, Temporal and its client's loop, and whose runs these are."""
+class ReapBranchesActivity:
+    """Needs the catalog, how Iceberg reads the lake, Temporal and its client's loop, and whose runs these are."""
 
-    catalogue: Catalogue
+    catalog: NessieCatalog
     mainline: Mainline
     io: dict[str, str]
     client: Client
     loop: asyncio.AbstractEventLoop
-    realm: str
+    installation: str
 
-    @activity.defn(name="reap")
-    def reap(self, order: ReapOrder) -> Reaped:
+    @activity.defn(name="reap_branches")
+    def reap_branches(self, input: ReapBranchesInput) -> ReapBranchesResult:
         """Look at every branch that is not main's; touch only what says that it is this installation's."""
-        with told_to_temporal():
+        with as_application_error():
             now = datetime.now(timezone.utc)
             reaped = self._quarantines(now)
             for name, touched in self._attempts():
-                if now - touched >= timedelta(seconds=order.grace):
+                if now - touched >= timedelta(seconds=input.grace):
                     self._attempt(reaped, name, now)
             return reaped
 
-    def _quarantines(self, now: datetime) -> Reaped:
+    def _quarantines(self, now: datetime) -> ReapBranchesResult:
         expired: list[str] = []
         kept = kept_bytes = freed = 0
-        for found in quarantined(self.catalogue):
-            if found.said.get(REALM) != self.realm:
+        for found in list_quarantined_branches(self.catalog):
+            if found.said.get(INSTALLATION) != self.installation:
                 continue
-            size = sum(table.bytes for table in held(self.catalogue, self.io, found))
+            size = sum(table.bytes for table in read_held_tables(self.catalog, self.io, found))
             if found.expires is None or found.expires > now:
                 kept, kept_bytes = kept + 1, kept_bytes + size
                 continue
-            self.catalogue.delete_branch(repair_branch(found.pipeline, found.run_id))
-            self.catalogue.delete_branch(found.branch)
+            self.catalog.delete_branch(repair_branch(found.pipeline, found.run_id))
+            self.catalog.delete_branch(found.branch)
             expired.append(found.branch)
             freed += size
-        return Reaped(expired=expired, kept=kept, kept_bytes=kept_bytes, freed_bytes=freed)
+        return ReapBranchesResult(expired=expired, kept=kept, kept_bytes=kept_bytes, freed_bytes=freed)
 
     def _attempts(self) -> Iterator[tuple[str, datetime]]:
         """Yield every branch of an attempt, and when its last commit was made."""
-        for each in list(self.catalogue.v2.references(f"ref.name.startsWith('{ATTEMPTS}')")):
+        for each in list(self.catalog.v2.references(f"ref.name.startsWith('{ATTEMPTS}')")):
             head: dict[str, Any] = (each.get("metadata") or {}).get("commitMetaOfHEAD") or {}
             touched = str(head.get("commitTime", "2000-01-01T00:00:00"))[:19]
             yield each["name"], datetime.fromisoformat(touched + "+00:00")
 
-    def _attempt(self, reaped: Reaped, name: str, now: datetime) -> None:
+    def _attempt(self, reaped: ReapBranchesResult, name: str, now: datetime) -> None:
         try:
             said = self._said(name)
             if said is None:
                 reaped.strange.append(name)
-            elif said[REALM] == self.realm and not self._runs(said[WORKFLOW_ID], said[RUN_ID]):
+            elif said[INSTALLATION] == self.installation and not self._runs(said[WORKFLOW_ID], said[RUN_ID]):
                 self._abandoned(reaped, name, said, now)
         except NoSuchBranch:
             return  # somebody was faster
@@ -88,9 +88,9 @@ class ReapActivity:
     def _said(self, name: str) -> dict[str, str] | None:
         """Return what the newest commit on the branch that says who made it says, or None."""
         fork = self.mainline.fork_point(name)
-        for commit in self.catalogue.v2.history(name):
+        for commit in self.catalog.v2.history(name):
             said = {key: values[0] for key, values in (commit.get("allProperties") or {}).items()}
-            if {RUN_ID, WORKFLOW_ID, PIPELINE, REALM} <= said.keys():
+            if {RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION} <= said.keys():
                 return said
             if commit["hash"] == fork:
                 break
@@ -106,10 +106,10 @@ class ReapActivity:
             raise
         return described.status == WorkflowExecutionStatus.RUNNING
 
-    def _abandoned(self, reaped: Reaped, name: str, said: dict[str, str], now: datetime) -> None:
+    def _abandoned(self, reaped: ReapBranchesResult, name: str, said: dict[str, str], now: datetime) -> None:
         attempt = attempt_of(name)
         if name == repair_branch(said[PIPELINE], said[RUN_ID]):
-            if any(each.run_id == said[RUN_ID] for each in quarantined(self.catalogue)):
+            if any(each.run_id == said[RUN_ID] for each in list_quarantined_branches(self.catalog)):
                 return  # somebody repairs it
         elif attempt is None:
             reaped.strange.append(name)
@@ -117,21 +117,21 @@ class ReapActivity:
         elif kept := self._kept(name, said, attempt, now):
             reaped.quarantined.append(kept)
             return
-        self.catalogue.delete_branch(name)
+        self.catalog.delete_branch(name)
         reaped.deleted.append(name)
 
     def _kept(self, name: str, said: dict[str, str], attempt: int, now: datetime) -> str:
         """Keep what an abandoned attempt holds, if it holds rows that main does not; return the branch's name."""
-        head, base = self.catalogue.head(name), self.mainline.fork_point(name)
-        changes: list[Any] = self.catalogue.changes(base, name, head)
-        if all(key.kind == "NAMESPACE" for key in changes) or self.mainline.publication_of(head, ""):
+        head, base = self.catalog.head(name), self.mainline.fork_point(name)
+        changes: list[Any] = self.catalog.changes(base, name, head)
+        if all(key.kind == "NAMESPACE" for key in changes) or self.mainline.find_publication(head, ""):
             return ""
-        origin = Origin(
+        run_ref = RunRef(
             run_id=said[RUN_ID], workflow_id=said[WORKFLOW_ID], pipeline=said[PIPELINE], label="", attempt=attempt
         )
-        kept = quarantine_branch(origin.pipeline, now.date().isoformat(), f"{origin.run_id}-a{attempt}")
+        kept = quarantine_branch(run_ref.pipeline, now.date().isoformat(), f"{run_ref.run_id}-a{attempt}")
         reason = "the run is gone without an end: terminated, or Temporal lost it"
-        properties = quarantine_properties(origin, base, "error", reason, (now + _KEPT).isoformat())
-        keep_in_quarantine(self.catalogue, kept, head, name, {**properties, REALM: self.realm})
-        self.catalogue.delete_branch(name)
+        properties = quarantine_properties(run_ref, base, "error", reason, (now + _KEPT).isoformat())
+        create_quarantine(self.catalog, kept, head, name, {**properties, INSTALLATION: self.installation})
+        self.catalog.delete_branch(name)
         return kept

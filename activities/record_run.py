@@ -7,36 +7,36 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.errors import told_to_temporal
-from lakehouse.audit_results_table import Ledger
-from lakehouse.report_store import Reports
+from activities.errors import as_application_error
+from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.report_store import ReportStore
 from sluice.audit.verdicts import CheckResult
-from sluice.contracts.activity_inputs import Origin
-from sluice.contracts.run import RecordOrder, RunResult
+from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.run import RecordRunInput, RunResult
 
 
 @dataclass(frozen=True)
 class RecordRunActivity:
     """Needs the reports and the ledger."""
 
-    reports: Reports
-    ledger: Ledger
+    reports: ReportStore
+    ledger: AuditResultsTable
 
     @activity.defn(name="record_run")
-    def record_run(self, order: RecordOrder) -> str:
+    def record_run(self, input: RecordRunInput) -> str:
         """Keep the report and record the verdicts; return where the report is."""
-        with told_to_temporal():
-            result = order.result
-            checks = self.reports.verdicts(order.origin, result.audited_hash or "") or result.checks
+        with as_application_error():
+            result = input.result
+            checks = self.reports.verdicts(input.run_ref, result.audited_hash or "") or result.checks
             checks = sorted(checks, key=lambda check: (check.table, check.index))
             whole = result.model_copy(update={"checks": checks})
-            place = self.reports.keep(order.origin, whole.model_dump(mode="json"))
-            rows = list(_rows(order.origin, whole, order.ended_at, place))
-            self.ledger.record(order.origin.run_id, rows, again=activity.info().attempt > 1)
+            place = self.reports.keep(input.run_ref, whole.model_dump(mode="json"))
+            rows = list(_rows(input.run_ref, whole, input.ended_at, place))
+            self.ledger.record(input.run_ref.run_id, rows, again=activity.info().attempt > 1)
             return place
 
 
-def _rows(origin: Origin, result: RunResult, ended_at: str, report: str) -> Iterator[dict[str, Any]]:
+def _rows(run_ref: RunRef, result: RunResult, ended_at: str, report: str) -> Iterator[dict[str, Any]]:
     """Yield a row for each verdict; a run without any gets one row all the same."""
     run = {
         "run_id": result.run_id,
@@ -46,7 +46,7 @@ def _rows(origin: Origin, result: RunResult, ended_at: str, report: str) -> Iter
         "reason": result.reason,
         "audited_hash": result.audited_hash,
         "report": report,
-        "attempt": origin.attempt,
+        "attempt": run_ref.attempt,
         "ended_at": datetime.fromisoformat(ended_at),
     }
     checks: Sequence[CheckResult | None] = result.checks or [None]

@@ -8,81 +8,81 @@ from pyiceberg.table import StaticTable
 from temporalio import activity
 
 from activities.attempt_branch import AttemptBranch
-from activities.errors import told_to_temporal
-from lakehouse.iceberg.rebase import CannotTakeOver, Rebase, operations, taken_over
+from activities.errors import as_application_error
+from lakehouse.iceberg.rebase import CannotRebase, RebaseOptions, operations, rebase_tables
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.nessie.mainline import Mainline
-from lakehouse.nessie.operations import delete_table, put_table
-from sluice.audit.bad_rows import quarantine_of
-from sluice.contracts.activity_inputs import OpenBranch, Rebased, Restore, TableChange, TakeUpOrder, Written
+from lakehouse.nessie.operations import delete_table_operation, put_table_operation
+from sluice.audit.bad_rows import quarantine_table
+from sluice.contracts.activity_inputs import BranchRef, RebaseResult, Restore, ResumeInput, TableChange, WriteResult
 from sluice.errors import InvalidInput, UnexpectedWrite
 from sluice.publishing.certificate import marks
 
 
 @dataclass(frozen=True)
-class TakeUpActivity:
-    """Needs the catalogue, the properties by which Iceberg reads the lake, and whose runs these are."""
+class ResumeBranchActivity:
+    """Needs the catalog, the properties by which Iceberg reads the lake, and whose runs these are."""
 
-    catalogue: Catalogue
+    catalog: NessieCatalog
     mainline: Mainline
     io: dict[str, str]
-    realm: str
+    installation: str
 
     @activity.defn(name="resume_branch")
-    def resume_branch(self, order: TakeUpOrder) -> Rebased:
+    def resume_branch(self, input: ResumeInput) -> RebaseResult:
         """Take over what a kept branch holds onto main as it is now."""
-        with told_to_temporal():
-            assert order.resume
-            resume, identity, making = order.resume, self._identity(order), self._making(order)
-            changed = self.catalogue.changes(resume.base, resume.branch, resume.head)
-            expected = {*order.tables, *map(quarantine_of, order.tables)}
+        with as_application_error():
+            assert input.resume
+            resume, identity, making = input.resume, self._identity(input), self._making(input)
+            changed = self.catalog.changes(resume.base, resume.branch, resume.head)
+            expected = {*input.tables, *map(quarantine_table, input.tables)}
             for key in changed:
                 if key.kind != "NAMESPACE" and key.name not in expected:
                     raise UnexpectedWrite(f"{resume.branch} changes {key.name}, which the pipeline does not name")
             try:
-                by = Rebase(order.write.rebases, divided=True, marks=marks(order.origin))
-                moved = taken_over(self.catalogue, self.io, changed, making.base, by)
-            except CannotTakeOver as why:
+                by = RebaseOptions(input.write.rebases, divided=True, marks=marks(input.run_ref))
+                moved = rebase_tables(self.catalog, self.io, changed, making.base, by)
+            except CannotRebase as why:
                 raise InvalidInput(
                     f"main changed since {resume.branch} was written, and {why}: run the pipeline again"
                 ) from why
-            changes = list(operations(self.catalogue, self.catalogue.main, moved))
-            return self._committed(order, identity, making, changes, f"Take up {resume.branch}")
+            changes = list(operations(self.catalog, self.catalog.main, moved))
+            return self._committed(input, identity, making, changes, f"Take up {resume.branch}")
 
     @activity.defn(name="restore_tables")
-    def restore_tables(self, order: TakeUpOrder) -> Rebased:
+    def restore_tables(self, input: ResumeInput) -> RebaseResult:
         """Point tables at the metadata that they had at an earlier hash of main."""
-        with told_to_temporal():
-            assert order.restore
-            identity, making = self._identity(order), self._making(order)
-            changes = list(self._restored(order.restore, making.base))
-            return self._committed(order, identity, making, changes, f"Take back {', '.join(order.restore.runs)}"[:500])
+        with as_application_error():
+            assert input.restore
+            identity, making = self._identity(input), self._making(input)
+            changes = list(self._restored(input.restore, making.base))
+            return self._committed(input, identity, making, changes, f"Take back {', '.join(input.restore.runs)}"[:500])
 
-    def _making(self, order: TakeUpOrder) -> AttemptBranch:
-        return AttemptBranch(self.catalogue, self.mainline, self.realm, order.origin.branch)
+    def _making(self, input: ResumeInput) -> AttemptBranch:
+        return AttemptBranch(self.catalog, self.mainline, self.installation, input.run_ref.branch)
 
-    def _identity(self, order: TakeUpOrder) -> str:
-        if order.catalogue:
-            self.catalogue.check_identity(order.catalogue)
-        return self.catalogue.identity()
+    def _identity(self, input: ResumeInput) -> str:
+        if input.catalog_id:
+            self.catalog.check_identity(input.catalog_id)
+        return self.catalog.identity()
 
     def _committed(
-        self, order: TakeUpOrder, identity: str, making: AttemptBranch, changes: list[Any], message: str
-    ) -> Rebased:
+        self, input: ResumeInput, identity: str, making: AttemptBranch, changes: list[Any], message: str
+    ) -> RebaseResult:
         """Make the branch with all changes in one commit, unless an earlier try did; read it back."""
-        making.begin(order.origin, message, lambda: changes)
-        branch = OpenBranch(name=order.origin.branch, base=making.base, catalogue=identity)
-        head = self.catalogue.head(branch.name)
-        keys = self.catalogue.changes(branch.base, branch.name, head)
+        making.begin(input.run_ref, message, lambda: changes)
+        branch = BranchRef(name=input.run_ref.branch, base=making.base, catalog_id=identity)
+        head = self.catalog.head(branch.name)
+        keys = self.catalog.changes(branch.base, branch.name, head)
         tables = {
-            key.name: self._change(key.after, key.before, restored=bool(order.restore))
+            key.name: self._change(key.after, key.before, restored=bool(input.restore))
             for key in keys
             if key.kind != "NAMESPACE"
         }
         if not tables:
             raise InvalidInput("nothing would change: main holds all of it already")
-        return Rebased(branch=branch, written=Written(head=head, tables=tables))
+        return RebaseResult(branch=branch, write_result=WriteResult(head=head, tables=tables))
 
     def _change(self, after: str | None, before: str | None, *, restored: bool) -> TableChange:
         if after and not restored:
@@ -99,14 +99,14 @@ class TakeUpActivity:
         return (TableState.load(place, None, self.io).change().total_rows or 0) if place else 0
 
     def _restored(self, restore: Restore, base: str) -> Iterator[dict[str, Any]]:
-        main = self.catalogue.main
+        main = self.catalog.main
         for name, at in restore.tables.items():
-            if self.catalogue.table(main, name, base) != self.catalogue.table(main, name, restore.seen):
+            if self.catalog.table(main, name, base) != self.catalog.table(main, name, restore.seen):
                 raise InvalidInput(f"main changed {name} since this roll-back was planned: look again")
-            known = self.catalogue.content(main, name)
-            place = self.catalogue.table(main, name, at)
+            known = self.catalog.content(main, name)
+            place = self.catalog.table(main, name, at)
             if place is None:
-                yield delete_table(name)
+                yield delete_table_operation(name)
             else:
                 metadata = StaticTable.from_metadata(place, self.io).metadata
-                yield put_table(name, place, metadata, known.id if known else None)
+                yield put_table_operation(name, place, metadata, known.id if known else None)

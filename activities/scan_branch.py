@@ -6,18 +6,18 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.audit_tables import AuditedTable, audited_tables
-from activities.errors import told_to_temporal
+from activities.audit_tables import AuditedTable, load_audited_tables
+from activities.errors import as_application_error
 from activities.job_folder import job_folder
 from engine.job import SparkJob
 from engine.runner import Spark
 from engine.spark.job_errors import job_failure
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.report_store import Reports
-from sluice.audit.planner import Reading, readings
-from sluice.audit.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted, unanswered
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.report_store import ReportStore
+from sluice.audit.planner import ScanGroup, scan_groups
+from sluice.audit.verdicts import SAMPLE_ROWS, AnswerSource, CheckResult, check_result, error_result, trim_samples
 from sluice.checks.base import REST, ROWS
-from sluice.contracts.activity_inputs import SCAN_TRIES, AuditPlan, ScanOrder
+from sluice.contracts.activity_inputs import SCAN_TRIES, AuditPlan, ScanInput
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
 from sluice.errors import JobFailed
 from sluice.sql.dialect import SPARK
@@ -27,24 +27,24 @@ _SCAN = Path(__file__).resolve().parent.parent / "spark_jobs" / "scan.py"
 
 @dataclass(frozen=True)
 class ScanBranchActivity:
-    """Needs the catalogue, the properties by which Iceberg reads the lake, and this worker's Spark."""
+    """Needs the catalog, the properties by which Iceberg reads the lake, and this worker's Spark."""
 
-    catalogue: Catalogue
+    catalog: NessieCatalog
     io: dict[str, str]
     spark: Spark
-    reports: Reports
+    reports: ReportStore
 
     @activity.defn(name="scan_branch")
-    async def scan_branch(self, order: ScanOrder) -> AuditPlan:
+    async def scan_branch(self, input: ScanInput) -> AuditPlan:
         """Answer the undecided checks. One that Spark cannot answer is an error, which blocks."""
-        with told_to_temporal():
-            folder = job_folder(self.spark.settings, order.audit.origin, "scan")
+        with as_application_error():
+            folder = job_folder(self.spark.settings, input.audit.run_ref, "scan")
             answer_file = folder / "answer.json"
             answer_file.unlink(missing_ok=True)
-            found = list(self._readings(order))
+            found = list(self._readings(input))
             spec = ScanSpec(
-                catalogue=self.spark.settings.sluice_catalog,
-                main=self.catalogue.main,
+                spark_catalog=self.spark.settings.sluice_catalog,
+                main=self.catalog.main,
                 targets=[target(table, reading) for table, reading in found],
                 sample_rows=SAMPLE_ROWS,
                 insist=activity.info().attempt >= SCAN_TRIES,
@@ -54,11 +54,11 @@ class ScanBranchActivity:
             job = SparkJob(
                 program=_SCAN,
                 folder=folder,
-                branch=order.audit.branch,
-                at=order.audit.head,
-                run_id=order.audit.origin.run_id,
-                attempt=order.audit.origin.attempt,
-                pipeline=order.audit.origin.pipeline,
+                branch=input.audit.branch,
+                at=input.audit.head,
+                run_id=input.audit.run_ref.run_id,
+                attempt=input.audit.run_ref.attempt,
+                pipeline=input.audit.run_ref.pipeline,
                 tries=activity.info().attempt,
                 args=[str(folder / "spec.json")],
                 bytes=_size(found, spec),
@@ -70,18 +70,18 @@ class ScanBranchActivity:
             if answer.error:
                 raise JobFailed(answer.error)
             decided = [each for table, reading in found for each in verdicts(table, reading, answer.scans)]
-            self.reports.keep_part(order.audit.origin, order.audit.head, "spark", decided)
-            return AuditPlan(decided=fitted(decided))
+            self.reports.keep_part(input.audit.run_ref, input.audit.head, "spark", decided)
+            return AuditPlan(decided=trim_samples(decided))
 
-    def _readings(self, order: ScanOrder) -> Iterator[tuple[AuditedTable, Reading]]:
-        for name, table in audited_tables(self.catalogue, order.audit, self.io):
-            if table is not None and name in order.undecided:
-                checks = {index: table.checks[index] for index in order.undecided[name]}
-                for reading in readings(checks, table.facts, SPARK)[0]:
+    def _readings(self, input: ScanInput) -> Iterator[tuple[AuditedTable, ScanGroup]]:
+        for name, table in load_audited_tables(self.catalog, input.audit, self.io):
+            if table is not None and name in input.undecided:
+                checks = {index: table.checks[index] for index in input.undecided[name]}
+                for reading in scan_groups(checks, table.facts, SPARK)[0]:
                     yield table, reading
 
 
-def target(table: AuditedTable, reading: Reading) -> ScanTarget:
+def target(table: AuditedTable, reading: ScanGroup) -> ScanTarget:
     """Say to Spark which rows a reading is about, and what to ask of them."""
     questions = reading.questions
     whole = reading.scope == "table" or table.state.before is None
@@ -106,21 +106,21 @@ def target(table: AuditedTable, reading: Reading) -> ScanTarget:
     )
 
 
-def _size(found: list[tuple[AuditedTable, Reading]], spec: ScanSpec) -> int | None:
+def _size(found: list[tuple[AuditedTable, ScanGroup]], spec: ScanSpec) -> int | None:
     """Return how much is read, where it is the checked rows alone."""
     if any(len(each.views) > 1 for each in spec.targets):
         return None
     return sum(file.bytes for _, reading in found for file in reading.files)
 
 
-def verdicts(table: AuditedTable, reading: Reading, answers: dict[str, ScanAnswer]) -> Iterator[CheckResult]:
+def verdicts(table: AuditedTable, reading: ScanGroup, answers: dict[str, ScanAnswer]) -> Iterator[CheckResult]:
     for index, check in reading.checks.items():
         answer = answers.get(_key(table.name, index), ScanAnswer(error="the scan gave no answer"))
         if answer.error:
-            yield unanswered(table.name, index, check, answer.error)
+            yield error_result(table.name, index, check, answer.error)
         else:
-            reply = Reply("spark", answer.sample, len(reading.files), reading.bytes_of(index))
-            yield concluded(table.name, index, check, reading.finding(index, answer), reply)
+            reply = AnswerSource("spark", answer.sample, len(reading.files), reading.bytes_of(index))
+            yield check_result(table.name, index, check, reading.finding(index, answer), reply)
 
 
 def _key(table: str, index: int) -> str:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import duckdb
 from temporalio import activity
 
-from activities.audit_tables import AuditedTable, audited_tables, fields_of
-from activities.errors import told_to_temporal
+from activities.audit_tables import AuditedTable, fields_of, load_audited_tables
+from activities.errors import as_application_error
 from activities.job_folder import job_folder
-from engine.duckdb_scan import Duck, FileView
+from engine.duckdb_scan import DuckDBScan, FileView
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.report_store import Reports
-from sluice.audit.planner import READABLE, Reading, clusters, readings, why_not_duckdb
-from sluice.audit.statistics import FileFacts
-from sluice.audit.verdicts import SAMPLE_ROWS, CheckResult, Reply, concluded, fitted
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.report_store import ReportStore
+from sluice.audit.planner import READABLE, ScanGroup, clusters, duckdb_refusal, scan_groups
+from sluice.audit.statistics import FileStatistics
+from sluice.audit.verdicts import SAMPLE_ROWS, AnswerSource, CheckResult, check_result, trim_samples
 from sluice.checks.base import REST, ROWS, Check
 from sluice.checks.rows import RowCheck
-from sluice.contracts.activity_inputs import AuditPlan, Origin, ScanOrder
+from sluice.contracts.activity_inputs import AuditPlan, RunRef, ScanInput
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.values import kind_of
@@ -32,19 +32,19 @@ log = logging.getLogger("sluice.scan")
 
 @dataclass(frozen=True)
 class ScanFilesActivity:
-    """Needs the catalogue, the properties by which Iceberg reads the lake, and the worker's settings."""
+    """Needs the catalog, the properties by which Iceberg reads the lake, and the worker's settings."""
 
-    catalogue: Catalogue
+    catalog: NessieCatalog
     io: dict[str, str]
     settings: Settings
-    reports: Reports
+    reports: ReportStore
 
     @activity.defn(name="scan_files")
-    async def scan_files(self, order: ScanOrder) -> AuditPlan:
+    async def scan_files(self, input: ScanInput) -> AuditPlan:
         """Answer checks; those that turn out to be beyond DuckDB are handed back as undecided."""
-        with told_to_temporal():
-            duck = open_duck(self.settings, order.audit.origin)
-            work = asyncio.create_task(asyncio.to_thread(self._scan, duck, order))
+        with as_application_error():
+            duck = open_duck(self.settings, input.audit.run_ref)
+            work = asyncio.create_task(asyncio.to_thread(self._scan, duck, input))
             try:
                 while not (await asyncio.wait({work}, timeout=_BEAT))[0]:
                     activity.heartbeat("scanning data files")
@@ -54,20 +54,20 @@ class ScanFilesActivity:
                 raise
             return work.result()
 
-    def _scan(self, duck: Duck, order: ScanOrder) -> AuditPlan:
+    def _scan(self, duck: DuckDBScan, input: ScanInput) -> AuditPlan:
         with duck:
             if not duck.take_turn():
                 raise duckdb.InterruptException("interrupted before its turn")
             try:
-                return self._answers(duck, order)
+                return self._answers(duck, input)
             finally:
                 duck.end_turn()
 
-    def _answers(self, duck: Duck, order: ScanOrder) -> AuditPlan:
+    def _answers(self, duck: DuckDBScan, input: ScanInput) -> AuditPlan:
         decided: list[CheckResult] = []
         left: dict[str, list[int]] = {}
-        for name, table in audited_tables(self.catalogue, order.audit, self.io):
-            indexes = order.undecided.get(name, [])
+        for name, table in load_audited_tables(self.catalog, input.audit, self.io):
+            indexes = input.undecided.get(name, [])
             if table is None or not indexes:
                 continue
             try:
@@ -77,13 +77,13 @@ class ScanFilesActivity:
             except duckdb.Error as error:
                 log.warning("%s: DuckDB gives up, Spark takes over: %s", name, str(error).split("\n", 1)[0])
                 left[name] = indexes
-        self.reports.keep_part(order.audit.origin, order.audit.head, "files", decided)
-        return AuditPlan(decided=fitted(decided), undecided=left)
+        self.reports.keep_part(input.audit.run_ref, input.audit.head, "files", decided)
+        return AuditPlan(decided=trim_samples(decided), undecided=left)
 
 
-def open_duck(settings: Settings, origin: Origin) -> Duck:
+def open_duck(settings: Settings, run_ref: RunRef) -> DuckDBScan:
     """Start a DuckDB within the bounds of the settings."""
-    return Duck(settings.sluice_scan_memory, job_folder(settings, origin, "scan") / "scratch")
+    return DuckDBScan(settings.sluice_scan_memory, job_folder(settings, run_ref, "scan") / "scratch")
 
 
 def unreadable(table: AuditedTable, checks: Mapping[int, Check], settings: Settings) -> dict[int, str]:
@@ -91,12 +91,12 @@ def unreadable(table: AuditedTable, checks: Mapping[int, Check], settings: Setti
     if settings.sluice_scan_engine == "spark":
         return dict.fromkeys(checks, "the settings say Spark")
     evolved = _evolved(table.state)
-    found, left = readings(checks, table.facts, DUCKDB)
+    found, left = scan_groups(checks, table.facts, DUCKDB)
     for reading in found:
         for index, question in reading.questions.items():
             files = [*reading.files, *_beside(table, reading, index)]
             columns = {name: table.facts.types[name] for name in question.columns}
-            why = evolved or why_not_duckdb(files, columns, settings.sluice_scan_bytes)
+            why = evolved or duckdb_refusal(files, columns, settings.sluice_scan_bytes)
             if why:
                 left[index] = why
     return left
@@ -111,7 +111,7 @@ def sample_of(table: AuditedTable, check: Check, settings: Settings) -> list[dic
     question = check.question(DUCKDB, types)
     if question.groups:
         return []
-    with Duck(_SAMPLE_MEMORY, settings.runs / "duckdb") as duck:
+    with DuckDBScan(_SAMPLE_MEMORY, settings.runs / "duckdb") as duck:
         views = [_view(ROWS, table.state, files)]
         try:
             answers = duck.ask(views, {"sample": question}, types, with_rest=False, sample_rows=SAMPLE_ROWS)
@@ -121,9 +121,9 @@ def sample_of(table: AuditedTable, check: Check, settings: Settings) -> list[dic
     return answers["sample"].sample
 
 
-def answered(duck: Duck, table: AuditedTable, checks: Mapping[int, Check]) -> list[CheckResult]:
+def answered(duck: DuckDBScan, table: AuditedTable, checks: Mapping[int, Check]) -> list[CheckResult]:
     results: list[CheckResult] = []
-    for reading in readings(checks, table.facts, DUCKDB)[0]:
+    for reading in scan_groups(checks, table.facts, DUCKDB)[0]:
         questions = {str(index): question for index, question in reading.questions.items()}
         rest = table.rest_of(reading.questions.values(), reading.files)
         views = [_view(ROWS, table.state, reading.files), *_other_views(table, reading)]
@@ -139,12 +139,12 @@ def answered(duck: Duck, table: AuditedTable, checks: Mapping[int, Check]) -> li
         for index, check in reading.checks.items():
             answer = answers[str(index)]
             read = [*reading.files, *_beside(table, reading, index)]
-            reply = Reply("duckdb", answer.sample, len(read), reading.bytes_of(index))
-            results.append(concluded(table.name, index, check, reading.finding(index, answer), reply))
+            reply = AnswerSource("duckdb", answer.sample, len(read), reading.bytes_of(index))
+            results.append(check_result(table.name, index, check, reading.finding(index, answer), reply))
     return results
 
 
-def _apart(table: AuditedTable, reading: Reading) -> dict[str, list[FileView]]:
+def _apart(table: AuditedTable, reading: ScanGroup) -> dict[str, list[FileView]]:
     """Part the files of each question of keys by the bounds of the key, where no key can lie in two parts."""
     found = {}
     for index, question in reading.questions.items():
@@ -158,7 +158,7 @@ def _apart(table: AuditedTable, reading: Reading) -> dict[str, list[FileView]]:
     return found
 
 
-def _beside(table: AuditedTable, reading: Reading, index: int) -> list[FileFacts]:
+def _beside(table: AuditedTable, reading: ScanGroup, index: int) -> list[FileStatistics]:
     """Return the files beside the rows in scope that one check looks at."""
     question = reading.questions[index]
     if question.other:
@@ -167,7 +167,7 @@ def _beside(table: AuditedTable, reading: Reading, index: int) -> list[FileFacts
     return table.rest_of([question], reading.files)
 
 
-def _other_views(table: AuditedTable, reading: Reading) -> list[FileView]:
+def _other_views(table: AuditedTable, reading: ScanGroup) -> list[FileView]:
     questions = list(reading.questions.values())
     keys = {question.other.key for question in questions if question.other}
     views = []
@@ -178,7 +178,7 @@ def _other_views(table: AuditedTable, reading: Reading) -> list[FileView]:
     return views
 
 
-def _view(name: str, state: TableState, files: Sequence[FileFacts], columns: Sequence[str] = ()) -> FileView:
+def _view(name: str, state: TableState, files: Sequence[FileStatistics], columns: Sequence[str] = ()) -> FileView:
     readable = [each for each in fields_of(state) if kind_of(each.type) in READABLE]
     wanted = [each for each in readable if each.name in columns] or readable
     return FileView(name, wanted, [file.path for file in files])

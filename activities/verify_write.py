@@ -4,60 +4,60 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import told_to_temporal
+from activities.errors import as_application_error
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.nessie.mainline import Mainline
-from sluice.contracts.activity_inputs import TableChange, VerifyOrder, Written
+from sluice.contracts.activity_inputs import TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import NothingWritten, UnexpectedWrite
 
 
 @dataclass(frozen=True)
 class VerifyWriteActivity:
-    """Needs the catalogue and the properties by which Iceberg reads the lake."""
+    """Needs the catalog and the properties by which Iceberg reads the lake."""
 
-    catalogue: Catalogue
+    catalog: NessieCatalog
     mainline: Mainline
     io: dict[str, str]
 
     @activity.defn(name="verify_write")
-    def verify_write(self, order: VerifyOrder) -> Written:
+    def verify_write(self, input: VerifyWriteInput) -> WriteResult:
         """Find the write complete, by this attempt alone, and nothing else; pin the hash that holds it."""
-        with told_to_temporal():
-            branch = order.branch
-            head = self.catalogue.head(branch.name)
-            changed = [key for key in self.catalogue.changes(branch.base, branch.name, head) if key.kind != "NAMESPACE"]
+        with as_application_error():
+            branch = input.branch
+            head = self.catalog.head(branch.name)
+            changed = [key for key in self.catalog.changes(branch.base, branch.name, head) if key.kind != "NAMESPACE"]
             changes: dict[str, TableChange] = {}
             for key in changed:
-                if key.name not in (*order.tables, *order.set_apart):
+                if key.name not in (*input.tables, *input.set_apart):
                     raise UnexpectedWrite(
                         f"the job changed {key.name}, which the pipeline does not name under `tables`"
                     )
                 if key.after is None:
                     raise UnexpectedWrite(f"the job dropped {key.name}")
                 state = TableState.load(key.after, key.before, self.io)
-                since = self.catalogue.table(branch.name, key.name, order.since) if order.since else key.before
-                if TableState.load(key.after, since, self.io).unmarked(order.origin.run_id, [order.origin.attempt]):
+                since = self.catalog.table(branch.name, key.name, input.since) if input.since else key.before
+                if TableState.load(key.after, since, self.io).unmarked(input.run_ref.run_id, [input.run_ref.attempt]):
                     raise UnexpectedWrite(f"{key.name} holds a snapshot that this attempt did not make")
                 changes[key.name] = state.change()
-                if order.write.mode == "compact" and not state.same_rows:
+                if input.write.mode == "compact" and not state.same_rows:
                     raise UnexpectedWrite(f"{key.name} has other rows than before it was compacted")
-            self._check_complete(order, changes)
-            return Written(head=head, tables=changes, conflicts=self.mainline.conflicts(branch.name, head))
+            self._check_complete(input, changes)
+            return WriteResult(head=head, tables=changes, conflicts=self.mainline.conflicts(branch.name, head))
 
-    def _check_complete(self, order: VerifyOrder, changes: dict[str, TableChange]) -> None:
-        missing = [table for table in order.tables if table not in changes]
-        if missing and (not order.write.reads_tables or not changes):
+    def _check_complete(self, input: VerifyWriteInput, changes: dict[str, TableChange]) -> None:
+        missing = [table for table in input.tables if table not in changes]
+        if missing and (not input.write.reads_tables or not changes):
             raise NothingWritten(
                 f"the job ended well and wrote nothing to {', '.join(missing)}: "
                 "no snapshot of this attempt is on its branch"
             )
-        for table, rows in order.set_apart.items():
+        for table, rows in input.set_apart.items():
             moved = changes[table].added_rows if table in changes else 0
             if moved != rows:
                 raise UnexpectedWrite(f"{rows} bad rows were set apart, and {table} got {moved}")
-        stated = order.job.rows_written
-        for table, change in changes.items() if not order.set_apart else ():
+        stated = input.job.rows_written
+        for table, change in changes.items() if not input.set_apart else ():
             if stated is not None and stated != change.added_rows:
                 raise UnexpectedWrite(
                     f"the job counted {stated} rows for {table}, its snapshots {change.added_rows}: rows were lost"

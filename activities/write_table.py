@@ -5,7 +5,7 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.errors import told_to_temporal
+from activities.errors import as_application_error
 from activities.job_folder import job_folder
 from engine.job import SparkJob
 from engine.runner import Spark
@@ -13,7 +13,7 @@ from engine.spark.jars import require_s3
 from engine.spark.job_errors import job_failure
 from lakehouse.source_files import base_path, find_files, identity
 from sluice import errors
-from sluice.contracts.activity_inputs import JobReport, WriteOrder
+from sluice.contracts.activity_inputs import JobReport, WriteTableInput
 from sluice.contracts.run import InputFile
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, InvalidPipeline
@@ -30,14 +30,14 @@ class WriteTableActivity:
     spark: Spark
 
     @activity.defn(name="write_table")
-    async def write_table(self, order: WriteOrder) -> JobReport:
+    async def write_table(self, input: WriteTableInput) -> JobReport:
         """Run the job to its end. What it did is not taken from here but read back from the branch."""
-        with told_to_temporal():
-            sources = order.write.source.paths if order.write.source else []
+        with as_application_error():
+            sources = input.write.source.paths if input.write.source else []
             require_s3(self.spark.settings, self.spark.settings.lake, *sources)
-            folder = job_folder(self.spark.settings, order.origin, "write")
+            folder = job_folder(self.spark.settings, input.run_ref, "write")
             answer_file = folder / "answer.json"
-            job = self._job(order, folder, answer_file)
+            job = self._job(input, folder, answer_file)
             ended = await self.spark.run(job, activity.heartbeat)
             answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else None
             if answer and answer.error:
@@ -50,44 +50,44 @@ class WriteTableActivity:
                 log=str(ended.log),
             )
 
-    def _job(self, order: WriteOrder, folder: Path, answer_file: Path) -> SparkJob:
+    def _job(self, input: WriteTableInput, folder: Path, answer_file: Path) -> SparkJob:
         program, args, where, size = _INGEST, [str(folder / "spec.json")], None, None
         answer_file.unlink(missing_ok=True)
-        if order.write.built_in:
-            files = _identified_files(order.write.source, order.input_digest) if order.write.source else []
-            size = sum(file.size for file in files) if order.write.mode in _READS_SOURCE_ALONE else None
-            spec = self._spec(order, files, answer_file)
+        if input.write.built_in:
+            files = _identified_files(input.write.source, input.input_digest) if input.write.source else []
+            size = sum(file.size for file in files) if input.write.mode in _READS_SOURCE_ALONE else None
+            spec = self._spec(input, files, answer_file)
             (folder / "spec.json").write_text(spec.model_dump_json(by_alias=True))
         else:
-            program, args = Path(order.write.job), order.write.args
-            where = Path(order.folder) if Path(order.folder).is_dir() else None
+            program, args = Path(input.write.job), input.write.args
+            where = Path(input.folder) if Path(input.folder).is_dir() else None
             if not program.is_file():
                 raise InvalidPipeline(f"the job {program} is not there on the worker's machine")
         return SparkJob(
             program=program,
             folder=folder,
-            branch=order.branch,
-            run_id=order.origin.run_id,
-            attempt=order.origin.attempt,
+            branch=input.branch,
+            run_id=input.run_ref.run_id,
+            attempt=input.run_ref.attempt,
             args=args,
-            conf=order.write.conf,
-            ours=order.write.built_in,
+            conf=input.write.conf,
+            ours=input.write.built_in,
             where=where,
-            pipeline=order.origin.pipeline,
+            pipeline=input.run_ref.pipeline,
             bytes=size,
-            classic=order.write.mode == "compact",
+            classic=input.write.mode == "compact",
         )
 
-    def _spec(self, order: WriteOrder, files: list[InputFile], answer_file: Path) -> IngestSpec:
-        source = order.write.source
+    def _spec(self, input: WriteTableInput, files: list[InputFile], answer_file: Path) -> IngestSpec:
+        source = input.write.source
         return IngestSpec(
-            catalogue=self.spark.settings.sluice_catalog,
-            write=order.write,
+            spark_catalog=self.spark.settings.sluice_catalog,
+            write=input.write,
             files=[file.path for file in files],
             bytes=sum(file.size for file in files),
-            in_order=bool(order.in_order),
+            is_sorted=bool(input.sorted_tables),
             base_path=base_path(source) if source else None,
-            tables=order.tables,
+            tables=input.tables,
             answer=str(answer_file),
         )
 

@@ -27,12 +27,12 @@ from temporalio.testing import ActivityEnvironment
 from activities.audit_branch import AuditBranchActivity
 from activities.scan_files import ScanFilesActivity
 from bench import suites, tables
-from lakehouse.iceberg.statistics import file_facts
+from lakehouse.iceberg.statistics import file_statistics
 from lakehouse.iceberg.table_state import TableState, forget
-from lakehouse.open_catalog import open_catalogue
-from lakehouse.report_store import Reports
+from lakehouse.open_catalog import open_catalog
+from lakehouse.report_store import ReportStore
 from sluice.checks import expand
-from sluice.contracts.activity_inputs import AuditOrder, AuditPlan, Origin, ScanOrder
+from sluice.contracts.activity_inputs import AuditInput, AuditPlan, RunRef, ScanInput
 from sluice.pipeline.model import Table
 from sluice.settings import Settings, read_settings
 
@@ -51,15 +51,15 @@ class Audit:
     """Sluice's audit of one table: the very activities that a worker runs."""
 
     def __init__(self, settings: Settings, base: str) -> None:
-        self._catalogue = open_catalogue(settings)
-        self._settings, self._base, self._reports = settings, base, Reports(settings.lake, {})
-        self._head = self._catalogue.head(tables.BRANCH)
+        self._catalog = open_catalog(settings)
+        self._settings, self._base, self._reports = settings, base, ReportStore(settings.lake, {})
+        self._head = self._catalog.head(tables.BRANCH)
 
     def __call__(self, table: str, suite: str) -> AuditPlan:
         """Audit a table; return what is left for Spark, which must be nothing here."""
         checks = [one for written in SUITES[suite] for one in expand(written)]
-        order = AuditOrder(
-            origin=Origin(run_id="bench", workflow_id="bench", pipeline="bench", label="bench", attempt=1),
+        order = AuditInput(
+            run_ref=RunRef(run_id="bench", workflow_id="bench", pipeline="bench", label="bench", attempt=1),
             branch=tables.BRANCH,
             base=self._base,
             head=self._head,
@@ -67,13 +67,13 @@ class Audit:
         )
         worker = ActivityEnvironment()
         forget()  # a run audits a hash that nobody read before
-        self._catalogue.forget()
-        parts: Any = (self._catalogue, {}, self._settings, self._reports)
+        self._catalog.forget()
+        parts: Any = (self._catalog, {}, self._settings, self._reports)
         plan = worker.run(AuditBranchActivity(*parts).audit_branch, order)
         decided = list(plan.decided)
         if plan.files:
             scanned = asyncio.run(
-                worker.run(ScanFilesActivity(*parts).scan_files, ScanOrder(audit=order, undecided=plan.files))
+                worker.run(ScanFilesActivity(*parts).scan_files, ScanInput(audit=order, undecided=plan.files))
             )
             decided += scanned.decided
         bad = [check for check in decided if check.verdict != "pass"]
@@ -83,9 +83,9 @@ class Audit:
 
 def paths_of(settings: Settings, table: str) -> list[str]:
     """Return the data files of a table, for DuckDB by hand."""
-    place = open_catalogue(settings).table(tables.BRANCH, table)
+    place = open_catalog(settings).table(tables.BRANCH, table)
     assert place
-    return [file.path.removeprefix("file:") for file in file_facts(TableState.load(place, None, {}), [])]
+    return [file.path.removeprefix("file:") for file in file_statistics(TableState.load(place, None, {}), [])]
 
 
 def by_duckdb(paths: list[str], suite: str) -> None:
@@ -210,7 +210,7 @@ def main() -> None:
         try:
             environment = {**stack.up(), "SLUICE_HOME": home}
             settings = read_settings(environment)
-            base = tables.prepare(open_catalogue(settings))
+            base = tables.prepare(open_catalog(settings))
             spark = tables.session(settings, Path(home) / "spark")
             found: dict[str, Any] = {"warm": warm(settings, spark, base, sizes, given.rounds), "cold": {}}
             spark.stop()

@@ -1,8 +1,8 @@
-"""Measure a small warm run as its table and its catalogue grow.
+"""Measure a small warm run as its table and its catalog grow.
 
     python -m bench.growth [--rounds 7]
 
-A table with 1, 100 and 1,000 earlier snapshots; a catalogue with 10, 1,000 and 10,000 branches, and as many commits
+A table with 1, 100 and 1,000 earlier snapshots; a catalog with 10, 1,000 and 10,000 branches, and as many commits
 on main. Seconds are those of the run alone, as its workflow counts them.
 """
 
@@ -10,7 +10,7 @@ import argparse
 from typing import Any
 
 from bench.place import Place, keep, median, place, say, small
-from lakehouse.nessie.operations import mark
+from lakehouse.nessie.operations import no_change_operation
 
 _SNAPSHOTS = (1, 100, 1_000)
 _REFERENCES = (10, 1_000, 10_000)
@@ -38,13 +38,13 @@ def snapshots(at: Place, rounds: int) -> dict[int, list[float]]:
 
 
 def references(at: Place, rounds: int) -> dict[int, list[float]]:
-    """Measure runs in a catalogue with more and more branches and commits."""
+    """Measure runs in a catalog with more and more branches and commits."""
     found, there = {}, 0
     timed(at, "g.among", 1)
     for number in _REFERENCES:
         for made in range(there, number):
-            head = at.catalogue.commit("main", at.catalogue.head("main"), f"commit {made}", [mark()])
-            at.catalogue.create_branch(f"wap/other/{made}", head)
+            head = at.catalog.commit("main", at.catalog.head("main"), f"commit {made}", [no_change_operation()])
+            at.catalog.create_branch(f"wap/other/{made}", head)
         there = number
         found[number] = timed(at, "g.among", rounds)
         say(f"{number} branches and commits: {median(found[number]):.3f} s")

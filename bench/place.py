@@ -16,10 +16,10 @@ import pyarrow as pa
 from pyiceberg.table import StaticTable, Table
 
 from devstack.stack import ROOT, Stack
-from lakehouse.iceberg.commit import OnBranch
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.nessie.operations import put_table
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.iceberg.commit import BranchCommitCatalog
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.nessie.operations import put_table_operation
+from lakehouse.open_catalog import open_catalog
 from sluice.settings import Settings, read_settings
 from tests.harness.support import FrontDoor, WorkerProcess, tools_into
 
@@ -38,7 +38,7 @@ class Place:
         self._stack = Stack(home, os.environ)
         self.variables = {**self._stack.up(with_worker=False), "SLUICE_HOME": str(home)}
         self.settings: Settings = read_settings(self.variables)
-        self.catalogue: Catalogue = open_catalogue(self.settings)
+        self.catalog: NessieCatalog = open_catalog(self.settings)
         self.workers: dict[str, WorkerProcess] = {}
         self._number = 0
 
@@ -68,14 +68,16 @@ class Place:
 
     def append(self, table: str, rows: Sequence[dict[str, Any]]) -> None:
         """Append rows to a table on main from outside Sluice, by PyIceberg."""
-        found = self.catalogue.content("main", table)
+        found = self.catalog.content("main", table)
         static = StaticTable.from_metadata(found.metadata_location)
 
         def move(place: str, metadata: Any) -> None:
-            operation = put_table(table, place, metadata, found.id)
-            self.catalogue.commit("main", self.catalogue.head("main"), "outside", [operation])
+            operation = put_table_operation(table, place, metadata, found.id)
+            self.catalog.commit("main", self.catalog.head("main"), "outside", [operation])
 
-        outside = Table(("o", *table.split(".")), static.metadata, found.metadata_location, static.io, OnBranch(move))
+        outside = Table(
+            ("o", *table.split(".")), static.metadata, found.metadata_location, static.io, BranchCommitCatalog(move)
+        )
         outside.append(pa.Table.from_pylist(list(rows), schema=outside.schema().as_arrow()))
 
     def close(self) -> None:

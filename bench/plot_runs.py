@@ -42,7 +42,7 @@ def draw_runs(panel: object, found: list) -> None:
 
 
 def draw_growth(panel: object, found: dict) -> None:
-    """Draw a small run's median as its table and its catalogue grow."""
+    """Draw a small run's median as its table and its catalog grow."""
     for what, measured in found.items():
         sizes = sorted(map(int, measured))
         label = {"references": "branches and commits"}.get(what, what)

@@ -21,7 +21,7 @@ from typing import Any
 from bench.place import ENGINES, Place, keep, median, overhead, place, say
 from devstack.stack import ROOT
 from engine.job import SparkJob
-from engine.spark.configuration import application, session, written
+from engine.spark.configuration import application, session, write_properties
 from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
 from sluice.settings import Settings
@@ -31,7 +31,7 @@ _SCRIPT = ROOT / "bench" / "plain.py"
 _CHECKS = "[not_null: [id, kind], row_count: {min: 1}]"
 _LARGE = 10_000_000
 """From so many rows on, no round is spent on warming up."""
-Found = dict[str, Any]
+RunLookup = dict[str, Any]
 
 
 def make_input(folder: Path, rows: int) -> Path:
@@ -58,13 +58,13 @@ class Plain:
         found["spark.driver.memory"] = "4g"
         found["spark.jars"] = found.pop("spark.driver.extraClassPath").replace(":", ",")
         found["spark.sql.catalog.nessie.authentication.token"] = self._token
-        file = written(self._folder / "plain.properties", found)
+        file = write_properties(self._folder / "plain.properties", found)
         words = submit(file, str(_SCRIPT), way, str(source), table, self._settings.nessie_uri)
         variables = {**environment(self._settings, find_java()), "NESSIE_TOKEN": self._token}
         subprocess.run(words, env=variables, check=True, capture_output=True, timeout=1800)
 
 
-def sluice(at: Place, way: str, source: Path, rows: int) -> Found:
+def sluice(at: Place, way: str, source: Path, rows: int) -> RunLookup:
     """Run a pipeline to its end; return the seconds of the run alone, and of its orchestration."""
     text = f"name: {way}-{rows}\nwrite: {{source: {{path: '{source}/*.csv', format: csv, schema: 'id bigint, "
     text += f"kind string, amount double'}}}}\ntables: {{b.{way}_{rows}: {{checks: {_CHECKS}}}}}\n"
@@ -72,13 +72,13 @@ def sluice(at: Place, way: str, source: Path, rows: int) -> Found:
     return {"run": report["timings"]["total"], "overhead": overhead(report), "timings": report["timings"]}
 
 
-def measure(at: Place, plain: Plain, rows: int, rounds: int) -> list[Found]:
+def measure(at: Place, plain: Plain, rows: int, rounds: int) -> list[RunLookup]:
     """Time each way in turn, round after round."""
     source, found = make_input(at.folder, rows), []
     for number in range(1 if rows >= _LARGE else 0, rounds + 1):
         for way in ("bare", "script", *ENGINES):
             began = time.monotonic()
-            more: Found = {}
+            more: RunLookup = {}
             if way in ENGINES:
                 more = sluice(at, way, source, rows)
             else:
@@ -90,9 +90,9 @@ def measure(at: Place, plain: Plain, rows: int, rounds: int) -> list[Found]:
     return found
 
 
-def tell(found: list[Found], rows: int) -> None:
+def tell(found: list[RunLookup], rows: int) -> None:
     """Print medians, and ratios to the bare way."""
-    ways: dict[str, list[Found]] = {}
+    ways: dict[str, list[RunLookup]] = {}
     for each in found:
         ways.setdefault(each["way"], []).append(each)
     bare = median([each["seconds"] for each in ways["bare"]])
@@ -114,7 +114,7 @@ def main() -> None:
     with place() as at:
         token = Path(at.variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
         plain = Plain(at.settings, at.folder, token)
-        everything: list[Found] = []
+        everything: list[RunLookup] = []
         for rows in map(int, given.rows.split(",")):
             found = measure(at, plain, rows, given.rounds)
             tell(found, rows)

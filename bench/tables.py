@@ -9,8 +9,8 @@ from devstack.stack import ROOT, Stack
 from engine.job import SparkJob
 from engine.spark.configuration import properties
 from engine.spark.java import find_java
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.nessie.operations import mark
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.nessie.operations import no_change_operation
 from sluice.settings import Settings
 
 BRANCH = "wap/bench/audit"
@@ -67,10 +67,10 @@ def stack(home: Path) -> Stack:
     return Stack(home, {**os.environ, "SLUICE_HOME": str(home)})
 
 
-def prepare(catalogue: Catalogue) -> str:
+def prepare(catalog: NessieCatalog) -> str:
     """Make the branch of the measurement; return where it began."""
-    base = catalogue.main_head()
-    catalogue.create_branch(BRANCH, base)
-    changes = [mark(), *catalogue.put_namespaces(BRANCH, ["bench.orders"])]
-    catalogue.commit(BRANCH, catalogue.head(BRANCH), "Begin the measurement", changes)
+    base = catalog.initialize_main()
+    catalog.create_branch(BRANCH, base)
+    changes = [no_change_operation(), *catalog.put_namespaces(BRANCH, ["bench.orders"])]
+    catalog.commit(BRANCH, catalog.head(BRANCH), "Begin the measurement", changes)
     return base

@@ -20,7 +20,7 @@ from temporalio.client import Client
 
 from bench.place import Place, keep, median, place, say, small
 from bench.runs import Plain
-from lakehouse.nessie.operations import mark
+from lakehouse.nessie.operations import no_change_operation
 from runtime.start_run import find_input, start
 from runtime.temporal_client import connect
 from sluice.pipeline.file import parse_pipeline
@@ -83,11 +83,11 @@ def cycles(at: Place, threads: int) -> float:
     def turn(number: int) -> int:
         done = 0
         while time.monotonic() < until:
-            name, seen = f"wap/cycle/{number}-{done}", at.catalogue.head("main")
-            at.catalogue.create_branch(name, seen)
-            head = at.catalogue.commit(name, seen, "a commit", [mark()])
-            at.catalogue.v2.merge("main", seen, name, head, {"message": "a cycle"}, {}, dry=False)
-            at.catalogue.delete_branch(name)
+            name, seen = f"wap/cycle/{number}-{done}", at.catalog.head("main")
+            at.catalog.create_branch(name, seen)
+            head = at.catalog.commit(name, seen, "a commit", [no_change_operation()])
+            at.catalog.v2.merge("main", seen, name, head, {"message": "a cycle"}, {}, dry=False)
+            at.catalog.delete_branch(name)
             done += 1
         return done
 

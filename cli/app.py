@@ -12,11 +12,11 @@ from temporalio.client import WorkflowUpdateFailedError
 
 from cli.approving import ruling_on
 from cli.checks import import_file, list_checks
-from cli.context import WRONG_USE, Door, enter, nothing
+from cli.context import WRONG_USE, CommandContext, enter, nothing
 from cli.follow import begin, followed
 from cli.keys import approver_key, codec_key
 from cli.lazy_commands import ELSEWHERE, LazyGroup
-from cli.screens import runs_table, standing
+from cli.screens import print_status, runs_table
 from cli.watch import progress_of
 from runtime.find_run import find_run, recent_runs, result_of, status_of
 from runtime.start_run import find_input, load_pipeline
@@ -66,7 +66,7 @@ def run(
 def watch(run: Run, as_json: AsJson = False) -> None:
     """Follow a run to its end, and report it."""
 
-    async def act(door: Door, _: None) -> int:
+    async def act(door: CommandContext, _: None) -> int:
         return await followed(door, await find_run(door.client, run))
 
     enter(act, as_json, nothing)
@@ -76,7 +76,7 @@ def watch(run: Run, as_json: AsJson = False) -> None:
 def status(run: Run, as_json: AsJson = False) -> None:
     """Show how a run stands or ended. The exit code says only whether that could be told."""
 
-    async def act(door: Door, _: None) -> int:
+    async def act(door: CommandContext, _: None) -> int:
         found = await find_run(door.client, run)
         if found.ended:
             result = await result_of(door.client, found.description)
@@ -93,7 +93,7 @@ def status(run: Run, as_json: AsJson = False) -> None:
             shape = standing_now.result.model_dump(mode="json")
             print(json.dumps({**shape, "stage": standing_now.stage, "deadline": standing_now.deadline}))
             return 0
-        standing(standing_now, await progress_of(found.description), door.console)
+        print_status(standing_now, await progress_of(found.description), door.console)
         door.finish(standing_now.result)
         return 0
 
@@ -107,7 +107,7 @@ def list_runs(
 ) -> None:
     """List runs."""
 
-    async def act(door: Door, _: None) -> int:
+    async def act(door: CommandContext, _: None) -> int:
         rows = [_row(execution) for execution in await recent_runs(door.client, limit)]
         if as_json:
             print(json.dumps({"runs": rows}))
@@ -146,7 +146,7 @@ def reject(run: Run, reason: Annotated[str, typer.Option(help="Why.")], by: By =
 def cancel(run: Run, as_json: AsJson = False) -> None:
     """Cancel a run: its Spark is ended, its branch deleted; main stays as it is."""
 
-    async def act(door: Door, _: None) -> int:
+    async def act(door: CommandContext, _: None) -> int:
         found = await find_run(door.client, run)
         if found.ended:
             raise InvalidPipeline(f"{found.handle.id} has ended: there is nothing to cancel")
@@ -183,7 +183,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool) -> None:
-    async def act(door: Door, _: None) -> int:
+    async def act(door: CommandContext, _: None) -> int:
         found = await find_run(door.client, run)
         if found.ended:
             raise InvalidPipeline(f"{found.handle.id} has ended: there is nothing to decide")

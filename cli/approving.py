@@ -4,7 +4,7 @@ import getpass
 from datetime import datetime, timezone
 
 from sluice.approval.decisions import Ruling
-from sluice.approval.signatures import Statement, signed
+from sluice.approval.signatures import Statement, sign
 from sluice.contracts.run import RunStatus
 from sluice.secrets import read_secret
 from sluice.settings import Settings
@@ -31,5 +31,5 @@ def ruling_on(
         audited_hash=statement.audited_hash,
         audit_digest=statement.audit_digest,
         said_at=statement.at,
-        signature=signed(statement, key) if key else "",
+        signature=sign(statement, key) if key else "",
     )

@@ -42,7 +42,7 @@ def codec_app(codec: AesCodec, ui: str) -> web.Application:
         "Access-Control-Allow-Origin": ui,
         "Access-Control-Allow-Methods": "POST",
         "Access-Control-Allow-Headers": "content-type,x-namespace",
-        "Vary": "Origin",
+        "Vary": "RunRef",
     }
 
     async def answer(request: web.Request) -> web.Response:

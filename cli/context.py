@@ -25,7 +25,7 @@ _Ready = TypeVar("_Ready")
 
 
 @dataclass(frozen=True)
-class Door:
+class CommandContext:
     """What every command needs."""
 
     client: Client
@@ -53,7 +53,7 @@ class Door:
             self.console.print(words, highlight=False)
 
 
-def enter(act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, before: Callable[[], _Ready]) -> None:
+def enter(act: Callable[[CommandContext, _Ready], Awaitable[int]], as_json: bool, before: Callable[[], _Ready]) -> None:
     """Do what needs no server, open the door, act, and leave with the exit code; a foreseen error is one message."""
     try:
         code = asyncio.run(_opened(act, as_json, before()))
@@ -72,13 +72,13 @@ def nothing() -> None:
     """Stand for a command that needs nothing done beforehand."""
 
 
-async def _opened(act: Callable[[Door, _Ready], Awaitable[int]], as_json: bool, ready: _Ready) -> int:
+async def _opened(act: Callable[[CommandContext, _Ready], Awaitable[int]], as_json: bool, ready: _Ready) -> int:
     environment = read_environment()
     settings = read_settings(environment)
     console = Console(stderr=as_json)
     if not console.is_terminal:
         console.width = _LOG_WIDTH
-    return await act(Door(await connect(environment), settings, console, as_json), ready)
+    return await act(CommandContext(await connect(environment), settings, console, as_json), ready)
 
 
 def _complain(error: Exception, as_json: bool, code: int) -> int:

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable
 
-from cli.context import Door, enter
+from cli.context import CommandContext, enter
 from cli.watch import follow
-from runtime.find_run import Found, find_run
+from runtime.find_run import RunLookup, find_run
 from runtime.start_run import start
 from sluice.contracts.run import RunInput
 from sluice.pipeline.model import Pipeline
@@ -14,7 +14,7 @@ from sluice.pipeline.model import Pipeline
 def begin(before: Callable[[], tuple[Pipeline, RunInput]], again: bool, detach: bool, as_json: bool) -> None:
     """Start what `before` finds; follow it to its end and report it, unless it is to be detached from."""
 
-    async def act(door: Door, ready: tuple[Pipeline, RunInput]) -> int:
+    async def act(door: CommandContext, ready: tuple[Pipeline, RunInput]) -> int:
         loaded, found = ready
         started = await start(door.client, door.settings, loaded, found, again)
         run_id = started.handle.run_id or started.handle.first_execution_run_id or ""
@@ -29,7 +29,7 @@ def begin(before: Callable[[], tuple[Pipeline, RunInput]], again: bool, detach: 
     enter(act, as_json, before)
 
 
-async def followed(door: Door, found: Found) -> int:
+async def followed(door: CommandContext, found: RunLookup) -> int:
     """Follow a run to its end, report it, and return its exit code."""
     result = await follow(door.client, found.handle, door.console)
     return door.finish(result)

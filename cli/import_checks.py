@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 from sluice.checks import REGISTRY, expand
 from sluice.errors import InvalidPipeline
 
-Written = dict[str, Any]
+WriteResult = dict[str, Any]
 _REFERENCE = re.compile(r"""[\s{]*(?:ref|source)\s*\(\s*(?:['"]([^'"]+)['"]\s*,\s*)?['"]([^'"]+)['"]\s*\)[\s}]*""")
 _KINDS = ("models", "seeds", "snapshots")
 _CONFIG = {"severity": "severity", "where": "where", "warn_if": "warn_if", "error_if": "fail_if"}
@@ -28,15 +28,15 @@ _ROWS_TOO = ("strictly", "parse_strings_as_datetimes", "ignore_row_if", "conditi
 
 
 @dataclass
-class Imported:
+class ImportedChecks:
     """What became of a file."""
 
-    checks: dict[str, list[Written]] = field(default_factory=dict)
+    checks: dict[str, list[WriteResult]] = field(default_factory=dict)
     """The checks by table, as a pipeline file says them."""
     left: list[str] = field(default_factory=list)
     """What could not be carried over, and why."""
 
-    def take(self, table: str, what: str, name: str, parameters: Written) -> None:
+    def take(self, table: str, what: str, name: str, parameters: WriteResult) -> None:
         """Keep one check if it is valid, else the reason why not."""
         written = {name: parameters}
         try:
@@ -52,7 +52,7 @@ class Imported:
             self.checks.setdefault(table, []).append(written)
 
 
-def import_checks(path: Path, scope: str, namespace: str, table: str | None = None) -> Imported:
+def import_checks(path: Path, scope: str, namespace: str, table: str | None = None) -> ImportedChecks:
     """Turn a dbt `schema.yml` or a Great Expectations suite into checks.
 
     Args:
@@ -81,8 +81,8 @@ def _plain(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def _dbt(tree: Mapping[str, Any], scope: str, namespace: str) -> Imported:
-    found = Imported()
+def _dbt(tree: Mapping[str, Any], scope: str, namespace: str) -> ImportedChecks:
+    found = ImportedChecks()
     for model in _models(tree):
         table = f"{namespace}.{_plain(str(model.get('name', '')))}"
         for test in _tests(model):
@@ -104,7 +104,7 @@ def _tests(node: Mapping[str, Any]) -> list[Any]:
     return [*(node.get("tests") or []), *(node.get("data_tests") or [])]
 
 
-def _take_test(found: Imported, table: str, column: str | None, test: Any, scope: str, namespace: str) -> None:
+def _take_test(found: ImportedChecks, table: str, column: str | None, test: Any, scope: str, namespace: str) -> None:
     name, given = (test, {}) if isinstance(test, str) else next(iter(test.items()))
     given = dict(given or {})
     what = f"{table}{'.' + column if column else ''}: {name}"
@@ -134,8 +134,8 @@ def _referenced(text: str, namespace: str) -> str:
     return f"{_plain(match[1]) if match[1] else namespace}.{_plain(match[2])}" if match else text
 
 
-def _suite(tree: Mapping[str, Any], scope: str, table: str) -> Imported:
-    found = Imported()
+def _suite(tree: Mapping[str, Any], scope: str, table: str) -> ImportedChecks:
+    found = ImportedChecks()
     for expectation in tree["expectations"]:
         name = str(expectation.get("expectation_type") or expectation.get("type") or "?")
         given = dict(expectation.get("kwargs") or {})
@@ -146,7 +146,7 @@ def _suite(tree: Mapping[str, Any], scope: str, table: str) -> Imported:
             found.left.append(f"{what}: {(strange or strict)[0]} has no like here")
             continue
         said = {key: value for key, value in given.items() if key not in (*_NOTHING, *_ROWS_TOO) and value is not None}
-        parameters: Written = {_EVERYWHERE.get(str(key), str(key)): value for key, value in said.items()}
+        parameters: WriteResult = {_EVERYWHERE.get(str(key), str(key)): value for key, value in said.items()}
         if strict:
             parameters["inclusive"] = False
         if expectation.get("severity") in ("warning", "info"):

@@ -12,25 +12,25 @@ from rich.markup import escape
 from rich.table import Table
 from temporalio.client import WorkflowFailureError
 
-from cli.context import Door, enter, nothing
+from cli.context import CommandContext, enter, nothing
 from cli.follow import followed
 from cli.keys import refuse
 from cli.screens import size, verdict_line
-from lakehouse.iceberg.file_io import storage_properties
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.open_catalog import open_catalogue
-from lakehouse.quarantine import Quarantined, find_quarantined, held, quarantined
-from lakehouse.report_store import Reports
+from lakehouse.iceberg.file_io import file_io_properties
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.open_catalog import open_catalog
+from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch, list_quarantined_branches, read_held_tables
+from lakehouse.report_store import ReportStore
 from runtime.find_run import find_run, request_of
 from runtime.start_run import load_pipeline, start_again
-from sluice.contracts.activity_inputs import Origin, Resume
-from sluice.contracts.quarantine import HouseOrder
+from sluice.contracts.activity_inputs import Resume, RunRef
+from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import repair_branch
 from sluice.pipeline.durations import seconds
 from sluice.pipeline.model import Pipeline, Write
 from sluice.settings import read_environment
-from workflows.housekeeping import KeepHouse
+from workflows.housekeeping import ManageQuarantine
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Look at what was kept out, repair it, release it, or let it go."
@@ -49,9 +49,9 @@ PipelineFile = Annotated[
 def list_quarantined(as_json: AsJson = False) -> None:
     """List what is quarantined."""
 
-    async def act(door: Door, _: None) -> int:
-        catalogue = open_catalogue(door.settings)
-        found = quarantined(catalogue)
+    async def act(door: CommandContext, _: None) -> int:
+        catalog = open_catalog(door.settings)
+        found = list_quarantined_branches(catalog)
         if as_json:
             print(json.dumps({"quarantined": [each.fields() for each in found]}))
             return 0
@@ -59,7 +59,7 @@ def list_quarantined(as_json: AsJson = False) -> None:
         for name in ("run", "pipeline", "kept until", "holds", "because"):
             table.add_column(name, overflow="fold")
         for each in found:
-            holds = sum(part.bytes for part in held(catalogue, storage_properties(door.settings), each))
+            holds = sum(part.bytes for part in read_held_tables(catalog, file_io_properties(door.settings), each))
             kept_until = f"{each.expires:%Y-%m-%d %H:%M}" if each.expires else ""
             cells = (each.run_id, each.pipeline, kept_until, size(holds), each.fields()["reason"])
             table.add_row(*map(escape, cells))
@@ -82,12 +82,12 @@ def diff(run: What, as_json: AsJson = False) -> None:
 
 
 def _show(run: str, as_json: bool, rows: bool) -> None:
-    async def act(door: Door, _: None) -> int:
-        catalogue, io = open_catalogue(door.settings), storage_properties(door.settings)
-        found = find_quarantined(catalogue, run)
-        parts = list(held(catalogue, io, found, rows=rows))
-        origin = Origin(run_id=found.run_id, workflow_id="", pipeline=found.pipeline, label="", attempt=0)
-        report = Reports(door.settings.lake, io).whole(origin)
+    async def act(door: CommandContext, _: None) -> int:
+        catalog, io = open_catalog(door.settings), file_io_properties(door.settings)
+        found = find_quarantined_branch(catalog, run)
+        parts = list(read_held_tables(catalog, io, found, rows=rows))
+        run_ref = RunRef(run_id=found.run_id, workflow_id="", pipeline=found.pipeline, label="", attempt=0)
+        report = ReportStore(door.settings.lake, io).whole(run_ref)
         if as_json:
             tables = {
                 part.name: {
@@ -112,7 +112,7 @@ def _show(run: str, as_json: bool, rows: bool) -> None:
     enter(act, as_json, nothing)
 
 
-def _print_part(door: Door, part: Any) -> None:
+def _print_part(door: CommandContext, part: Any) -> None:
     change = part.change
     said = f"{change.operation}: +{change.added_rows:,} -{change.deleted_rows:,} rows" if change else "dropped"
     door.console.print(f"[bold]{part.name}[/]  {said}, {size(part.bytes)}", highlight=False)
@@ -144,8 +144,8 @@ def keep(
 
 
 def _order(run: str, action: Any, by: str | None, as_json: bool, until: str = "") -> None:
-    async def act(door: Door, _: None) -> int:
-        found = find_quarantined(open_catalogue(door.settings), run)
+    async def act(door: CommandContext, _: None) -> int:
+        found = find_quarantined_branch(open_catalog(door.settings), run)
         left = await _kept_house(door, action, found, by, until)
         words = {"discard": f"Deleted {found.branch}.", "keep": f"Kept {found.branch} until {until}."}
         door.say({"action": action, "branch": found.branch, "left": left, "until": until}, words[action])
@@ -154,11 +154,13 @@ def _order(run: str, action: Any, by: str | None, as_json: bool, until: str = ""
     enter(act, as_json, nothing)
 
 
-async def _kept_house(door: Door, action: Any, found: Quarantined, by: str | None, until: str = "") -> str:
-    order = HouseOrder(action=action, branch=found.branch, by=by or getpass.getuser(), until=until)
+async def _kept_house(
+    door: CommandContext, action: Any, found: QuarantinedBranch, by: str | None, until: str = ""
+) -> str:
+    order = ManageQuarantineInput(action=action, branch=found.branch, by=by or getpass.getuser(), until=until)
     try:
         return await door.client.execute_workflow(
-            KeepHouse.run,
+            ManageQuarantine.run,
             order,
             id=f"house-{action}-{found.run_id}-{uuid.uuid4().hex[:8]}",
             task_queue=door.settings.sluice_task_queue,
@@ -200,12 +202,12 @@ def repair(
         _again(run, pipeline, statements, done, detach, as_json)
         return
 
-    async def act(door: Door, _: None) -> int:
-        found = find_quarantined(open_catalogue(door.settings), run)
+    async def act(door: CommandContext, _: None) -> int:
+        found = find_quarantined_branch(open_catalog(door.settings), run)
         branch = await _kept_house(door, "open", found, None)
         token = door.settings.nessie_writer_token_file
         words = (
-            f"Open: {branch}. Repair it by any Spark whose catalogue has ref={branch}"
+            f"Open: {branch}. Repair it by any Spark whose catalog has ref={branch}"
             + (f" and the token of {token}" if token else "")
             + f"; then: quarantine repair {found.run_id} --done"
         )
@@ -219,9 +221,9 @@ def _again(run: str, file: Path | None, statements: list[str], done: bool | None
     def before() -> Pipeline | None:
         return load_pipeline(file, read_environment()) if file else None
 
-    async def act(door: Door, stated: Pipeline | None) -> int:
-        catalogue = open_catalogue(door.settings)
-        found = find_quarantined(catalogue, run)
+    async def act(door: CommandContext, stated: Pipeline | None) -> int:
+        catalog = open_catalog(door.settings)
+        found = find_quarantined_branch(catalog, run)
         earlier = await request_of(door.client, found.workflow_id, found.run_id)
         if earlier is None and stated is None:
             raise InvalidPipeline(f"Temporal has forgotten run {found.run_id}: name its pipeline file by --pipeline")
@@ -229,7 +231,7 @@ def _again(run: str, file: Path | None, statements: list[str], done: bool | None
         assert pipeline
         if pipeline.name != found.pipeline:
             raise InvalidPipeline(f"{found.branch} is of the pipeline {found.pipeline}, not of {pipeline.name}")
-        resume = _resume(catalogue, found, statements, bool(done))
+        resume = _resume(catalog, found, statements, bool(done))
         request = await start_again(
             door.client, door.settings, pipeline, earlier.input if earlier else None, resume=resume
         )
@@ -242,12 +244,12 @@ def _again(run: str, file: Path | None, statements: list[str], done: bool | None
     enter(act, as_json, before)
 
 
-def _resume(catalogue: Catalogue, found: Quarantined, statements: list[str], done: bool) -> Resume:
+def _resume(catalog: NessieCatalog, found: QuarantinedBranch, statements: list[str], done: bool) -> Resume:
     opened = repair_branch(found.pipeline, found.run_id)
-    if done and not catalogue.exists(opened):
+    if done and not catalog.exists(opened):
         raise InvalidPipeline(
             f"{found.branch} was not opened for a repair: `quarantine repair {found.run_id}` does that"
         )
-    branch, head = (opened, catalogue.head(opened)) if done else (found.branch, found.audited)
+    branch, head = (opened, catalog.head(opened)) if done else (found.branch, found.audited)
     both = [found.branch, opened]
     return Resume(branch=branch, base=found.base, head=head, statements=statements, done_with=both)

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from cli.follow import begin
-from lakehouse.iceberg.file_io import storage_properties
+from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.open_catalog import open_catalog
 from runtime.start_run import load_pipeline
-from sluice.audit.bad_rows import RUN, quarantine_of
+from sluice.audit.bad_rows import RUN, quarantine_table
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import literal, quoted, quoted_table, suggestion
@@ -64,15 +64,15 @@ def requeued(file: Path, repair: Repair, settings: Settings) -> tuple[Pipeline, 
     """
     pipeline = load_pipeline(file, read_environment())
     table = _table(pipeline, repair.table)
-    catalogue = open_catalogue(settings)
-    head = catalogue.main_head()
-    types = _types(catalogue, settings, table, head)
-    kept = _types(catalogue, settings, quarantine_of(table), head)
+    catalog = open_catalog(settings)
+    head = catalog.initialize_main()
+    types = _types(catalog, settings, table, head)
+    kept = _types(catalog, settings, quarantine_table(table), head)
     values = _values(repair.settings, types, kept)
     chosen = _chosen(repair, kept)
     names = [name for name in types if name in kept or name in values]
     selected = ", ".join(values.get(name, quoted(name)) for name in names)
-    ours, theirs = (quoted_table(name, settings.sluice_catalog) for name in (table, quarantine_of(table)))
+    ours, theirs = (quoted_table(name, settings.sluice_catalog) for name in (table, quarantine_table(table)))
     statements = [
         f"INSERT INTO {ours} ({', '.join(map(quoted, names))}) SELECT {selected} FROM {theirs}{chosen}",
         f"DELETE FROM {theirs}{chosen}",
@@ -80,10 +80,10 @@ def requeued(file: Path, repair: Repair, settings: Settings) -> tuple[Pipeline, 
     again = pipeline.model_copy(
         update={
             "write": Write(mode="sql", statements=statements),
-            "tables": {table: pipeline.tables[table], quarantine_of(table): Table()},
+            "tables": {table: pipeline.tables[table], quarantine_table(table): Table()},
         }
     )
-    place = catalogue.table(catalogue.main, quarantine_of(table), head) or ""
+    place = catalog.table(catalog.main, quarantine_table(table), head) or ""
     digest = hashlib.sha256("\0".join(["requeue", place, *statements]).encode()).hexdigest()
     return Pipeline.model_validate(again.model_dump(by_alias=True)), RunInput(digest=digest)
 
@@ -100,11 +100,11 @@ def _table(pipeline: Pipeline, wanted: str | None) -> str:
     )
 
 
-def _types(catalogue: Catalogue, settings: Settings, table: str, at: str) -> dict[str, str]:
-    place = catalogue.table(catalogue.main, table, at)
+def _types(catalog: NessieCatalog, settings: Settings, table: str, at: str) -> dict[str, str]:
+    place = catalog.table(catalog.main, table, at)
     if place is None:
-        raise InvalidPipeline(f"there is no table {table} on {catalogue.main}: nothing was set apart yet")
-    return TableState.load(place, None, storage_properties(settings)).types
+        raise InvalidPipeline(f"there is no table {table} on {catalog.main}: nothing was set apart yet")
+    return TableState.load(place, None, file_io_properties(settings)).types
 
 
 def _values(settings: Sequence[str], types: dict[str, str], kept: dict[str, str]) -> dict[str, str]:

@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli.context import WRONG_USE
-from lakehouse.audit_results_table import Ledger
-from lakehouse.iceberg.file_io import storage_properties
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.iceberg.file_io import file_io_properties
+from lakehouse.open_catalog import open_catalog
 from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.settings import read_environment, read_settings
 from sluice.sql.values import plain
@@ -35,8 +35,8 @@ def results(
     """Query the verdicts of every run that ended, by SQL."""
     try:
         settings = read_settings(read_environment())
-        catalogue = open_catalogue(settings)
-        ledger = Ledger(catalogue, settings.lake, storage_properties(settings)).read()
+        catalog = open_catalog(settings)
+        ledger = AuditResultsTable(catalog, settings.lake, file_io_properties(settings)).read()
         if ledger is None:
             _leave("no run has ended yet", WRONG_USE)
         with duckdb.connect(":memory:", config={"autoinstall_known_extensions": False}) as connection:

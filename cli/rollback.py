@@ -4,16 +4,16 @@ from typing import Annotated
 
 import typer
 
-from cli.context import Door, enter, nothing
+from cli.context import CommandContext, enter, nothing
 from cli.follow import followed
 from lakehouse.nessie.mainline import Mainline
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.open_catalog import open_catalog
 from runtime.find_run import find_run, request_of
 from runtime.start_run import start_again
 from sluice.contracts.activity_inputs import Restore
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline, Table, Write
-from sluice.publishing.rollback import Undoing, undoing
+from sluice.publishing.rollback import RollbackPlan, plan_rollback
 
 app = typer.Typer(add_completion=False)
 
@@ -29,16 +29,16 @@ def rollback(
 ) -> None:
     """Take a published run back: its tables become what they were before it, by one merge. A run of its own."""
 
-    async def act(door: Door, _: None) -> int:
+    async def act(door: CommandContext, _: None) -> int:
         found = await find_run(door.client, run)
         run_id = found.description.run_id
-        catalogue = open_catalogue(door.settings)
-        seen = catalogue.main_head()
-        plan = undoing(Mainline(catalogue).publications(seen, run_id), run_id, with_later=with_later)
+        catalog = open_catalog(door.settings)
+        seen = catalog.initialize_main()
+        plan = plan_rollback(Mainline(catalog).publications(seen, run_id), run_id, with_later=with_later)
         earlier = await request_of(door.client, found.handle.id, run_id)
         if earlier is None:
             raise InvalidPipeline(f"Temporal has forgotten run {run_id}")
-        left = {name for name, at in plan.tables.items() if catalogue.table(catalogue.main, name, at)}
+        left = {name for name, at in plan.tables.items() if catalog.table(catalog.main, name, at)}
         restore = Restore(runs=plan.runs, seen=seen, tables=plan.tables)
         handle = await start_again(
             door.client, door.settings, _pipeline(earlier.pipeline, plan, left), None, restore=restore
@@ -52,7 +52,7 @@ def rollback(
     enter(act, as_json, nothing)
 
 
-def _pipeline(earlier: Pipeline, plan: Undoing, left: set[str]) -> Pipeline:
+def _pipeline(earlier: Pipeline, plan: RollbackPlan, left: set[str]) -> Pipeline:
     """Return the pipeline of a roll-back: the checks of whole tables, for those that there will be."""
     tables = {}
     for name in plan.tables:

@@ -66,7 +66,7 @@ def runs_table(rows: Sequence[tuple[str, ...]]) -> Table:
     return table
 
 
-def standing(status: RunStatus, progress: str, console: Console) -> None:
+def print_status(status: RunStatus, progress: str, console: Console) -> None:
     """Print how a run that goes on stands."""
     console.print(f"[bold]{status.stage}[/]  {escape(progress)}", highlight=False)
     if status.deadline and status.stage == "waiting for approval":

@@ -13,7 +13,7 @@ from rich.table import Table
 from devstack.errors import StackError
 from devstack.stack import ROOT, Stack
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 
 _DOOR = "run_workflow.py"
@@ -45,7 +45,7 @@ def run_demo(stack: Stack) -> int:
 class _Demo:
     def __init__(self, variables: dict[str, str]) -> None:
         self._environment = {**os.environ, **variables}
-        self._catalogue = open_catalogue(read_settings(self._environment))
+        self._catalog = open_catalog(read_settings(self._environment))
 
     def play(self) -> None:
         """Show the three pipelines, and the tables before and after."""
@@ -59,7 +59,7 @@ class _Demo:
         self._approve("pipelines/nyc_delays.yml", "nyc-delays")
         _title("The tables on main after")
         self._show_tables()
-        kept = ", ".join(self._catalogue.branches("quarantine/"))
+        kept = ", ".join(self._catalog.branches("quarantine/"))
         console.print(f"Branches beside main: {kept}", highlight=False)
 
     def _publish(self, pipeline: str) -> None:
@@ -70,10 +70,10 @@ class _Demo:
         _expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
     def _quarantine(self, pipeline: str) -> None:
-        before = self._catalogue.head(self._catalogue.main)
+        before = self._catalog.head(self._catalog.main)
         code = self._command(pipeline)
         _expect(code == STOPPED, f"{pipeline} ended with exit code {code}, not {STOPPED}")
-        after = self._catalogue.head(self._catalogue.main)
+        after = self._catalog.head(self._catalog.main)
         _expect(after == before, f"main moved from {before} to {after}")
         console.print(f"main is where it was: {after[:16]}", highlight=False)
 
@@ -110,7 +110,7 @@ class _Demo:
         for column in ("table", "rows", "data files", "snapshots"):
             shown.add_column(column, justify="left" if column == "table" else "right")
         for name in _TABLES:
-            place = self._catalogue.table(self._catalogue.main, name)
+            place = self._catalog.table(self._catalog.main, name)
             if place is None:
                 shown.add_row(name, "not there", "", "")
                 continue

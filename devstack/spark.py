@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.spark.class_data_archive import find_archive, make_archive
+from engine.spark.class_data_archive import create_archive, find_archive
 from engine.spark.java import find_java
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
@@ -15,6 +15,6 @@ def prepare_spark(home: Path) -> None:
         return
     print("Rehearsing a Spark job, so that each one after it starts in half the time (once, half a minute)", flush=True)
     try:
-        make_archive(settings, java)
+        create_archive(settings, java)
     except BadEnvironment as error:
         print(f"{error}. Spark starts slower without.", flush=True)

@@ -20,7 +20,7 @@ from devstack.ports import choose_port
 from devstack.processes import Daemon, start, wait_until
 from devstack.spark import prepare_spark
 from devstack.temporal_cli import find_temporal_cli
-from lakehouse.nessie.catalog import Catalogue
+from lakehouse.nessie.catalog import NessieCatalog
 from sluice.settings import STACK_FILE
 from worker import READY
 from workflows.search_attributes import ALL
@@ -111,7 +111,9 @@ class Stack:
         wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"], 60)
         token = token_file(self.home, "publisher").read_text()
         wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"], 90)
-        Catalogue(variables["NESSIE_URI"], token=token).main_head()  # so that a run finds a main that has begun
+        NessieCatalog(
+            variables["NESSIE_URI"], token=token
+        ).initialize_main()  # so that a run finds a main that has begun
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)

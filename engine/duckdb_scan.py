@@ -12,9 +12,9 @@ from typing import Any
 
 import duckdb
 
-from sluice.audit.query_builder import Asking
-from sluice.audit.statistics import FieldFacts
-from sluice.checks.base import Question
+from sluice.audit.query_builder import AuditQuery
+from sluice.audit.statistics import SchemaField
+from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.values import kind_of
@@ -44,11 +44,11 @@ class FileView:
     """Data files of one schema under the name by which questions find their rows."""
 
     name: str
-    fields: Sequence[FieldFacts]
+    fields: Sequence[SchemaField]
     paths: Sequence[str]
 
 
-class Duck:
+class DuckDBScan:
     """A DuckDB of one audit. Use it as a context; `interrupt` ends what it is doing, from any thread."""
 
     def __init__(self, memory: str, scratch: Path, threads: int = 0) -> None:
@@ -60,7 +60,7 @@ class Duck:
         self._connection.execute("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
         self._interrupted = threading.Event()
 
-    def __enter__(self) -> "Duck":
+    def __enter__(self) -> "DuckDBScan":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,7 +85,7 @@ class Duck:
     def ask(
         self,
         views: Sequence[FileView],
-        questions: Mapping[str, Question],
+        questions: Mapping[str, CheckQuery],
         types: Mapping[str, str],
         *,
         with_rest: bool,
@@ -101,7 +101,7 @@ class Duck:
         for view in (*views, *(view for each in parts.values() for view in each)):
             self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {view.name} AS {_select(view)}")
         names = {key: [view.name for view in each] for key, each in parts.items()}
-        return Asking(self._run, DUCKDB, types, questions, with_rest, sample_rows, names).answers()
+        return AuditQuery(self._run, DUCKDB, types, questions, with_rest, sample_rows, names).answers()
 
     def _run(self, sql: str) -> list[dict[str, Any]]:
         if self._interrupted.is_set():

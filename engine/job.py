@@ -35,7 +35,7 @@ class SparkJob:
 
 
 @dataclass(frozen=True)
-class Ended:
+class JobResult:
     """How a job ended."""
 
     code: int

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from engine.job import Ended, SparkJob
-from engine.process.supervise import Beat
+from engine.job import JobResult, SparkJob
+from engine.process.supervise import Heartbeat
 from engine.slots import SparkSlots
 from engine.spark.cluster import ClusterEngine
 from engine.spark.connect import ConnectEngine
@@ -19,7 +19,7 @@ class Spark:
     slots: SparkSlots
     engine: Engine
 
-    async def run(self, job: SparkJob, beat: Beat) -> Ended:
+    async def run(self, job: SparkJob, beat: Heartbeat) -> JobResult:
         """Run a job when there is room for it.
 
         Raises:

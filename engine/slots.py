@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from engine.process.progress import Progress
-from engine.process.supervise import Beat
+from engine.process.supervise import Heartbeat
 
 _BEAT = 1.0
 
@@ -20,7 +20,7 @@ class SparkSlots:
         """The jobs that wait, by pipeline; the pipeline whose turn is next comes first."""
 
     @asynccontextmanager
-    async def slot(self, beat: Beat, pipeline: str = "") -> AsyncIterator[None]:
+    async def slot(self, beat: Heartbeat, pipeline: str = "") -> AsyncIterator[None]:
         """Wait for a slot, giving signs of life, and hold it."""
         mine = self._ask(pipeline)
         try:

@@ -18,9 +18,9 @@ from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, TimestamptzType
 
-from lakehouse.iceberg.commit import OnBranch, next_place
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.nessie.operations import put_table
+from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.nessie.operations import put_table_operation
 from sluice.errors import ServiceUnavailable
 from sluice.publishing.certificate import RUN_MARK
 
@@ -50,22 +50,22 @@ def _schema() -> Schema:
 class _Moving:
     """Moves the ledger's pointer, by compare-and-swap of the branch's head."""
 
-    def __init__(self, catalogue: Catalogue, head: str, content: str | None) -> None:
-        self._catalogue, self._head, self._content = catalogue, head, content
+    def __init__(self, catalog: NessieCatalog, head: str, content: str | None) -> None:
+        self._catalog, self._head, self._content = catalog, head, content
 
     def __call__(self, place: str, metadata: TableMetadata) -> None:
-        operations = [put_table(TABLE, place, metadata, self._content)]
+        operations = [put_table_operation(TABLE, place, metadata, self._content)]
         if not self._content:
-            operations = [*self._catalogue.put_namespaces(BRANCH, [TABLE]), *operations]
-        self._head = self._catalogue.commit(BRANCH, self._head, f"Update {TABLE}", operations)
-        self._content = self._content or str(self._catalogue.content(BRANCH, TABLE).id)
+            operations = [*self._catalog.put_namespaces(BRANCH, [TABLE]), *operations]
+        self._head = self._catalog.commit(BRANCH, self._head, f"Update {TABLE}", operations)
+        self._content = self._content or str(self._catalog.content(BRANCH, TABLE).id)
 
 
-class Ledger:
-    """Needs the catalogue, the lake's location, and the properties by which Iceberg reads it."""
+class AuditResultsTable:
+    """Needs the catalog, the lake's location, and the properties by which Iceberg reads it."""
 
-    def __init__(self, catalogue: Catalogue, lake: str, io: Mapping[str, str]) -> None:
-        self._catalogue, self._lake, self._io = catalogue, lake.rstrip("/"), dict(io)
+    def __init__(self, catalog: NessieCatalog, lake: str, io: Mapping[str, str]) -> None:
+        self._catalog, self._lake, self._io = catalog, lake.rstrip("/"), dict(io)
         self._turn = Lock()
 
     def record(self, run_id: str, rows: Sequence[Mapping[str, Any]], *, again: bool) -> None:
@@ -93,7 +93,7 @@ class Ledger:
 
     def read(self) -> StaticTable | None:
         """Return the ledger as it is now, or None if nothing was recorded yet."""
-        place = self._catalogue.table(BRANCH, TABLE)
+        place = self._catalog.table(BRANCH, TABLE)
         return StaticTable.from_metadata(place, self._io) if place else None
 
     def _holds(self, run_id: str) -> bool:
@@ -104,15 +104,15 @@ class Ledger:
         return bool(found.to_arrow().num_rows)
 
     def _open(self) -> Table:
-        head = self._catalogue.bare_branch(BRANCH)
-        found = self._catalogue.content(BRANCH, TABLE)
+        head = self._catalog.bare_branch(BRANCH)
+        found = self._catalog.content(BRANCH, TABLE)
         file_io = load_file_io(self._io, self._lake)
         if found is None:
             metadata, place = self._new(file_io)
         else:
             place = found.metadata_location
             metadata = StaticTable.from_metadata(place, self._io).metadata
-        catalog = OnBranch(_Moving(self._catalogue, head, found.id if found else None))
+        catalog = BranchCommitCatalog(_Moving(self._catalog, head, found.id if found else None))
         return Table(("ledger", *TABLE.split(".")), metadata, place, file_io, catalog)
 
     def _new(self, file_io: FileIO) -> tuple[TableMetadata, str]:
@@ -124,7 +124,7 @@ class Ledger:
             f"{self._lake}/{TABLE.replace('.', '/')}",
             {"commit.manifest-merge.enabled": "true", "write.metadata.previous-versions-max": "20"},
         )
-        place = next_place(metadata, "")
+        place = next_metadata_location(metadata, "")
         ToOutputFile.table_metadata(metadata, file_io.new_output(place))
         return metadata, place
 

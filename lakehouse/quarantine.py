@@ -9,19 +9,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.nessie.errors import nessie_failures
-from lakehouse.nessie.operations import mark
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.nessie.errors import translate_nessie_errors
+from lakehouse.nessie.operations import no_change_operation
 from sluice.contracts.activity_inputs import TableChange
 from sluice.errors import InvalidPipeline
-from sluice.publishing.certificate import AUDITED, BASE, CAUSE, EXPIRES, PIPELINE, REALM, REASON, RUN_ID, WORKFLOW_ID
+from sluice.publishing.certificate import (
+    AUDITED,
+    BASE,
+    CAUSE,
+    EXPIRES,
+    INSTALLATION,
+    PIPELINE,
+    REASON,
+    RUN_ID,
+    WORKFLOW_ID,
+)
 
 PREFIX = "quarantine/"
 _SAMPLE = 10
 
 
 @dataclass(frozen=True)
-class Quarantined:
+class QuarantinedBranch:
     """One quarantined branch, as its last commit describes it."""
 
     branch: str
@@ -69,46 +79,48 @@ class Quarantined:
             "cause": self.said.get(CAUSE, ""),
             "reason": self.said.get(REASON, ""),
             "expires": self.said.get(EXPIRES, ""),
-            "realm": self.said.get(REALM, ""),
+            "installation": self.said.get(INSTALLATION, ""),
         }
 
 
-def quarantined(catalogue: Catalogue) -> list[Quarantined]:
+def list_quarantined_branches(catalog: NessieCatalog) -> list[QuarantinedBranch]:
     """Return every quarantined branch that describes itself, the one that expires last first."""
-    with nessie_failures(catalogue.uri):
+    with translate_nessie_errors(catalog.uri):
         found = [
-            Quarantined(each["name"], each["hash"], _said(each.get("metadata") or {}))
-            for each in catalogue.v2.references(f"ref.name.startsWith('{PREFIX}')")
+            QuarantinedBranch(each["name"], each["hash"], _said(each.get("metadata") or {}))
+            for each in catalog.v2.references(f"ref.name.startsWith('{PREFIX}')")
         ]
     return sorted((each for each in found if each.run_id), key=lambda each: each.said.get(EXPIRES, ""), reverse=True)
 
 
-def keep_in_quarantine(catalogue: Catalogue, name: str, head: str, of: str, said: Mapping[str, str]) -> None:
+def create_quarantine(catalog: NessieCatalog, name: str, head: str, of: str, said: Mapping[str, str]) -> None:
     """Keep a hash of a branch under a quarantine's name, and let its last commit say why, whose, and which hash.
 
     Raises:
         NoSuchBranch: the branch is gone, and was not kept before.
     """
-    if not catalogue.exists(name):
-        catalogue.keep(name, head, of)
-    if catalogue.head(name) == head:
-        catalogue.commit(name, head, f"Quarantine: {said.get(REASON, '')}"[:500], [mark()], {**said, AUDITED: head})
+    if not catalog.exists(name):
+        catalog.keep(name, head, of)
+    if catalog.head(name) == head:
+        catalog.commit(
+            name, head, f"Quarantine: {said.get(REASON, '')}"[:500], [no_change_operation()], {**said, AUDITED: head}
+        )
 
 
-def find_quarantined(catalogue: Catalogue, named: str) -> Quarantined:
+def find_quarantined_branch(catalog: NessieCatalog, named: str) -> QuarantinedBranch:
     """Find a quarantined branch by its name, its run or workflow id, or its pipeline, which means the latest.
 
     Raises:
         InvalidPipeline: there is none.
     """
-    for each in quarantined(catalogue):
+    for each in list_quarantined_branches(catalog):
         if named in (each.branch, each.run_id, each.workflow_id, each.pipeline):
             return each
     raise InvalidPipeline(f"nothing of {named!r} is quarantined: `quarantine list` shows what is")
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldTable:
     """What a branch holds of one table."""
 
     name: str
@@ -122,20 +134,22 @@ class Held:
     """A few of the rows that were added."""
 
 
-def held(catalogue: Catalogue, io: Mapping[str, str], found: Quarantined, *, rows: bool = False) -> Iterator[Held]:
+def read_held_tables(
+    catalog: NessieCatalog, io: Mapping[str, str], found: QuarantinedBranch, *, rows: bool = False
+) -> Iterator[HeldTable]:
     """Yield what a quarantined branch holds beside the main that it began at, table by table."""
-    for key in catalogue.changes(found.base, found.branch, found.audited):
+    for key in catalog.changes(found.base, found.branch, found.audited):
         if key.kind == "NAMESPACE":
             continue
         if key.after is None:
-            yield Held(key.name, None, [], 0, [])
+            yield HeldTable(key.name, None, [], 0, [])
             continue
         state = TableState.load(key.after, key.before, io)
         files = [entry.data_file for entry in state.entries(added_only=True)]
         before = TableState.load(key.before, None, io).types if key.before else {}
         sample = _rows(state, [file.file_path for file in files]) if rows else []
         size = sum(file.file_size_in_bytes for file in files)
-        yield Held(key.name, state.change(), _differences(before, state.types), size, sample)
+        yield HeldTable(key.name, state.change(), _differences(before, state.types), size, sample)
 
 
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

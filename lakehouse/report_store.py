@@ -8,7 +8,7 @@ from typing import Any
 from pyiceberg.io import FileIO, load_file_io
 
 from sluice.audit.verdicts import CheckResult
-from sluice.contracts.activity_inputs import Origin
+from sluice.contracts.activity_inputs import RunRef
 from sluice.contracts.run import RunResult
 
 _FOLDER = "sluice-audits"
@@ -16,39 +16,39 @@ _PARTS = ("metadata", "files", "spark")
 
 
 @dataclass(frozen=True)
-class Reports:
+class ReportStore:
     """Needs the lake's location and the properties by which Iceberg reads it."""
 
     lake: str
     io: Mapping[str, str]
     _file_io: list[FileIO] = field(default_factory=list, repr=False)
 
-    def keep_part(self, origin: Origin, head: str, part: str, checks: Sequence[CheckResult]) -> None:
+    def keep_part(self, run_ref: RunRef, head: str, part: str, checks: Sequence[CheckResult]) -> None:
         """Keep the verdicts that one step of an audit gave; a repeated step replaces its own."""
         if checks:
-            self._write(self._place(origin, head, part), [check.model_dump(mode="json") for check in checks])
+            self._write(self._place(run_ref, head, part), [check.model_dump(mode="json") for check in checks])
 
-    def verdicts(self, origin: Origin, head: str) -> list[CheckResult]:
+    def verdicts(self, run_ref: RunRef, head: str) -> list[CheckResult]:
         """Return every verdict on a branch at a hash, whole."""
         found: list[CheckResult] = []
         for part in _PARTS:
             try:
-                with self._io.new_input(self._place(origin, head, part)).open() as file:
+                with self._io.new_input(self._place(run_ref, head, part)).open() as file:
                     found += [CheckResult.model_validate(each) for each in json.loads(file.read())]
             except FileNotFoundError:
                 continue
         return found
 
-    def keep(self, origin: Origin, report: Mapping[str, Any]) -> str:
+    def keep(self, run_ref: RunRef, report: Mapping[str, Any]) -> str:
         """Keep the whole report of a run that ended; return where."""
-        place = f"{self._folder(origin)}/report.json"
+        place = f"{self._folder(run_ref)}/report.json"
         self._write(place, report)
         return place
 
-    def whole(self, origin: Origin) -> RunResult | None:
+    def whole(self, run_ref: RunRef) -> RunResult | None:
         """Return the whole report of a run that ended, if it was kept."""
         try:
-            with self._io.new_input(f"{self._folder(origin)}/report.json").open() as file:
+            with self._io.new_input(f"{self._folder(run_ref)}/report.json").open() as file:
                 return RunResult.model_validate_json(file.read())
         except FileNotFoundError:
             return None
@@ -59,11 +59,11 @@ class Reports:
             self._file_io.append(load_file_io(dict(self.io), self.lake))
         return self._file_io[0]
 
-    def _folder(self, origin: Origin) -> str:
-        return f"{self.lake.rstrip('/')}/{_FOLDER}/{origin.pipeline}/{origin.run_id}"
+    def _folder(self, run_ref: RunRef) -> str:
+        return f"{self.lake.rstrip('/')}/{_FOLDER}/{run_ref.pipeline}/{run_ref.run_id}"
 
-    def _place(self, origin: Origin, head: str, part: str) -> str:
-        return f"{self._folder(origin)}/a{origin.attempt}-{head[:16]}-{part}.json"
+    def _place(self, run_ref: RunRef, head: str, part: str) -> str:
+        return f"{self._folder(run_ref)}/a{run_ref.attempt}-{head[:16]}-{part}.json"
 
     def _write(self, place: str, content: Any) -> None:
         with self._io.new_output(place).create(overwrite=True) as file:

@@ -109,13 +109,13 @@ def _looked_at(path: Path, form: Format) -> InputFile:
             if form == "parquet":
                 _check_parquet(path, file, size)
             if size > _DIGEST_LIMIT:
-                mark = f"changed {path.stat().st_mtime_ns}"
+                no_change_operation = f"changed {path.stat().st_mtime_ns}"
             else:
                 file.seek(0)
-                mark = hashlib.sha256(file.read()).hexdigest()
+                no_change_operation = hashlib.sha256(file.read()).hexdigest()
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
-    return InputFile(path=str(path), size=size, mark=mark)
+    return InputFile(path=str(path), size=size, mark=no_change_operation)
 
 
 def _check_parquet(path: Path, file: Any, size: int) -> None:

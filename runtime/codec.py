@@ -59,7 +59,7 @@ def new_codec_key() -> str:
     return f"{os.urandom(4).hex()} {base64.b64encode(AESGCM.generate_key(256)).decode()}"
 
 
-class NoKey(PayloadCodec):
+class RefuseEncrypted(PayloadCodec):
     """Lets everything pass but what was encrypted, of which it says so."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:

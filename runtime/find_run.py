@@ -26,7 +26,7 @@ Handle = WorkflowHandle[WriteAuditPublish, RunResult]
 
 
 @dataclass(frozen=True)
-class Found:
+class RunLookup:
     """A run that was asked for."""
 
     handle: Handle
@@ -38,7 +38,7 @@ class Found:
         return self.description.status != WorkflowExecutionStatus.RUNNING
 
 
-async def find_run(client: Client, named: str) -> Found:
+async def find_run(client: Client, named: str) -> RunLookup:
     """Find a run by its workflow id, its run id, or its pipeline's name, which means the latest run of it.
 
     Raises:
@@ -58,7 +58,7 @@ async def find_run(client: Client, named: str) -> Found:
     return found
 
 
-async def _described(client: Client, workflow_id: str, run_id: str | None) -> Found | None:
+async def _described(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:
     handle = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=run_id)
     try:
         description = await handle.describe()
@@ -67,7 +67,7 @@ async def _described(client: Client, workflow_id: str, run_id: str | None) -> Fo
             return None
         raise
     pinned = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=description.run_id)
-    return Found(pinned, description)
+    return RunLookup(pinned, description)
 
 
 async def request_of(client: Client, workflow_id: str, run_id: str) -> RunRequest | None:

@@ -17,7 +17,7 @@ def about() -> dict[str, str]:
     return _ABOUT.get() or {}
 
 
-class AboutRuns(Interceptor):
+class RunLogContext(Interceptor):
     """Notes, for each act, which run, attempt and branch it is about."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
@@ -43,15 +43,15 @@ def _of_order(args: Any) -> dict[str, str]:
     """Read attempt and branch off an order, whatever its shape."""
     order = args[0] if args else None
     order = getattr(order, "audit", order)
-    origin, branch = getattr(order, "origin", None), getattr(order, "branch", "")
+    run_ref, branch = getattr(order, "origin", None), getattr(order, "branch", "")
     if isinstance(order, str):
         branch = order
-    name = getattr(branch, "name", branch) or getattr(origin, "branch", "")
-    attempt = getattr(origin, "attempt", None)
+    name = getattr(branch, "name", branch) or getattr(run_ref, "branch", "")
+    attempt = getattr(run_ref, "attempt", None)
     return {"branch": str(name), **({"attempt": str(attempt)} if attempt else {})}
 
 
-class AboutFilter(logging.Filter):
+class RunLogFilter(logging.Filter):
     """Puts what is known of the run on each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:

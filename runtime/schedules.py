@@ -15,16 +15,16 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError
 
-from sluice.contracts.quarantine import ReapOrder
+from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.settings import Settings
-from workflows.housekeeping import Reap
+from workflows.housekeeping import ReapBranches
 
 log = logging.getLogger("sluice.worker")
 
 
 def schedule_id(settings: Settings) -> str:
     """Return the id of the reaper's schedule: one for each installation."""
-    return f"sluice-reaper-{settings.sluice_realm}"
+    return f"sluice-reaper-{settings.sluice_installation}"
 
 
 async def register_reaper(client: Client, settings: Settings) -> None:
@@ -33,8 +33,8 @@ async def register_reaper(client: Client, settings: Settings) -> None:
         return
     wanted = Schedule(
         action=ScheduleActionStartWorkflow(
-            Reap.run,
-            ReapOrder(grace=settings.sluice_reap_grace),
+            ReapBranches.run,
+            ReapBranchesInput(grace=settings.sluice_reap_grace),
             id=schedule_id(settings),
             task_queue=settings.sluice_task_queue,
         ),

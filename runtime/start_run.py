@@ -19,7 +19,7 @@ from runtime.temporal_client import search_attributes_known
 from sluice.contracts.activity_inputs import Restore, Resume
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult
 from sluice.errors import AlreadyPublished, InvalidPipeline
-from sluice.pipeline.environment import pipeline_of_environment
+from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.file import read_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
@@ -28,7 +28,7 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 
 @dataclass(frozen=True)
-class Started:
+class RunHandle:
     """A run that goes on, begun just now or by somebody before."""
 
     handle: WorkflowHandle[WriteAuditPublish, RunResult]
@@ -41,7 +41,7 @@ def load_pipeline(file: Path | None, environment: Mapping[str, str]) -> Pipeline
     Raises:
         InvalidPipeline: it is not valid, or its job is not there.
     """
-    pipeline = read_pipeline(file) if file else pipeline_of_environment(environment)
+    pipeline = read_pipeline(file) if file else pipeline_from_environment(environment)
     write = pipeline.write
     if write.source:
         write = write.model_copy(update={"source": absolute(write.source)})
@@ -71,7 +71,7 @@ def find_input(pipeline: Pipeline) -> RunInput:
     return identity([], "\0".join([write.job, text, *write.args, *write.statements, *options]))
 
 
-async def start(client: Client, settings: Settings, pipeline: Pipeline, found: RunInput, again: bool) -> Started:
+async def start(client: Client, settings: Settings, pipeline: Pipeline, found: RunInput, again: bool) -> RunHandle:
     """Start a run, or attach to the one that is under way with the same input.
 
     Raises:
@@ -133,7 +133,7 @@ async def _request(client: Client, settings: Settings, pipeline: Pipeline, found
     )
 
 
-async def _started(client: Client, settings: Settings, request: RunRequest, workflow_id: str, words: str) -> Started:
+async def _started(client: Client, settings: Settings, request: RunRequest, workflow_id: str, words: str) -> RunHandle:
     pipeline = request.pipeline
     attributes = TypedSearchAttributes(
         [SearchAttributePair(PIPELINE, pipeline.name), SearchAttributePair(TABLE, list(pipeline.tables))]
@@ -150,9 +150,11 @@ async def _started(client: Client, settings: Settings, request: RunRequest, work
             static_summary=summary[:200],
             static_details=pipeline.description or None,
         )
-        return Started(handle, attached=False)
+        return RunHandle(handle, attached=False)
     except WorkflowAlreadyStartedError as running:
-        return Started(client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=running.run_id), True)
+        return RunHandle(
+            client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=running.run_id), True
+        )
 
 
 async def _refuse_twice(client: Client, workflow_id: str) -> None:

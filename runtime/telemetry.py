@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from temporalio.contrib.opentelemetry import TracingInterceptor
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
-from runtime.log_context import AboutFilter
+from runtime.log_context import RunLogFilter
 from sluice.errors import BadEnvironment
 from sluice.secrets import redacted
 from sluice.settings import Settings
@@ -48,7 +48,7 @@ def start_logs(settings: Settings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     handler.setFormatter(_Json() if settings.sluice_log_format == "json" else _Text(form))
-    handler.addFilter(AboutFilter())
+    handler.addFilter(RunLogFilter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 

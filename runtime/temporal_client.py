@@ -13,7 +13,7 @@ from temporalio.converter import DataConverter, DefaultFailureConverterWithEncod
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.codec import NoKey, read_codec
+from runtime.codec import RefuseEncrypted, read_codec
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from workflows.search_attributes import ALL
 
@@ -49,7 +49,7 @@ def converter(environment: Mapping[str, str]) -> DataConverter:
     """
     codec = read_codec(environment.get("SLUICE_CODEC_KEY_FILE", ""))
     if codec is None:
-        return dataclasses.replace(pydantic_data_converter, payload_codec=NoKey())
+        return dataclasses.replace(pydantic_data_converter, payload_codec=RefuseEncrypted())
     return dataclasses.replace(
         pydantic_data_converter,
         payload_codec=codec,

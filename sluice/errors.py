@@ -11,7 +11,7 @@ SluiceError
 │   ├── WriteRefused         a job tried to change what is not its run's
 │   ├── Unapproved           an approval is not its author's
 │   ├── BadEnvironment       the machine lacks what the work needs (Java, settings)
-│   └── CatalogueChanged     Nessie is not the one that the run began with
+│   └── CatalogChanged     Nessie is not the one that the run began with
 └── Transient                the same again may work: retried
     ├── ServiceUnavailable   Nessie (or what is behind it) does not answer
     └── JobFailed            Spark ended badly, for a reason that may pass
@@ -66,8 +66,8 @@ class BadEnvironment(Terminal):
     """Raised when the machine lacks what the work needs."""
 
 
-class CatalogueChanged(Terminal):
-    """Raised when the catalogue is not the one that the run began with."""
+class CatalogChanged(Terminal):
+    """Raised when the catalog is not the one that the run began with."""
 
 
 class ServiceUnavailable(Transient):

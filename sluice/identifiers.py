@@ -88,9 +88,9 @@ def quoted(identifier: str) -> str:
     return "`" + identifier.replace("`", "``") + "`"
 
 
-def quoted_table(name: str, catalogue: str) -> str:
+def quoted_table(name: str, spark_catalog: str) -> str:
     """Quote a table's full name for Spark SQL."""
-    return ".".join(quoted(part) for part in [catalogue, *name.split(".")])
+    return ".".join(quoted(part) for part in [spark_catalog, *name.split(".")])
 
 
 def literal(value: object) -> str:

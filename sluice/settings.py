@@ -35,7 +35,7 @@ class Settings(Model):
     warehouse: str = ""
     """Where new tables lie; by default the folder `lake` of the home."""
     sluice_catalog: str = Field(default="nessie", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    """The name of the catalogue in Spark."""
+    """The name of the catalog in Spark."""
     sluice_main: str = "main"
     """The branch that readers read."""
     sluice_task_queue: str = "sluice"
@@ -87,8 +87,8 @@ class Settings(Model):
     """How often the reaper looks, in seconds; 0 means never."""
     sluice_reap_grace: float = Field(default=3600.0, ge=0)
     """A branch that was touched within so many seconds is left alone by the reaper."""
-    sluice_realm: str = Field(default="sluice", pattern=r"^[A-Za-z0-9_.-]{1,100}$")
-    """Whose runs these are: two installations that share a catalogue each have their own."""
+    sluice_installation: str = Field(default="sluice", pattern=r"^[A-Za-z0-9_.-]{1,100}$")
+    """Whose runs these are: two installations that share a catalog each have their own."""
     sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
     slack_token: str = Field(default="", repr=False)
     slack_channel: str = ""

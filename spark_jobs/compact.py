@@ -18,7 +18,7 @@ def compact(spark: SparkSession, table: str, options: Mapping[str, str]) -> int:
     """Rewrite the small files of a table; return how many files there were to rewrite.
 
     Args:
-        table: its name, quoted and with its catalogue.
+        table: its name, quoted and with its catalog.
         options: those of Iceberg's action, such as `min-input-files`.
 
     Raises:

@@ -18,7 +18,7 @@ from pyspark.sql.connect import functions  # noqa: F401
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-from sluice.contracts.spark_jobs import ConnectedOrder
+from sluice.contracts.spark_jobs import ConnectJobSpec
 
 _INTERNAL = Path(__file__).resolve().parent.parent
 _kept: list[RemoteSession] = []
@@ -28,7 +28,7 @@ _TRIES = 6
 """So often a server is asked that does not answer, for some ten seconds; then the attempt is over."""
 
 
-def run(order: ConnectedOrder) -> None:
+def run(order: ConnectJobSpec) -> None:
     """Run the program in its session, and release the session whatever happens; note that it was released."""
     for name in order.earlier:
         release(order, name)
@@ -48,7 +48,7 @@ def run(order: ConnectedOrder) -> None:
             Path(order.released).touch()
 
 
-def release(order: ConnectedOrder, session: str) -> None:
+def release(order: ConnectJobSpec, session: str) -> None:
     """End what a session still does on the server; it cannot be used again."""
     spark = connect(order, session)
     with contextlib.suppress(Exception):  # a server that is gone holds no session
@@ -56,7 +56,7 @@ def release(order: ConnectedOrder, session: str) -> None:
         spark.client.release_session()
 
 
-def connect(order: ConnectedOrder, session: str) -> RemoteSession:
+def connect(order: ConnectJobSpec, session: str) -> RemoteSession:
     """Return a session by its id, made on its first use; it is what `getOrCreate` finds."""
     url = order.url.rstrip("/;")
     os.environ["SPARK_REMOTE"] = f"{url}{';' if ';' in url else '/;'}session_id={session}"
@@ -76,14 +76,14 @@ def _forget_ours() -> None:
         del sys.modules[name]
 
 
-def _paths(order: ConnectedOrder) -> list[str]:
+def _paths(order: ConnectJobSpec) -> list[str]:
     """Return where a program finds modules; a user's finds what it would find without Sluice."""
     if order.ours:
         return sys.path
     return [*order.paths, *(path for path in sys.path if path not in (str(_INTERNAL), str(_INTERNAL / "spark_jobs")))]
 
 
-def _bind(spark: RemoteSession, order: ConnectedOrder) -> None:
+def _bind(spark: RemoteSession, order: ConnectJobSpec) -> None:
     """Configure the session; refuse what only a server's start could heed."""
     spark.conf._set_all({**order.conf}, silent=True)
     spark.conf._set_all({**order.bound}, silent=False)
@@ -106,7 +106,7 @@ def _show(stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str |
 
 def main(order: str) -> None:
     """Do what an order says, a `ConnectedOrder` as JSON."""
-    told = ConnectedOrder.model_validate_json(order)
+    told = ConnectJobSpec.model_validate_json(order)
     os.environ.update(told.environment)
     if told.where:
         os.chdir(told.where)

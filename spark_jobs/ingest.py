@@ -41,7 +41,7 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
 
 def _loaded(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     ((name, table),) = spec.tables.items()
-    existing = _schema_of(spark, quoted_table(name, spec.catalogue))
+    existing = _schema_of(spark, quoted_table(name, spec.spark_catalog))
     say(f"reading {len(spec.files)} files")
     by_table = existing if spec.write.transform is None else None
     source = read_source(spark, spec, by_table)
@@ -58,11 +58,11 @@ def _loaded(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     _write(spark, rows, spec, name, new)
     if spec.write.mode == "merge":
         return JobAnswer()  # it reads its source more than once, so its counts mean nothing
-    if table.sort_by if new else spec.in_order:
+    if table.sort_by if new else spec.is_sorted:
         return _checked(_counted_again(spark, source, spec, name))
     read, written = came.get.get("rows"), went.get.get("rows")
     if written is None:  # what is counted while a table is made does not come back from a server's far side
-        written = _added(spark, quoted_table(name, spec.catalogue))
+        written = _added(spark, quoted_table(name, spec.spark_catalog))
     return _checked(JobAnswer(rows_read=read, rows_written=written))
 
 
@@ -77,7 +77,7 @@ def _compacted(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     rewritten = 0
     for name in spec.tables:
         say(f"compacting {name}")
-        rewritten += compact(spark, quoted_table(name, spec.catalogue), spec.write.options)
+        rewritten += compact(spark, quoted_table(name, spec.spark_catalog), spec.write.options)
     if not rewritten:
         raise NothingToDo(f"{', '.join(spec.tables)}: Iceberg finds no files that are worth compacting")
     return JobAnswer()
@@ -86,7 +86,7 @@ def _compacted(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
 def _counted_again(spark: SparkSession, source: DataFrame, spec: IngestSpec, name: str) -> JobAnswer:
     """Count what the sampling of rows has counted twice. A transform may give other rows each time it is run."""
     came = source.count()
-    went = came if spec.write.transform is None else _added(spark, quoted_table(name, spec.catalogue))
+    went = came if spec.write.transform is None else _added(spark, quoted_table(name, spec.spark_catalog))
     return JobAnswer(rows_read=came, rows_written=went)
 
 
@@ -135,7 +135,7 @@ def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructTyp
 
 
 def _write(spark: SparkSession, rows: DataFrame, spec: IngestSpec, name: str, new: bool) -> None:
-    table = quoted_table(name, spec.catalogue)
+    table = quoted_table(name, spec.spark_catalog)
     mode = spec.write.mode
     if mode == "merge":
         _check_keys(rows, spec.write.keys)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from sluice.audit.bad_rows import AT, CHECKS, RUN
 from sluice.checks.base import BAD_ROWS, ROWS
-from sluice.contracts.spark_jobs import DivideSpec, JobAnswer
+from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, quoted_table
 from spark_jobs.job import run_job, say
@@ -24,9 +24,9 @@ from spark_jobs.scan import rows_of
 _FILE, _PLACE, _BAD = "sluice_file", "sluice_place", "sluice_bad"
 
 
-def divide(spark: SparkSession, spec: DivideSpec) -> JobAnswer:
+def divide(spark: SparkSession, spec: QuarantineRowsSpec) -> JobAnswer:
     """Count the bad rows of every table first; move them only if no table is above its cap."""
-    found: list[tuple[DivideSpec.Part, DataFrame, int]] = []
+    found: list[tuple[QuarantineRowsSpec.Part, DataFrame, int]] = []
     for part in spec.tables:
         say(f"looking for bad rows of {part.table}")
         bad = _bad_rows(spark, spec, part).persist()
@@ -42,12 +42,12 @@ def divide(spark: SparkSession, spec: DivideSpec) -> JobAnswer:
     return answer
 
 
-def _bad_rows(spark: SparkSession, spec: DivideSpec, part: DivideSpec.Part) -> DataFrame:
+def _bad_rows(spark: SparkSession, spec: QuarantineRowsSpec, part: QuarantineRowsSpec.Part) -> DataFrame:
     """Return the bad rows with all their columns, their file and place, and the names of the checks they break."""
     for view in part.target.views:
-        rows_of(spark, spec.catalogue, spec.main, view).createOrReplaceTempView(view.name)
+        rows_of(spark, spec.spark_catalog, spec.main, view).createOrReplaceTempView(view.name)
     (ours,) = [view for view in part.target.views if view.name == ROWS]
-    rows = rows_of(spark, spec.catalogue, spec.main, ours)
+    rows = rows_of(spark, spec.spark_catalog, spec.main, ours)
     rows = rows.select("*", F.col("_file").alias(_FILE), F.col("_pos").alias(_PLACE))
     marks: list[Column] = []
     for number, (key, question) in enumerate(part.target.questions.items()):
@@ -72,8 +72,8 @@ def _with_groups(rows: DataFrame, groups: DataFrame, number: int) -> DataFrame:
     return joined.drop(*(f"{mark}_{place}" for place in range(len(keys))))
 
 
-def _move(spark: SparkSession, spec: DivideSpec, part: DivideSpec.Part, bad: DataFrame) -> None:
-    source, quarantine = (quoted_table(name, spec.catalogue) for name in (part.table, part.quarantine))
+def _move(spark: SparkSession, spec: QuarantineRowsSpec, part: QuarantineRowsSpec.Part, bad: DataFrame) -> None:
+    source, quarantine = (quoted_table(name, spec.spark_catalog) for name in (part.table, part.quarantine))
     columns = spark.table(source).columns
     taken = [name for name in columns if name.lower() in (CHECKS, RUN, AT)]
     if taken:
@@ -105,5 +105,5 @@ def _make(spark: SparkSession, quarantine: str, rows: DataFrame) -> None:
 
 
 if __name__ == "__main__":
-    job = DivideSpec.model_validate_json(Path(sys.argv[1]).read_text())
+    job = QuarantineRowsSpec.model_validate_json(Path(sys.argv[1]).read_text())
     sys.exit(run_job(job.answer, lambda spark: divide(spark, job)))

@@ -2,7 +2,7 @@
 
     spark-submit scan.py SPEC
 
-The session's catalogue is pinned to the audited hash, so the job can only read.
+The session's catalog is pinned to the audited hash, so the job can only read.
 """
 
 import sys
@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 from pyspark.sql.utils import is_remote
 
-from sluice.audit.query_builder import Asking
+from sluice.audit.query_builder import AuditQuery
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
 from sluice.identifiers import quoted, quoted_table
 from sluice.sql.dialect import SPARK
@@ -49,13 +49,13 @@ def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[st
 
     try:
         for view in target.views:
-            rows_of(spark, spec.catalogue, spec.main, view).createOrReplaceTempView(view.name)
+            rows_of(spark, spec.spark_catalog, spec.main, view).createOrReplaceTempView(view.name)
     except (PySparkException, Py4JJavaError) as error:
         why = excuse(error)
         if why is None:
             raise
         return {key: ScanAnswer(error=why) for key in target.questions}
-    asking = Asking(run, SPARK, target.types, target.questions, target.with_rest, spec.sample_rows, excuse=excuse)
+    asking = AuditQuery(run, SPARK, target.types, target.questions, target.with_rest, spec.sample_rows, excuse=excuse)
     return asking.answers()
 
 
@@ -64,13 +64,13 @@ def _in_utc(row: dict[str, Any], zoned: list[str]) -> dict[str, Any]:
     return {name: value.astimezone(timezone.utc) if value and name in zoned else value for name, value in row.items()}
 
 
-def rows_of(spark: SparkSession, catalogue: str, main: str, view: View) -> DataFrame:
+def rows_of(spark: SparkSession, spark_catalog: str, main: str, view: View) -> DataFrame:
     """Return the rows of a view, as the session's branch or a hash of main has them."""
     if view.at_main:
         *namespace, table = view.table.split(".")
-        pinned = ".".join(map(quoted, [catalogue, *namespace, f"{table}@{main}#{view.at_main}"]))
+        pinned = ".".join(map(quoted, [spark_catalog, *namespace, f"{table}@{main}#{view.at_main}"]))
         return spark.read.table(pinned)
-    name = quoted_table(view.table, catalogue)
+    name = quoted_table(view.table, spark_catalog)
     if view.paths == []:
         return spark.read.table(name).limit(0)
     return spark.read.table(name) if view.paths is None else _rows_of_files(spark, name, view.paths)

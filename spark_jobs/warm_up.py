@@ -2,7 +2,7 @@
 
     spark-submit rehearse.py FOLDER
 
-Its catalogue `rehearsal` keeps tables in the folder. The other, `nowhere`, is Nessie's, where nobody answers.
+Its catalog `rehearsal` keeps tables in the folder. The other, `nowhere`, is Nessie's, where nobody answers.
 """
 
 import sys
@@ -50,7 +50,7 @@ def rehearse(spark: SparkSession, folder: Path) -> None:
 
 def _spec(write: Write, files: list[str], table: Table) -> IngestSpec:
     return IngestSpec(
-        catalogue="rehearsal", write=write, files=files, base_path=None, tables={_TABLE: table}, answer=""
+        spark_catalog="rehearsal", write=write, files=files, base_path=None, tables={_TABLE: table}, answer=""
     )
 
 

@@ -11,30 +11,30 @@ from temporalio.workflow import ActivityCancellationType
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.activity_inputs import (
         SCAN_TRIES,
-        AuditOrder,
+        AuditInput,
         AuditPlan,
-        ConfirmOrder,
-        DivideOrder,
-        Division,
-        ForeseeOrder,
+        BranchRef,
+        ConfirmPublicationInput,
+        FindConflictsInput,
         JobReport,
-        OpenBranch,
-        OpenOrder,
-        Origin,
+        OpenBranchInput,
         Publication,
-        PublishOrder,
-        QuarantineOrder,
-        Rebased,
-        RebaseOrder,
-        ScanOrder,
-        StatementOrder,
-        TakeUpOrder,
-        VerifyOrder,
-        WriteOrder,
-        Written,
+        PublishBranchInput,
+        QuarantineBranchInput,
+        QuarantineRowsInput,
+        QuarantineRowsResult,
+        RebaseBranchInput,
+        RebaseResult,
+        ResumeInput,
+        RunRef,
+        ScanInput,
+        VerifyDecisionInput,
+        VerifyWriteInput,
+        WriteResult,
+        WriteTableInput,
     )
-    from sluice.contracts.merge_queue import Turn
-    from sluice.contracts.run import Notice, RecordOrder, RunRequest
+    from sluice.contracts.merge_queue import MergeTicket
+    from sluice.contracts.run import Notification, RecordRunInput, RunRequest
     from sluice.identifiers import quarantine_branch
     from workflows.versions import FEWER_STEPS, SHORT_HOPS, Change
 
@@ -53,7 +53,7 @@ _SCANS = RetryPolicy(
 _T = TypeVar("_T")
 
 
-class Acts:
+class ActivityCalls:
     """Every act of a run on the outside world."""
 
     def __init__(self, request: RunRequest) -> None:
@@ -65,100 +65,100 @@ class Acts:
         self._spark_queue = policy.spark_queue or None
         self._one_try = timedelta(seconds=policy.act_timeout)
 
-    async def open_branch(self, order: OpenOrder) -> OpenBranch:
+    async def open_branch(self, input: OpenBranchInput) -> BranchRef:
         """Make the branch of an attempt. Only the first is impatient: nothing is there to lose yet."""
-        summary = f"attempt {order.origin.attempt} for {', '.join(order.tables)}"
-        patience = self._opening if order.catalogue is None else self._step
-        return await self._hop("open_branch", order, OpenBranch, summary, patience)
+        summary = f"attempt {input.run_ref.attempt} for {', '.join(input.tables)}"
+        patience = self._opening if input.catalog_id is None else self._step
+        return await self._hop("open_branch", input, BranchRef, summary, patience)
 
-    async def write_table(self, order: WriteOrder) -> JobReport:
+    async def write_table(self, input: WriteTableInput) -> JobReport:
         """Run the Spark job once: the workflow counts the attempts, each on a branch of its own."""
-        summary = f"{order.write.job.rsplit('/', 1)[-1]} on {order.branch}"
-        return await self._run_long("write_table", order, JobReport, summary, _ONCE, order.write.timeout, spark=True)
+        summary = f"{input.write.job.rsplit('/', 1)[-1]} on {input.branch}"
+        return await self._run_long("write_table", input, JobReport, summary, _ONCE, input.write.timeout, spark=True)
 
-    async def verify_write(self, order: VerifyOrder) -> Written:
+    async def verify_write(self, input: VerifyWriteInput) -> WriteResult:
         """Read the write back from the branch."""
-        return await self._hop("verify_write", order, Written, f"snapshots on {order.branch.name}")
+        return await self._hop("verify_write", input, WriteResult, f"snapshots on {input.branch.name}")
 
-    async def audit_branch(self, order: AuditOrder, *, again: bool = False) -> AuditPlan:
+    async def audit_branch(self, input: AuditInput, *, again: bool = False) -> AuditPlan:
         """Answer from metadata what it can answer. Once `again`, of rows that were taken over, is a short hop."""
-        checks = sum(len(table.checks) for table in order.tables.values())
-        summary = f"{checks} checks at {order.head[:12]}"
+        checks = sum(len(table.checks) for table in input.tables.values())
+        summary = f"{checks} checks at {input.head[:12]}"
         if again:
-            return await self._hop("audit_branch", order, AuditPlan, summary, since=FEWER_STEPS)
-        return await self._ask("audit_branch", order, AuditPlan, summary)
+            return await self._hop("audit_branch", input, AuditPlan, summary, since=FEWER_STEPS)
+        return await self._ask("audit_branch", input, AuditPlan, summary)
 
-    async def scan_files(self, order: ScanOrder) -> AuditPlan:
+    async def scan_files(self, input: ScanInput) -> AuditPlan:
         """Ask the rows by DuckDB, in the worker. It only reads, so it may be repeated."""
-        summary = f"{sum(map(len, order.undecided.values()))} checks by DuckDB"
-        return await self._run_long("scan_files", order, AuditPlan, summary, _SCANS, self._step.total_seconds())
+        summary = f"{sum(map(len, input.undecided.values()))} checks by DuckDB"
+        return await self._run_long("scan_files", input, AuditPlan, summary, _SCANS, self._step.total_seconds())
 
-    async def scan_branch(self, order: ScanOrder) -> AuditPlan:
+    async def scan_branch(self, input: ScanInput) -> AuditPlan:
         """Ask the rows the rest, by Spark. It only reads, so it may be repeated."""
-        summary = f"{sum(map(len, order.undecided.values()))} checks by one Spark pass"
+        summary = f"{sum(map(len, input.undecided.values()))} checks by one Spark pass"
         seconds = self._step.total_seconds()
-        return await self._run_long("scan_branch", order, AuditPlan, summary, _SCANS, seconds, spark=True)
+        return await self._run_long("scan_branch", input, AuditPlan, summary, _SCANS, seconds, spark=True)
 
-    async def divide_rows(self, order: DivideOrder) -> Division:
+    async def quarantine_rows(self, input: QuarantineRowsInput) -> QuarantineRowsResult:
         """Set bad rows apart, once: an attempt that breaks off here is written again."""
-        summary = f"bad rows of {', '.join(order.failing)}"
+        summary = f"bad rows of {', '.join(input.failing)}"
         seconds = self._step.total_seconds()
-        return await self._run_long("divide_rows", order, Division, summary, _ONCE, seconds, spark=True)
+        return await self._run_long("quarantine_rows", input, QuarantineRowsResult, summary, _ONCE, seconds, spark=True)
 
-    async def foresee_conflicts(self, order: ForeseeOrder) -> list[str]:
+    async def find_conflicts(self, input: FindConflictsInput) -> list[str]:
         """Find out whether a merge now would fail, and for which tables."""
-        return await self._hop("foresee_conflicts", order, list[str], f"would {order.head[:12]} merge?")
+        return await self._hop("find_conflicts", input, list[str], f"would {input.head[:12]} merge?")
 
-    async def resume_branch(self, order: TakeUpOrder) -> Rebased:
+    async def resume_branch(self, input: ResumeInput) -> RebaseResult:
         """Take up what a kept branch holds."""
-        return await self._ask("resume_branch", order, Rebased, order.resume.branch if order.resume else "")
+        return await self._ask("resume_branch", input, RebaseResult, input.resume.branch if input.resume else "")
 
-    async def restore_tables(self, order: TakeUpOrder) -> Rebased:
+    async def restore_tables(self, input: ResumeInput) -> RebaseResult:
         """Take tables back to what they were."""
-        summary = ", ".join(order.restore.tables) if order.restore else ""
-        return await self._ask("restore_tables", order, Rebased, summary)
+        summary = ", ".join(input.restore.tables) if input.restore else ""
+        return await self._ask("restore_tables", input, RebaseResult, summary)
 
-    async def rebase_branch(self, order: RebaseOrder) -> Rebased:
+    async def rebase_branch(self, input: RebaseBranchInput) -> RebaseResult:
         """Take over what an attempt wrote onto main as it is now."""
-        summary = f"{order.branch.name} onto a newer main"
-        return await self._hop("rebase_branch", order, Rebased, summary, since=FEWER_STEPS)
+        summary = f"{input.branch.name} onto a newer main"
+        return await self._hop("rebase_branch", input, RebaseResult, summary, since=FEWER_STEPS)
 
-    async def ask_turn(self, turn: Turn) -> None:
+    async def acquire_merge_slot(self, turn: MergeTicket) -> None:
         """Stand in line at a table."""
-        await self._hop("ask_turn", turn, type(None), turn.table, _PERHAPS)
+        await self._hop("acquire_merge_slot", turn, type(None), turn.table, _PERHAPS)
 
-    async def give_back_turn(self, turn: Turn) -> None:
+    async def release_merge_slot(self, turn: MergeTicket) -> None:
         """Let the next run at a table have its turn."""
-        await self._hop("give_back_turn", turn, type(None), turn.table, _PERHAPS)
+        await self._hop("release_merge_slot", turn, type(None), turn.table, _PERHAPS)
 
-    async def check_statement(self, order: StatementOrder) -> str:
+    async def verify_decision(self, input: VerifyDecisionInput) -> str:
         """Find out whether a decision is its author's; return why it is not."""
-        return await self._hop("check_statement", order, str, f"{order.ruled.by} decides", _DECISION)
+        return await self._hop("verify_decision", input, str, f"{input.ruled.by} decides", _DECISION)
 
-    async def publish_branch(self, order: PublishOrder) -> Publication:
+    async def publish_branch(self, input: PublishBranchInput) -> Publication:
         """Merge the audited hash."""
-        return await self._ask("publish_branch", order, Publication, f"merge {order.head[:12]} into main")
+        return await self._ask("publish_branch", input, Publication, f"merge {input.head[:12]} into main")
 
-    async def confirm_publication(self, branch: OpenBranch, head: str) -> Publication:
+    async def confirm_publication(self, branch: BranchRef, head: str) -> Publication:
         """Look whether main holds a hash."""
-        order = ConfirmOrder(base=branch.base, head=head)
-        return await self._ask("confirm_publication", order, Publication, f"is {head[:12]} in main?")
+        input = ConfirmPublicationInput(base=branch.base, head=head)
+        return await self._ask("confirm_publication", input, Publication, f"is {head[:12]} in main?")
 
     async def discard_branch(self, name: str, *, perhaps: bool = False) -> None:
         """Delete a branch for good. One that is there only `perhaps` is not waited for long."""
         await self._hop("discard_branch", name, type(None), name, _PERHAPS if perhaps else self._step)
 
-    async def quarantine_branch(self, origin: Origin, branch: OpenBranch, head: str, said: dict[str, str]) -> str:
+    async def quarantine_branch(self, run_ref: RunRef, branch: BranchRef, head: str, said: dict[str, str]) -> str:
         """Keep what a branch holds, under a name that says pipeline, date and run; return the name."""
-        name = quarantine_branch(origin.pipeline, workflow.now().date().isoformat(), origin.run_id)
-        order = QuarantineOrder(branch=branch, head=head, name=name, said=said)
-        return await self._ask("quarantine_branch", order, str, name)
+        name = quarantine_branch(run_ref.pipeline, workflow.now().date().isoformat(), run_ref.run_id)
+        input = QuarantineBranchInput(branch=branch, head=head, name=name, said=said)
+        return await self._ask("quarantine_branch", input, str, name)
 
-    async def record_run(self, order: RecordOrder) -> str:
+    async def record_run(self, input: RecordRunInput) -> str:
         """Write down what became of the run. Whoever calls this ignores its failure."""
-        return await self._hop("record_run", order, str, order.result.outcome or "", timedelta(seconds=60))
+        return await self._hop("record_run", input, str, input.result.outcome or "", timedelta(seconds=60))
 
-    async def notify(self, notice: Notice) -> None:
+    async def notify(self, notice: Notification) -> None:
         """Tell people, if there is a way to. Whoever calls this ignores its failure."""
         summary = notice.result.outcome or "waiting for approval"
         if FEWER_STEPS.is_in(self._request) and not await self._hop("can_notify", notice, bool, summary, _PERHAPS):
@@ -175,7 +175,7 @@ class Acts:
     async def _hop(
         self,
         name: str,
-        order: object,
+        input: object,
         answer: type[_T],
         summary: str,
         patience: timedelta | None = None,
@@ -191,7 +191,7 @@ class Acts:
             try:
                 found: _T = await workflow.execute_local_activity(
                     name,
-                    order,
+                    input,
                     result_type=answer,
                     start_to_close_timeout=_SHORT,
                     retry_policy=_ONCE,
@@ -202,15 +202,15 @@ class Acts:
             except FailureError as error:  # as it was raised, and not within an ActivityError
                 if is_cancelled_exception(error):
                     raise
-        return await self._ask(name, order, answer, summary, patience)
+        return await self._ask(name, input, answer, summary, patience)
 
     async def _ask(
-        self, name: str, order: object, answer: type[_T], summary: str, patience: timedelta | None = None
+        self, name: str, input: object, answer: type[_T], summary: str, patience: timedelta | None = None
     ) -> _T:
-        """Ask something of the catalogue, as often as it takes within `patience`."""
+        """Ask something of the catalog, as often as it takes within `patience`."""
         found: _T = await workflow.execute_activity(
             name,
-            order,
+            input,
             result_type=answer,
             start_to_close_timeout=self._one_try,
             schedule_to_close_timeout=patience or self._step,
@@ -223,7 +223,7 @@ class Acts:
     async def _run_long(
         self,
         name: str,
-        order: object,
+        input: object,
         answer: type[_T],
         summary: str,
         retry: RetryPolicy,
@@ -234,7 +234,7 @@ class Acts:
         """Run what takes its time, and must give signs of life."""
         found: _T = await workflow.execute_activity(
             name,
-            order,
+            input,
             result_type=answer,
             start_to_close_timeout=timedelta(seconds=seconds),
             heartbeat_timeout=self._heartbeat,

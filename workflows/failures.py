@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
 _T = TypeVar("_T")
 
 
-class Stopped(Exception):
+class RunStopped(Exception):
     """Raised when the run must not publish, as an outcome and not as an error."""
 
     def __init__(self, cause: Cause, reason: str) -> None:
@@ -30,7 +30,7 @@ class Stopped(Exception):
         self.cause = cause
 
 
-async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
+async def run_shielded(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a piece of work to its end although the run may be cancelled meanwhile."""
     task = asyncio.create_task(work)
     while True:
@@ -41,23 +41,23 @@ async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
                 raise
 
 
-def heed_cancellation() -> None:
+def raise_if_cancelled() -> None:
     """Stop here if the run was cancelled while a step finished all the same."""
     if workflow.cancellation_reason() is not None:
         raise CancelledError("cancelled")
 
 
-def explained(error: BaseException) -> tuple[Cause, str]:
+def explain_error(error: BaseException) -> tuple[Cause, str]:
     """Return why a run broke off, and how to say it."""
-    if isinstance(error, Stopped):
+    if isinstance(error, RunStopped):
         return error.cause, str(error)
     if workflow.cancellation_reason() is not None:  # it may show as a time-out, where the worker died with it
         return "cancelled", workflow.cancellation_reason() or "cancelled on request"
-    kind, words = words_of(error)
+    kind, words = root_cause(error)
     return cause_of(kind), words
 
 
-def words_of(error: BaseException) -> tuple[str, str]:
+def root_cause(error: BaseException) -> tuple[str, str]:
     """Return the type and message of what an activity said, or else of what stopped it."""
     kind, words = type(error).__name__, str(error)
     cause: BaseException | None = error
@@ -70,13 +70,13 @@ def words_of(error: BaseException) -> tuple[str, str]:
     return kind, words
 
 
-def may_pass(error: ActivityError) -> bool:
+def is_retryable(error: ActivityError) -> bool:
     """Return whether the same again may work."""
     cause = error.cause
     return not is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
 
 
-def never_began(request: RunRequest, error: ActivityError) -> bool:
+def was_never_started(request: RunRequest, error: ActivityError) -> bool:
     """Return whether an attempt was handed to a worker that never gave a sign of life: one paused, or just dead."""
     cause = error.cause
     if not isinstance(cause, TimeoutError) or cause.type != TimeoutType.HEARTBEAT:

@@ -11,7 +11,7 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.merge_queue import YOUR_TURN, Turn
+    from sluice.contracts.merge_queue import YOUR_TURN, MergeTicket
 
 _LEASE = timedelta(seconds=60)
 """How long a turn may last."""
@@ -19,17 +19,17 @@ _IDLE = timedelta(seconds=30)
 """How long the queue stays when nobody waits."""
 
 
-@workflow.defn(name="MergeTurns")
-class MergeTurns:
+@workflow.defn(name="MergeQueue")
+class MergeQueue:
     """The queue at one table."""
 
     @workflow.init
-    def __init__(self, waiting: list[Turn]) -> None:
+    def __init__(self, waiting: list[MergeTicket]) -> None:
         self._waiting = list(waiting)
-        self._holder: Turn | None = None
+        self._holder: MergeTicket | None = None
 
     @workflow.run
-    async def run(self, waiting: list[Turn]) -> None:
+    async def run(self, waiting: list[MergeTicket]) -> None:
         """Give turns until nobody has asked for one for a while."""
         while await self._somebody_waits():
             self._holder = self._waiting.pop(0)
@@ -39,13 +39,13 @@ class MergeTurns:
                 workflow.continue_as_new(self._waiting)
 
     @workflow.signal
-    def ask(self, turn: Turn) -> None:
+    def ask(self, turn: MergeTicket) -> None:
         """Wait in line; to ask twice is as good as once."""
         if turn != self._holder and turn not in self._waiting:
             self._waiting.append(turn)
 
     @workflow.signal
-    def give_back(self, turn: Turn) -> None:
+    def give_back(self, turn: MergeTicket) -> None:
         """End a turn, or leave the line."""
         if turn == self._holder:
             self._holder = None
@@ -59,7 +59,7 @@ class MergeTurns:
             return bool(self._waiting)
         return True
 
-    async def _give(self, turn: Turn) -> None:
+    async def _give(self, turn: MergeTicket) -> None:
         try:
             run = workflow.get_external_workflow_handle(turn.workflow_id, run_id=turn.run_id)
             await run.signal(YOUR_TURN, turn)

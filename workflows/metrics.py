@@ -8,7 +8,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.run import RunResult
 
 
-def run_ended(result: RunResult) -> None:
+def count_run(result: RunResult) -> None:
     """Count a run by its outcome, with its rows, its audit's time and its conflicts."""
     meter = workflow.metric_meter().with_additional_attributes({"pipeline": result.pipeline})
     outcome = {"outcome": result.outcome or "", "cause": result.cause or ""}
@@ -25,7 +25,7 @@ def run_ended(result: RunResult) -> None:
         )
 
 
-def attempt_fenced(pipeline: str) -> None:
+def count_fence(pipeline: str) -> None:
     """Count an attempt whose branch was deleted so that nobody can go on writing to it."""
     workflow.metric_meter().create_counter("sluice_fences", "Attempts that were fenced").add(1, {"pipeline": pipeline})
 

@@ -9,10 +9,10 @@ from temporalio.common import SearchAttributeUpdate
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import ApprovalRecord, Decision, Refused, Ruled, refusal, settled
     from sluice.audit.bad_rows import spoken
-    from sluice.audit.verdicts import AuditReport, CheckResult, fitted
-    from sluice.contracts.activity_inputs import Audited, OpenBranch, Origin, Publication
-    from sluice.contracts.activity_inputs import Written as WrittenBranch
-    from sluice.contracts.merge_queue import Turn
+    from sluice.audit.verdicts import AuditReport, CheckResult, trim_samples
+    from sluice.contracts.activity_inputs import BranchRef, PreviousAudit, Publication, RunRef
+    from sluice.contracts.activity_inputs import WriteResult as WrittenBranch
+    from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
     from sluice.presentation.web_ui import details
     from workflows.search_attributes import BRANCH
@@ -29,17 +29,17 @@ class RunState:
         info = workflow.info()
         self.request = request
         self.attempt = 0
-        self.catalogue: str | None = None
-        self.branch: OpenBranch | None = None
-        self.written: WrittenBranch | None = None
+        self.catalog_id: str | None = None
+        self.branch: BranchRef | None = None
+        self.write_result: WrittenBranch | None = None
         self.report: AuditReport | None = None
         self.publishing = False
-        self.earlier: Audited | None = None
+        self.earlier: PreviousAudit | None = None
         self.spare = ""
         """A branch beside the attempt's own that may be there, while a run is taken over."""
-        self.turn: Turn | None = None
+        self.turn: MergeTicket | None = None
         """The turn at a table that the run has, or waits for."""
-        self.turn_came: Turn | None = None
+        self.turn_came: MergeTicket | None = None
         self.deadline: datetime | None = None
         required = request.pipeline.approval.required if request.pipeline.approval else 0
         self.approval = ApprovalRecord(required=required) if required else None
@@ -50,10 +50,10 @@ class RunState:
         self.result = RunResult(run_id=info.run_id, workflow_id=info.workflow_id, pipeline=request.pipeline.name)
 
     @property
-    def origin(self) -> Origin:
+    def run_ref(self) -> RunRef:
         """Who the present attempt's acts are for."""
         pipeline = self.request.pipeline
-        return Origin(
+        return RunRef(
             run_id=self.result.run_id,
             workflow_id=self.result.workflow_id,
             pipeline=pipeline.name,
@@ -67,7 +67,7 @@ class RunState:
         return self.approval.decisions if self.approval else []
 
     @property
-    def looks_at(self) -> list[str]:
+    def referenced_tables(self) -> list[str]:
         """The tables of main that checks look at, beside those of the run."""
         checks = [check for table in self.request.pipeline.tables.values() for check in table.checks]
         return sorted({other.table for check in checks for other in check.others if other.ref == "main"})
@@ -94,43 +94,47 @@ class RunState:
         self.result = self.result.model_copy(update=changed)
         workflow.set_current_details(details(self.status()))
 
-    def begin_attempt(self) -> None:
+    def start_attempt(self) -> None:
         """Count an attempt and forget what the one before it found."""
         self.attempt += 1
-        self.branch = self.written = self.report = self.earlier = None
+        self.branch = self.write_result = self.report = self.earlier = None
         self.publishing = False
         self.update(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], bad_rows={})
 
-    def opened(self, branch: OpenBranch) -> None:
+    def opened(self, branch: BranchRef) -> None:
         """Note the branch that the attempt writes on."""
-        self.branch, self.catalogue = branch, branch.catalogue
+        self.branch, self.catalog_id = branch, branch.catalog_id
         self.update(branch=branch.name, main_before=branch.base)
         self.index(BRANCH.value_set(branch.name))
 
-    def rebased(self, branch: OpenBranch, written: WrittenBranch) -> None:
+    def rebased(self, branch: BranchRef, write_result: WrittenBranch) -> None:
         """Note that the run goes on, as a new attempt, on a branch that holds what the one before wrote."""
         at = self.report.audited_hash if self.report else None
-        self.earlier = Audited(attempt=self.attempt, head=at) if at else self.earlier
+        self.earlier = PreviousAudit(attempt=self.attempt, head=at) if at else self.earlier
         self.attempt += 1
         self.publishing, self.report = False, None
         self.update(attempts=self.attempt, checks=[])
         self.opened(branch)
-        self.found(written)
+        self.found(write_result)
 
-    def collided(self, tables: list[str], resolved: Literal["taken over", "written again"], why: str = "") -> None:
+    def record_conflict(
+        self, tables: list[str], resolved: Literal["taken over", "written again"], why: str = ""
+    ) -> None:
         """Note that main moved under the run."""
         conflict = Conflict(tables=tables, resolved=resolved, why=why)
         self.update(conflicts=[*self.result.conflicts, conflict][-_CONFLICTS:])
 
-    def found(self, written: WrittenBranch) -> None:
+    def found(self, write_result: WrittenBranch) -> None:
         """Note what the write left on the branch."""
-        self.written = written
-        self.update(tables=written.tables, audited_hash=written.head)
+        self.write_result = write_result
+        self.update(tables=write_result.tables, audited_hash=write_result.head)
 
     def audited(self, checks: list[CheckResult]) -> AuditReport:
         """Note verdicts, thinned until they fit into a history."""
-        assert self.branch and self.written
-        self.report = AuditReport(branch=self.branch.name, audited_hash=self.written.head, checks=fitted(checks))
+        assert self.branch and self.write_result
+        self.report = AuditReport(
+            branch=self.branch.name, audited_hash=self.write_result.head, checks=trim_samples(checks)
+        )
         self.update(checks=self.report.checks)
         return self.report
 
@@ -147,7 +151,7 @@ class RunState:
 
     def refuse(self, decision: Decision) -> str | None:
         """Return why a decision does not count now, or None if it does."""
-        waiting = self.written.head if self.written and self.stage == "waiting for approval" else None
+        waiting = self.write_result.head if self.write_result and self.stage == "waiting for approval" else None
         required = self.approval.required if self.approval else 1
         asked = self.request.pipeline.approval
         starter = self.request.starter if asked and asked.four_eyes else ""
@@ -155,13 +159,13 @@ class RunState:
 
     def ruled(self, decision: Decision, approve: bool) -> Ruled | None:
         """Return a decision as it would be counted, or None if it does not count."""
-        if self.refuse(decision) is not None or not self.written:
+        if self.refuse(decision) is not None or not self.write_result:
             return None
         return Ruled(
             approve=approve,
             by=decision.by.strip(),
             reason=decision.reason,
-            audited_hash=self.written.head,
+            audited_hash=self.write_result.head,
             at=workflow.now().isoformat(),
             audit_digest=decision.audit_digest,
             said_at=decision.said_at,

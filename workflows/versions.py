@@ -41,7 +41,7 @@ FEWER_STEPS = Change(1)
 that nobody was to get."""
 
 
-def refuse_newer(request: RunRequest) -> None:
+def require_known_revision(request: RunRequest) -> None:
     """Make sure that this worker knows the revision of a run.
 
     Raises:

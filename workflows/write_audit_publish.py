@@ -7,25 +7,32 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision, Ruled, Ruling
-    from sluice.audit.bad_rows import divisible
+    from sluice.audit.bad_rows import quarantinable_checks
     from sluice.audit.verdicts import AuditReport
     from sluice.contracts.activity_inputs import (
-        PublishOrder,
+        PublishBranchInput,
     )
-    from sluice.contracts.merge_queue import Turn
+    from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.run import RunRequest, RunResult, RunStatus
     from sluice.publishing.certificate import certificate, merge_message
-    from sluice.publishing.outcomes import stopped_by
-    from workflows.activity_calls import Acts
-    from workflows.failures import Stopped, heed_cancellation, may_pass, never_began, to_the_end, words_of
-    from workflows.metrics import attempt_fenced
+    from sluice.publishing.outcomes import describe_blocking_checks
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import (
+        RunStopped,
+        is_retryable,
+        raise_if_cancelled,
+        root_cause,
+        run_shielded,
+        was_never_started,
+    )
+    from workflows.metrics import count_fence
     from workflows.run_state import RunState
     from workflows.steps.approval import decided, decision
     from workflows.steps.audit import audit, divide
     from workflows.steps.compensation import close, compensate
-    from workflows.steps.rebase import foreseen, give_back_turn, rebase
+    from workflows.steps.rebase import premerge_check, rebase, release_merge_slot
     from workflows.steps.write import begin
-    from workflows.versions import refuse_newer
+    from workflows.versions import require_known_revision
 
 RESULT_MEMO = "sluice.result"
 """Where the result of a cancelled run is found: such a run has none in Temporal's sense."""
@@ -42,21 +49,21 @@ class WriteAuditPublish:
     @workflow.init
     def __init__(self, request: RunRequest) -> None:
         self._request = request
-        self._acts = Acts(request)
+        self._acts = ActivityCalls(request)
         self._state = RunState(request)
 
     @workflow.run
     async def run(self, request: RunRequest) -> RunResult:
         """Tell the story; compensate if it breaks off; say how it ended, whatever happens meanwhile."""
-        refuse_newer(request)
+        require_known_revision(request)
         error: BaseException | None = None
         try:
             await self._story()
         except (Exception, asyncio.CancelledError) as caught:
             error = caught
-            await to_the_end(compensate(self._acts, self._state, caught))
-        await to_the_end(give_back_turn(self._acts, self._state))
-        await to_the_end(close(self._acts, self._state))
+            await run_shielded(compensate(self._acts, self._state, caught))
+        await run_shielded(release_merge_slot(self._acts, self._state))
+        await run_shielded(close(self._acts, self._state))
         result = self._state.result
         if result.outcome == "cancelled":
             workflow.upsert_memo({RESULT_MEMO: result.model_dump(mode="json", by_alias=True)})
@@ -72,64 +79,64 @@ class WriteAuditPublish:
             try:
                 if not is_written:
                     await begin(self._acts, self._state)
-                collided = self._state.written.conflicts if self._state.written else []
-                collided = collided or await self._audited_and_published()
+                record_conflict = self._state.write_result.conflicts if self._state.write_result else []
+                record_conflict = record_conflict or await self._audited_and_published()
             except ActivityError as error:
-                if never_began(self._request, error):
+                if was_never_started(self._request, error):
                     lost += 1
                 else:
                     failures += 1
-                again = self._state.stage in _WRITING and may_pass(error)
+                again = self._state.stage in _WRITING and is_retryable(error)
                 if failures >= self._request.pipeline.write.attempts or lost > _LOST or not again:
                     raise
-                await self._fence(f"attempt {self._state.attempt} failed: {words_of(error)[1]}")
+                await self._fence(f"attempt {self._state.attempt} failed: {root_cause(error)[1]}")
                 is_written = False
                 continue
-            if not collided:
+            if not record_conflict:
                 return
-            is_written = await rebase(self._acts, self._state, collided)
+            is_written = await rebase(self._acts, self._state, record_conflict)
             if not is_written:
-                await give_back_turn(self._acts, self._state)
-                tables = ", ".join(collided)
+                await release_merge_slot(self._acts, self._state)
+                tables = ", ".join(record_conflict)
                 await self._fence(f"main changed {tables} meanwhile: writing again from its new head")
 
     async def _audited_and_published(self) -> list[str]:
         """Audit what was written, ask who is to be asked, and merge; return what main had changed meanwhile."""
         report = await audit(self._acts, self._state)
-        if failing := divisible(report.checks, self._request.pipeline.tables):
+        if failing := quarantinable_checks(report.checks, self._request.pipeline.tables):
             await divide(self._acts, self._state, failing)
             report = await audit(self._acts, self._state)
         if not report.passed:
-            raise Stopped("audit", stopped_by(report.checks))
+            raise RunStopped("audit", describe_blocking_checks(report.checks))
         if self._request.pipeline.approval:
-            if collided := await foreseen(self._acts, self._state):
-                return collided  # nobody should be asked about what cannot be merged
+            if record_conflict := await premerge_check(self._acts, self._state):
+                return record_conflict  # nobody should be asked about what cannot be merged
             await decision(self._acts, self._state, self._request.pipeline.approval)
         return await self._publish(report)
 
     async def _publish(self, report: AuditReport) -> list[str]:
         """Merge the audited hash; return the keys that main had changed meanwhile, if that kept it out."""
         state = self._state
-        assert state.branch and state.written
-        state.enter("publishing", f"{state.written.head[:12]} into main")
+        assert state.branch and state.write_result
+        state.enter("publishing", f"{state.write_result.head[:12]} into main")
         state.publishing = True
-        order = PublishOrder(
-            origin=state.origin,
+        input = PublishBranchInput(
+            run_ref=state.run_ref,
             branch=state.branch,
-            head=state.written.head,
-            message=merge_message(state.origin, list(state.written.tables)),
-            properties=certificate(self._request, state.origin, report, state.rulings),
+            head=state.write_result.head,
+            message=merge_message(state.run_ref, list(state.write_result.tables)),
+            properties=certificate(self._request, state.run_ref, report, state.rulings),
             author=self._request.starter,
-            looks_at=state.looks_at,
+            referenced_tables=state.referenced_tables,
             required=state.approval.required if state.approval else 0,
             approvals=state.rulings,
         )
-        publication = await self._acts.publish_branch(order)
+        publication = await self._acts.publish_branch(input)
         if publication.merged:
             state.published(publication)
             return []
         state.publishing = False
-        heed_cancellation()
+        raise_if_cancelled()
         return publication.conflicts
 
     async def _fence(self, why: str) -> None:
@@ -137,8 +144,8 @@ class WriteAuditPublish:
         assert self._state.branch
         self._state.enter("compensating", why)
         await self._acts.discard_branch(self._state.branch.name)
-        attempt_fenced(self._request.pipeline.name)
-        heed_cancellation()
+        count_fence(self._request.pipeline.name)
+        raise_if_cancelled()
 
     @workflow.signal
     async def approve(self, decision: Decision) -> None:
@@ -151,7 +158,7 @@ class WriteAuditPublish:
         await decided(self._acts, self._state, decision, approve=False)
 
     @workflow.signal
-    def your_turn(self, turn: Turn) -> None:
+    def your_turn(self, turn: MergeTicket) -> None:
         """Hear that the run's turn at a table has come."""
         self._state.turn_came = turn
 

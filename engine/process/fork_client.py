@@ -19,7 +19,7 @@ _PATIENCE = 5.0
 _KILLED = 128 + signal.SIGKILL
 
 
-class Held:
+class PipeLifeLine:
     """The end of a life line that this process holds."""
 
     def __init__(self, file: int) -> None:
@@ -35,7 +35,9 @@ class Held:
 class ForkedGuard:
     """The guard of a forked job, as far as `asyncio.subprocess.Process` has it too."""
 
-    def __init__(self, pid: int, life_line: Held, output: asyncio.StreamReader, end: asyncio.StreamReader) -> None:
+    def __init__(
+        self, pid: int, life_line: PipeLifeLine, output: asyncio.StreamReader, end: asyncio.StreamReader
+    ) -> None:
         self.pid, self.stdin, self.stdout = pid, life_line, output
         self.returncode: int | None = None
         self._ending = asyncio.create_task(self._end(end))
@@ -127,7 +129,7 @@ class _Running:
 async def _ask(running: _Running, order: int) -> ForkedGuard | None:
     """Have a job forked off; return nothing if that process ended instead."""
     (life, line), (out, output), (end, ended) = os.pipe(), os.pipe(), os.pipe()
-    life_line, outgoing, ending = Held(line), await _reader(out), await _reader(end)
+    life_line, outgoing, ending = PipeLifeLine(line), await _reader(out), await _reader(end)
     try:
         socket.send_fds(running.control, [b"!"], [life, output, ended, order])
     except OSError:

@@ -34,7 +34,7 @@ from typing import TextIO
 
 sys.path[:] = [path for path in sys.path if path != str(Path(__file__).resolve().parent)]
 
-from engine.process.guard import call, die_with, watch_over
+from engine.process.guard import die_with_parent, set_process_name, supervise_child
 
 _FILES = 4
 
@@ -42,7 +42,7 @@ _FILES = 4
 def main(control: socket.socket, modules: list[str]) -> None:
     """Fork a guard and a job for each that is asked for; it is only in such a job that this returns."""
     runner, *_ = [importlib.import_module(name) for name in modules]
-    call("sluice-forks")
+    set_process_name("sluice-forks")
     gc.freeze()  # what is here now is here for good: no job needs to look through it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a guard here: it tells the worker its end itself
     order = _serve(control)
@@ -76,14 +76,14 @@ def _begin(life_line: int, output: int, end: int, order: int) -> TextIO:
     guard = os.getpid()
     child = os.fork()
     if child == 0:
-        die_with(guard)
+        die_with_parent(guard)
         os.close(end)
         _renew()
         return os.fdopen(order)
-    call("sluice-guard")
+    set_process_name("sluice-guard")
     os.close(order)
     os.write(end, f"{guard}\n".encode())
-    os.write(end, f"{watch_over(child)}\n".encode())
+    os.write(end, f"{supervise_child(child)}\n".encode())
     os._exit(0)
 
 
@@ -92,7 +92,7 @@ def _renew() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    call("sluice-job")
+    set_process_name("sluice-job")
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()  # else every job would draw the same numbers; Python's own generator sees to itself
 

@@ -27,11 +27,11 @@ _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 def main(command: list[str]) -> int:
     """Run the command until it ends or the worker is gone."""
     guard = os.getpid()
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=lambda: die_with(guard))  # noqa: PLW1509
-    return watch_over(child.pid)
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=lambda: die_with_parent(guard))  # noqa: PLW1509
+    return supervise_child(child.pid)
 
 
-def watch_over(child: int) -> int:
+def supervise_child(child: int) -> int:
     """Wait for a child of this session's leader, or end it when the worker is gone; return its code, as a shell has it.
 
     Nothing of the session is left afterwards.
@@ -48,14 +48,14 @@ def watch_over(child: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def die_with(guard: int) -> None:
+def die_with_parent(guard: int) -> None:
     """Ask Linux to kill this process when its guard is killed; elsewhere the worker sees to it."""
     _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != guard:  # it was killed before this was asked
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def call(name: str) -> None:
+def set_process_name(name: str) -> None:
     """Give this process a name for `ps` and `top`, where the system has that."""
     _control(_PR_SET_NAME, name.encode())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from engine.job import Ended
+from engine.job import JobResult
 from engine.process.guard import end_session
 from engine.process.progress import OutputReader, Progress
 
@@ -15,7 +15,7 @@ _GUARD = Path(__file__).with_name("guard.py")
 _BEAT = 1.0
 _SIGKILL = 9
 _LAST_WORDS = 5.0
-Beat = Callable[[Progress], None]
+Heartbeat = Callable[[Progress], None]
 
 
 class LifeLine(Protocol):
@@ -65,7 +65,7 @@ class Supervised:
         """Whether it runs."""
         return self._guard.returncode is None
 
-    async def watch(self, log: Path, beat: Beat) -> Ended:
+    async def watch(self, log: Path, beat: Heartbeat) -> JobResult:
         """Wait for its end, its output going into a log; call `beat` with its progress every second.
 
         Cancelled, it ends every process of the command before it lets the cancellation through.
@@ -82,7 +82,7 @@ class Supervised:
         finally:
             ending.cancel()
             await asyncio.shield(self._gone(copying))
-        return Ended(code=code, tail=list(reader.tail), log=log)
+        return JobResult(code=code, tail=list(reader.tail), log=log)
 
     async def end(self) -> None:
         """End every process of the command, whatever it was about to say."""
@@ -103,8 +103,8 @@ class Supervised:
 
 
 async def run_supervised(
-    command: list[str], environment: Mapping[str, str], folder: Path, beat: Beat, where: Path | None = None
-) -> Ended:
+    command: list[str], environment: Mapping[str, str], folder: Path, beat: Heartbeat, where: Path | None = None
+) -> JobResult:
     """Run a command under the guard, its log and its scratch space in `folder`."""
     try:
         job = await Supervised.start(command, environment, where)

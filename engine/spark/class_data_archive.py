@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.spark.configuration import application, rehearsal_catalogues, written
+from engine.spark.configuration import application, rehearsal_catalogs, write_properties
 from engine.spark.jars import class_path
 from engine.spark.submit import REHEARSAL, SPARK_HOME, environment, submit
 from sluice.errors import BadEnvironment
@@ -35,7 +35,7 @@ def find_archive(settings: Settings, java: Path) -> Path | None:
     return archive if whole else None
 
 
-def make_archive(settings: Settings, java: Path) -> Path:
+def create_archive(settings: Settings, java: Path) -> Path:
     """Rehearse a job and keep what the JVM made of its classes, unless that is there; return the archive.
 
     Raises:
@@ -49,8 +49,8 @@ def make_archive(settings: Settings, java: Path) -> Path:
     scratch = archive.parent / "rehearsal"
     scratch.mkdir(parents=True)
     fresh = scratch / "fresh.jsa"
-    properties = application(settings, scratch) | rehearsal_catalogues(scratch)
-    command = submit(written(scratch / "spark.properties", properties), str(REHEARSAL), str(scratch))
+    properties = application(settings, scratch) | rehearsal_catalogs(scratch)
+    command = submit(write_properties(scratch / "spark.properties", properties), str(REHEARSAL), str(scratch))
     variables = environment(settings, java, f"-XX:ArchiveClassesAtExit={fresh}")
     log = scratch.parent / "rehearsal.log"
     with log.open("wb") as out:
@@ -79,7 +79,7 @@ def archive_option(archive: Path) -> str:
     return f"-XX:SharedArchiveFile={archive} {_QUIET}"
 
 
-def forget_if_crashed(archive: Path | None, code: int) -> None:
+def discard_if_crashed(archive: Path | None, code: int) -> None:
     """Do without an archive from now on if the JVM that used it crashed: the next attempt finds out."""
     if archive and code in _CRASHED:
         _stamp(archive).unlink(missing_ok=True)

@@ -14,8 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
-from engine.job import Ended, SparkJob
-from engine.process.supervise import Beat, run_supervised
+from engine.job import JobResult, SparkJob
+from engine.process.supervise import Heartbeat, run_supervised
 from engine.spark.configuration import properties
 from engine.spark.java import find_java
 from engine.spark.submit import INTERNAL, SPARK_HOME, command, environment
@@ -101,7 +101,7 @@ class ClusterEngine:
 
     settings: Settings
 
-    async def run(self, job: SparkJob, beat: Beat) -> Ended:
+    async def run(self, job: SparkJob, beat: Heartbeat) -> JobResult:
         """Submit an application and see it to its end.
 
         Raises:
@@ -132,21 +132,21 @@ class ClusterEngine:
         namespace = properties(self.settings, job).get("spark.kubernetes.namespace", "default")
         return Kubernetes(self.settings.spark_master, namespace)
 
-    async def _end_left(self, cluster: Cluster, job: SparkJob, variables: dict[str, str], beat: Beat) -> None:
+    async def _end_left(self, cluster: Cluster, job: SparkJob, variables: dict[str, str], beat: Heartbeat) -> None:
         """Look up what is left of the job's run, and end it."""
         left = await self._asked(cluster.looking(job.run_id), job, variables, beat)
         for ending in cluster.ending(job.run_id, left.tail):
             log.warning("%s: ending what is left of it on the cluster", job.branch)
             await self._asked(ending, job, variables, beat)
 
-    async def _asked(self, words: list[str], job: SparkJob, variables: dict[str, str], beat: Beat) -> Ended:
+    async def _asked(self, words: list[str], job: SparkJob, variables: dict[str, str], beat: Heartbeat) -> JobResult:
         found = await run_supervised(words, variables, job.folder, beat)
         if found.code != 0:
             said = found.tail[-1] if found.tail else f"exit code {found.code}"
             raise ServiceUnavailable(f"{self.settings.spark_master} cannot be asked what is left of the run: {said}")
         return found
 
-    async def _end_after(self, cluster: Cluster, job: SparkJob, variables: dict[str, str], beat: Beat) -> None:
+    async def _end_after(self, cluster: Cluster, job: SparkJob, variables: dict[str, str], beat: Heartbeat) -> None:
         try:
             await self._end_left(cluster, job, variables, beat)
         except ServiceUnavailable as error:  # the next submission of the run looks again

@@ -1,4 +1,4 @@
-"""From settings to Spark's configuration: the catalogue that a job sees is on the branch already."""
+"""From settings to Spark's configuration: the catalog that a job sees is on the branch already."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,17 +65,17 @@ def application(
 
 def session(settings: Settings, job: SparkJob) -> dict[str, str]:
     """Return what a job's session is bound to: its branch, its marks, its semantics. Nobody else sets these."""
-    catalogue = f"spark.sql.catalog.{settings.sluice_catalog}"
+    prefix = f"spark.sql.catalog.{settings.sluice_catalog}"
     found = {
         _EXCLUDED: ",".join([*_RULES, *_listed(job.conf.get(_EXCLUDED))]),
-        catalogue: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalogue}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
-        f"{catalogue}.uri": settings.nessie_uri,
-        f"{catalogue}.ref": job.branch,
-        f"{catalogue}.warehouse": settings.lake,
-        f"{catalogue}.cache-enabled": "false",
-        **_identity(settings, catalogue),
-        **_s3_of(settings, catalogue),
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
+        f"{prefix}.uri": settings.nessie_uri,
+        f"{prefix}.ref": job.branch,
+        f"{prefix}.warehouse": settings.lake,
+        f"{prefix}.cache-enabled": "false",
+        **_identity(settings, prefix),
+        **_s3_of(settings, prefix),
         **(_STRICT if job.ours else {}),
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
@@ -83,7 +83,7 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
         SNAPSHOT_PROPERTY + ATTEMPT_MARK: str(job.attempt),
     }
     if job.at:
-        found[f"{catalogue}.ref.hash"] = job.at
+        found[f"{prefix}.ref.hash"] = job.at
     return {key: value for key, value in found.items() if value != ""}
 
 
@@ -97,7 +97,7 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
     }
 
 
-def written(file: Path, properties: Mapping[str, str]) -> Path:
+def write_properties(file: Path, properties: Mapping[str, str]) -> Path:
     """Write properties into a file for its owner's eyes alone, and return it."""
     file.touch(mode=0o600)
     file.write_text("".join(f"{key} {_escaped(value)}\n" for key, value in properties.items()))
@@ -120,43 +120,43 @@ def hadoop_s3(settings: Settings) -> dict[str, str]:
     return found
 
 
-def rehearsal_catalogues(folder: Path) -> dict[str, str]:
-    """Return the catalogues of a rehearsal: one that keeps tables in a folder, and Nessie's, where nobody answers."""
-    catalogue, near, far = (
+def rehearsal_catalogs(folder: Path) -> dict[str, str]:
+    """Return the catalogs of a rehearsal: one that keeps tables in a folder, and Nessie's, where nobody answers."""
+    prefix, near, far = (
         "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.rehearsal",
         "spark.sql.catalog.nowhere",
     )
     return {
-        near: catalogue,
+        near: prefix,
         f"{near}.type": "hadoop",
         f"{near}.warehouse": (folder / "lake").as_uri(),
-        far: catalogue,
+        far: prefix,
         f"{far}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
         f"{far}.uri": "http://127.0.0.1:9/api/v2",
         f"{far}.warehouse": (folder / "lake").as_uri(),
     }
 
 
-def _identity(settings: Settings, catalogue: str) -> dict[str, str]:
+def _identity(settings: Settings, prefix: str) -> dict[str, str]:
     """Return how the job tells Nessie that it is a writer, who may change the branches of attempts alone."""
     token = read_secret(settings.nessie_writer_token_file, "NESSIE_WRITER_TOKEN_FILE")
     if not token:
         return {}
-    return {f"{catalogue}.authentication.type": "BEARER", f"{catalogue}.authentication.token": token}
+    return {f"{prefix}.authentication.type": "BEARER", f"{prefix}.authentication.token": token}
 
 
-def _s3_of(settings: Settings, catalogue: str) -> dict[str, str]:
+def _s3_of(settings: Settings, prefix: str) -> dict[str, str]:
     """Return how Iceberg gets at S3, where the jars for it were installed."""
     if not has_s3(settings):
         return {}
-    found = {f"{catalogue}.client.region": settings.aws_region}
+    found = {f"{prefix}.client.region": settings.aws_region}
     if settings.lake.startswith("s3"):
-        found[f"{catalogue}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+        found[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
     if settings.aws_endpoint_url_s3:
         found |= {
-            f"{catalogue}.s3.endpoint": settings.aws_endpoint_url_s3,
-            f"{catalogue}.s3.path-style-access": "true",
+            f"{prefix}.s3.endpoint": settings.aws_endpoint_url_s3,
+            f"{prefix}.s3.path-style-access": "true",
         }
     return found
 

@@ -11,15 +11,15 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from engine.job import Ended, SparkJob
+from engine.job import JobResult, SparkJob
 from engine.process.fork_client import ForkServer
 from engine.process.progress import Progress
-from engine.process.supervise import Beat, Supervised
-from engine.spark.configuration import rehearsal_catalogues, session
+from engine.process.supervise import Heartbeat, Supervised
+from engine.spark.configuration import rehearsal_catalogs, session
 from engine.spark.connect_server import ElsewhereServer, WarmServer
 from engine.spark.java import find_java
 from engine.spark.submit import REHEARSAL, environment
-from sluice.contracts.spark_jobs import ConnectedOrder
+from sluice.contracts.spark_jobs import ConnectJobSpec
 from sluice.errors import SluiceError
 from sluice.settings import Settings
 
@@ -48,7 +48,7 @@ class ConnectEngine:
         self._folder = settings.sluice_home.absolute() / "clients" / str(os.getpid())
         self._clients = ForkServer(_CLIENT, self._folder / "clients.log")
 
-    async def run(self, job: SparkJob, beat: Beat) -> Ended:
+    async def run(self, job: SparkJob, beat: Heartbeat) -> JobResult:
         """Run a job in a session of its own, and see that nothing of it goes on afterwards."""
         url = await self._server.url(beat)
         released = job.folder / f"released-{job.tries}"
@@ -79,23 +79,23 @@ class ConnectEngine:
     async def _rehearse(self, url: str) -> None:
         folder = self._folder / "rehearsal"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        order = ConnectedOrder(
+        order = ConnectJobSpec(
             url=url,
             session=str(uuid.uuid4()),
             program=str(REHEARSAL),
             args=[str(folder)],
-            bound=rehearsal_catalogues(folder),
+            bound=rehearsal_catalogs(folder),
             released=str(folder / "released"),
         )
         client = await self._start(order, lambda _: None)
         await client.watch(folder / "spark.log", lambda _: None)
         shutil.rmtree(folder, ignore_errors=True)
 
-    def _order(self, job: SparkJob, url: str, released: Path) -> ConnectedOrder:
+    def _order(self, job: SparkJob, url: str, released: Path) -> ConnectJobSpec:
         earlier = [session_id(job, attempt, 1) for attempt in range(1, job.attempt)]
         earlier += [session_id(job, job.attempt, tries) for tries in range(1, job.tries)]
-        catalogues = {"spark.sql.defaultCatalog": self._settings.sluice_catalog}
-        return ConnectedOrder(
+        catalogs = {"spark.sql.defaultCatalog": self._settings.sluice_catalog}
+        return ConnectJobSpec(
             url=url,
             session=session_id(job, job.attempt, job.tries),
             earlier=earlier,
@@ -105,12 +105,12 @@ class ConnectEngine:
             paths=[] if job.ours else [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each],
             args=job.args,
             conf=dict(job.conf),
-            bound=catalogues | session(self._settings, job),
+            bound=catalogs | session(self._settings, job),
             where=str(job.where or ""),
             released=str(released),
         )
 
-    async def _start(self, order: ConnectedOrder, beat: Beat) -> Supervised:
+    async def _start(self, order: ConnectJobSpec, beat: Heartbeat) -> Supervised:
         """Start a client with its order, giving signs of life."""
         asked = asyncio.create_task(self._clients.start(order.model_dump_json(), self._environment()))
         try:
@@ -127,7 +127,7 @@ class ConnectEngine:
     def _environment(self) -> dict[str, str]:
         return {**environment(self._settings, find_java()), **self._server.secret()}
 
-    async def _release(self, order: ConnectedOrder) -> None:
+    async def _release(self, order: ConnectJobSpec) -> None:
         """End a session whose client could not: it was killed, or its server did not hear it."""
         if not await self._server.answers():
             return  # a server that is gone holds no session

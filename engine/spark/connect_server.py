@@ -8,9 +8,9 @@ import time
 from urllib.parse import urlsplit
 
 from engine.process.progress import Progress
-from engine.process.supervise import Beat, Supervised
+from engine.process.supervise import Heartbeat, Supervised
 from engine.spark.class_data_archive import archive_option, find_archive
-from engine.spark.configuration import application, hadoop_s3, written
+from engine.spark.configuration import application, hadoop_s3, write_properties
 from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
 from sluice.errors import ServiceUnavailable
@@ -31,7 +31,7 @@ class ElsewhereServer:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    async def url(self, beat: Beat) -> str:
+    async def url(self, beat: Heartbeat) -> str:
         """Return where the server answers, waiting while it does not.
 
         Raises:
@@ -71,7 +71,7 @@ class WarmServer:
         self._port = 0
         self._folder = settings.sluice_home.absolute() / "warm"
 
-    async def url(self, beat: Beat) -> str:
+    async def url(self, beat: Heartbeat) -> str:
         """Return where the server answers; start it if it does not run, whether it never did or died.
 
         Raises:
@@ -128,7 +128,7 @@ class WarmServer:
             "spark.connect.grpc.binding.port": str(self._port),
             "spark.connect.authenticate.token": self._token,
         }
-        words = submit(written(folder / "spark.properties", properties), "--class", _SERVER, "spark-internal")
+        words = submit(write_properties(folder / "spark.properties", properties), "--class", _SERVER, "spark-internal")
         variables = environment(self._settings, java, archive_option(archive) if archive else "")
         log = folder / "spark.log"
         self._process = await Supervised.start(words, variables)

@@ -7,7 +7,7 @@ _JARS = "jars"
 
 
 def class_path(settings: Settings) -> list[str]:
-    """Return the jars that set-up installed, by their real places: Iceberg with its Nessie catalogue, S3's bundle."""
+    """Return the jars that set-up installed, by their real places: Iceberg with its Nessie catalog, S3's bundle."""
     return [*_installed(settings, "spark"), *_installed(settings, "s3")]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyspark
 
 from engine.job import SparkJob
-from engine.spark.configuration import properties, written
+from engine.spark.configuration import properties, write_properties
 from sluice.secrets import PRIVATE
 from sluice.settings import Settings
 
@@ -29,7 +29,7 @@ def command(settings: Settings, job: SparkJob, more: Mapping[str, str] | None = 
         more: configuration beside what every job of these settings has.
     """
     (job.folder / "scratch").mkdir(parents=True, exist_ok=True)
-    file = written(job.folder / "spark.properties", {**properties(settings, job), **(more or {})})
+    file = write_properties(job.folder / "spark.properties", {**properties(settings, job), **(more or {})})
     return submit(file, str(job.program), *job.args)
 
 

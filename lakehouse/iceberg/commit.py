@@ -13,7 +13,7 @@ Move = Callable[[str, TableMetadata], None]
 """Takes the place of a new metadata file and what it says, and moves the table's pointer to it, or notes it."""
 
 
-class OnBranch(NoopCatalog):
+class BranchCommitCatalog(NoopCatalog):
     """Writes each new metadata file, and leaves it to `move` what becomes of it."""
 
     def __init__(self, move: Move) -> None:
@@ -27,13 +27,13 @@ class OnBranch(NoopCatalog):
         for requirement in requirements:
             requirement.validate(table.metadata)
         metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
-        place = next_place(metadata, table.metadata_location)
+        place = next_metadata_location(metadata, table.metadata_location)
         ToOutputFile.table_metadata(metadata, table.io.new_output(place))
         self._move(place, metadata)
         return CommitTableResponse(metadata=metadata, metadata_location=place)
 
 
-def next_place(metadata: TableMetadata, before: str) -> str:
+def next_metadata_location(metadata: TableMetadata, before: str) -> str:
     """Return where the metadata file that follows the one at `before`, if there is one, is to lie."""
     version = int(before.rsplit("/", 1)[-1].split("-", 1)[0]) + 1 if before else 0
     provider = load_location_provider(metadata.location, metadata.properties)

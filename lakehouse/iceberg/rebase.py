@@ -16,10 +16,10 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.sorting import SortOrder
 
-from lakehouse.iceberg.commit import OnBranch
+from lakehouse.iceberg.commit import BranchCommitCatalog
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import Catalogue, ChangedKey
-from lakehouse.nessie.operations import put_table
+from lakehouse.nessie.catalog import ChangedKey, NessieCatalog
+from lakehouse.nessie.operations import put_table_operation
 
 _NEWEST_FORMAT = 2
 """Version 3 numbers rows in the metadata; PyIceberg does not write that yet."""
@@ -27,12 +27,12 @@ _VOLATILE = ("created-at", "owner", "nessie.", "write.parquet.compression-codec"
 """Beginnings of table properties that say nothing of how the table is to be read or written."""
 
 
-class CannotTakeOver(Exception):
+class CannotRebase(Exception):
     """Raised when what a run did to a table is more than adding files that fit the table as it is now."""
 
 
 @dataclass(frozen=True)
-class Rebase:
+class RebaseOptions:
     """How a run is taken over."""
 
     appends: bool
@@ -44,7 +44,7 @@ class Rebase:
 
 
 @dataclass(frozen=True)
-class Moved:
+class RebasedTable:
     """A table that was taken over: where its metadata lies, and what it says."""
 
     name: str
@@ -54,9 +54,9 @@ class Moved:
     """Whether files were added to a newer table, rather than the table taken over as it was."""
 
 
-def taken_over(
-    catalogue: Catalogue, io: Mapping[str, str], changed: Sequence[ChangedKey], base: str, by: Rebase
-) -> list[Moved]:
+def rebase_tables(
+    catalog: NessieCatalog, io: Mapping[str, str], changed: Sequence[ChangedKey], base: str, by: RebaseOptions
+) -> list[RebasedTable]:
     """Write the metadata by which a newer main holds what a run did; nothing points to it yet.
 
     Args:
@@ -66,26 +66,28 @@ def taken_over(
     Raises:
         CannotTakeOver: with the reason.
     """
-    return [_moved(catalogue, io, key, base, by) for key in changed if key.kind != "NAMESPACE"]
+    return [_moved(catalog, io, key, base, by) for key in changed if key.kind != "NAMESPACE"]
 
 
-def _moved(catalogue: Catalogue, io: Mapping[str, str], key: ChangedKey, base: str, by: Rebase) -> Moved:
+def _moved(
+    catalog: NessieCatalog, io: Mapping[str, str], key: ChangedKey, base: str, by: RebaseOptions
+) -> RebasedTable:
     if key.after is None:
-        raise CannotTakeOver(f"{key.name} was dropped")
+        raise CannotRebase(f"{key.name} was dropped")
     ours = TableState.load(key.after, key.before, io)
-    now = catalogue.table(catalogue.main, key.name, base)
+    now = catalog.table(catalog.main, key.name, base)
     if now == key.before:
-        return Moved(key.name, key.after, ours.table.metadata, added=False)
+        return RebasedTable(key.name, key.after, ours.table.metadata, added=False)
     if not by.appends:
-        raise CannotTakeOver(f"what was written to {key.name} may rest on what main held before")
+        raise CannotRebase(f"what was written to {key.name} may rest on what main held before")
     if now is None:
-        raise CannotTakeOver(f"main dropped {key.name} meanwhile")
+        raise CannotRebase(f"main dropped {key.name} meanwhile")
     files = list(_only_added(key.name, ours, by.divided))
     target = TableState.load(now, None, io).table
     _check_fit(key.name, ours, target.metadata, files)
     noted: list[tuple[str, TableMetadata]] = []
-    catalog = OnBranch(lambda place, metadata: noted.append((place, metadata)))
-    table = Table(("taken", *key.name.split(".")), target.metadata, now, target.io, catalog)
+    commit_catalog = BranchCommitCatalog(lambda place, metadata: noted.append((place, metadata)))
+    table = Table(("taken", *key.name.split(".")), target.metadata, now, target.io, commit_catalog)
     with (
         table.transaction() as transaction,
         transaction.update_snapshot(snapshot_properties=dict(by.marks)).fast_append() as append,
@@ -93,15 +95,15 @@ def _moved(catalogue: Catalogue, io: Mapping[str, str], key: ChangedKey, base: s
         for file in files:
             append.append_data_file(file)
     (place, metadata) = noted[-1]
-    return Moved(key.name, place, metadata, added=True)
+    return RebasedTable(key.name, place, metadata, added=True)
 
 
-def operations(catalogue: Catalogue, branch: str, moved: Sequence[Moved]) -> Iterator[dict[str, Any]]:
+def operations(catalog: NessieCatalog, branch: str, moved: Sequence[RebasedTable]) -> Iterator[dict[str, Any]]:
     """Yield what one commit on a branch must do to hold the tables that were taken over."""
-    yield from catalogue.put_namespaces(branch, [each.name for each in moved])
+    yield from catalog.put_namespaces(branch, [each.name for each in moved])
     for each in moved:
-        known = catalogue.content(branch, each.name)
-        yield put_table(each.name, each.place, each.metadata, known.id if known else None)
+        known = catalog.content(branch, each.name)
+        yield put_table_operation(each.name, each.place, each.metadata, known.id if known else None)
 
 
 def _only_added(name: str, ours: TableState, divided: bool) -> Iterator[DataFile]:
@@ -109,15 +111,15 @@ def _only_added(name: str, ours: TableState, divided: bool) -> Iterator[DataFile
     made = {snapshot.snapshot_id for snapshot in ours.snapshots}
     for manifest in ours.manifests:
         if manifest.content == ManifestContent.DELETES and manifest.added_snapshot_id in made:
-            raise CannotTakeOver(f"the run deleted rows of {name}")
+            raise CannotRebase(f"the run deleted rows of {name}")
     operations = {snapshot.summary.operation.value for snapshot in ours.snapshots if snapshot.summary}
     if operations - {"append"} and not divided:
-        raise CannotTakeOver(f"the run did more to {name} than append")
+        raise CannotRebase(f"the run did more to {name} than append")
     if operations - {"append"} and ours.before:  # setting bad rows apart removes the run's own files
         before = {entry.data_file.file_path for entry in _before(ours).entries(added_only=False)}
         after = {entry.data_file.file_path for entry in ours.entries(added_only=False)}
         if before - after:
-            raise CannotTakeOver(f"the run replaced files of {name}")
+            raise CannotRebase(f"the run replaced files of {name}")
     for entry in ours.entries(added_only=True):
         yield entry.data_file
 
@@ -131,19 +133,19 @@ def _check_fit(name: str, ours: TableState, target: TableMetadata, files: Sequen
     """Make sure that files written for our table can be added to the other one as they are."""
     mine = ours.table.metadata
     if max(mine.format_version, target.format_version) > _NEWEST_FORMAT:
-        raise CannotTakeOver(f"{name} has format version {target.format_version}")
+        raise CannotRebase(f"{name} has format version {target.format_version}")
     if _columns(mine.schema()) != _columns(target.schema()):
-        raise CannotTakeOver(f"the schema of {name} differs from main's")
+        raise CannotRebase(f"the schema of {name} differs from main's")
     specs = mine.specs()
     if any(_spec(specs[file.spec_id]) != _spec(target.spec()) for file in files):
-        raise CannotTakeOver(f"the partitioning of {name} differs from main's")
+        raise CannotRebase(f"the partitioning of {name} differs from main's")
     if _order(mine.sort_order_by_id(mine.default_sort_order_id)) != _order(
         target.sort_order_by_id(target.default_sort_order_id)
     ):
-        raise CannotTakeOver(f"the sort order of {name} differs from main's")
+        raise CannotRebase(f"the sort order of {name} differs from main's")
     earlier = ours.before.metadata.properties if ours.before else target.properties
     if _telling(mine.properties) != _telling(earlier):
-        raise CannotTakeOver(f"the run changed properties of {name}")
+        raise CannotRebase(f"the run changed properties of {name}")
 
 
 def _columns(schema: Schema) -> list[str]:

@@ -16,14 +16,14 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DecimalType, NestedField
 
 from lakehouse.iceberg.table_state import TableState
-from sluice.audit.statistics import ChangeFacts, ColumnFacts, FieldFacts, FileFacts, TableFacts
+from sluice.audit.statistics import ChangeStatistics, ColumnStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.sql.values import kind_of
 
 _EPOCH = datetime(1970, 1, 1)
 _FLOAT_BYTES = 4
 
 
-def gather(
+def collect_statistics(
     state: TableState,
     columns: Collection[str],
     needs: Collection[str],
@@ -31,7 +31,7 @@ def gather(
     tables: Collection[str] = (),
     others: Mapping[str, int | None] | None = None,
     now: datetime | None = None,
-) -> TableFacts:
+) -> TableStatistics:
     """Gather what the metadata says of these columns, and what else checks need: see `Check.needs`.
 
     Args:
@@ -46,17 +46,17 @@ def gather(
     entries = list(state.entries(added_only=not whole))
     live = [_file_facts(entry, fields, latest) for entry in entries]
     added = [file for entry, file in zip(entries, live, strict=True) if entry.snapshot_id in ours]
-    return TableFacts(
+    return TableStatistics(
         types=state.types,
         added=added,
         live=live if whole else (),
-        change=_change(state, needs, tables) if "change" in needs else ChangeFacts(),
+        change=_change(state, needs, tables) if "change" in needs else ChangeStatistics(),
         others=others or {},
         now=now or datetime.now(timezone.utc),
     )
 
 
-def file_facts(state: TableState, columns: Collection[str]) -> list[FileFacts]:
+def file_statistics(state: TableState, columns: Collection[str]) -> list[FileStatistics]:
     """Return every live file of a table with what is recorded of these columns."""
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
     latest = _latest_deletes(state)
@@ -91,10 +91,10 @@ def reached(number: int, latest: tuple[int, int]) -> bool:
     return number <= position or number < equality
 
 
-def _file_facts(entry: ManifestEntry, fields: Iterable[NestedField], latest: tuple[int, int]) -> FileFacts:
+def _file_facts(entry: ManifestEntry, fields: Iterable[NestedField], latest: tuple[int, int]) -> FileStatistics:
     file = entry.data_file
     number = entry.sequence_number if entry.sequence_number is not None else 0
-    return FileFacts(
+    return FileStatistics(
         rows=file.record_count,
         columns={field.name: _column_facts(file, field) for field in fields},
         path=file.file_path,
@@ -104,9 +104,9 @@ def _file_facts(entry: ManifestEntry, fields: Iterable[NestedField], latest: tup
     )
 
 
-def _column_facts(file: DataFile, field: NestedField) -> ColumnFacts:
+def _column_facts(file: DataFile, field: NestedField) -> ColumnStatistics:
     number = field.field_id
-    return ColumnFacts(
+    return ColumnStatistics(
         nulls=(file.null_value_counts or {}).get(number),
         nans=(file.nan_value_counts or {}).get(number),
         lower=bound((file.lower_bounds or {}).get(number), str(field.field_type), field),
@@ -175,9 +175,9 @@ _READERS: dict[str, Any] = {
 }
 
 
-def _change(state: TableState, needs: Collection[str], tables: Collection[str]) -> ChangeFacts:
+def _change(state: TableState, needs: Collection[str], tables: Collection[str]) -> ChangeStatistics:
     change, before = state.change(), state.before
-    return ChangeFacts(
+    return ChangeStatistics(
         operations=change.operation.split("+"),
         added_rows=change.added_rows,
         deleted_rows=change.deleted_rows,
@@ -218,5 +218,5 @@ def _order(table: Any) -> str:
     return ", ".join(map(str, table.sort_order().fields)) if table else ""
 
 
-def _fields(schema: Schema) -> list[FieldFacts]:
-    return [FieldFacts(each.field_id, each.name, str(each.field_type), each.required) for each in schema.fields]
+def _fields(schema: Schema) -> list[SchemaField]:
+    return [SchemaField(each.field_id, each.name, str(each.field_type), each.required) for each in schema.fields]

@@ -1,4 +1,4 @@
-"""What Iceberg's metadata says of a table before and after a run, read without a catalogue and a JVM.
+"""What Iceberg's metadata says of a table before and after a run, read without a catalog and a JVM.
 
 Source of the rules: the Iceberg table specification, sections "Snapshots", "Manifests" and "Column metrics".
 """

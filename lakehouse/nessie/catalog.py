@@ -1,4 +1,4 @@
-"""The catalogue: branches, merges and the places of tables, in Nessie.
+"""The catalog: branches, merges and the places of tables, in Nessie.
 
 References and contents go through PyNessie, the rest through `nessie_v2`.
 """
@@ -11,10 +11,10 @@ import pynessie
 from pynessie.error import NessieConflictException, NessieNotFoundException
 from pynessie.model import Branch, ContentKey, IcebergTable
 
-from lakehouse.nessie.errors import nessie_failures
-from lakehouse.nessie.operations import ROOT_NAMESPACE, put_namespace
-from lakehouse.nessie.rest_v2 import NessieV2, RefusedByNessie
-from sluice.errors import CatalogueChanged, ServiceUnavailable
+from lakehouse.nessie.errors import translate_nessie_errors
+from lakehouse.nessie.operations import ROOT_NAMESPACE, put_namespace_operation
+from lakehouse.nessie.rest_v2 import NessieRequestRefused, NessieRest
+from sluice.errors import CatalogChanged, ServiceUnavailable
 
 _FENCE_TRIES = 50
 _PLACES = 1000
@@ -37,7 +37,7 @@ class ChangedKey:
         """The Iceberg metadata file after, if there is one."""
 
 
-class Catalogue:
+class NessieCatalog:
     """Nessie, as Sluice uses it.
 
     Every method raises `ServiceUnavailable` when Nessie does not answer.
@@ -46,7 +46,7 @@ class Catalogue:
     def __init__(self, uri: str, main: str = "main", token: str = "") -> None:
         self.uri = uri
         self.main = main
-        self.v2 = NessieV2(uri, token)
+        self.v2 = NessieRest(uri, token)
         self._places: dict[tuple[str, str], str | None] = {}
         self._v1 = pynessie.init(
             config_dict={
@@ -64,18 +64,18 @@ class Catalogue:
 
     def identity(self) -> str:
         """Return what tells this repository from every other: when it was created."""
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             return str(self.v2.config()["repositoryCreationTimestamp"])
 
     def check_identity(self, expected: str) -> None:
         """Make sure that the repository is the one of this identity.
 
         Raises:
-            CatalogueChanged: it is another, or it came back empty.
+            CatalogChanged: it is another, or it came back empty.
         """
         found = self.identity()
         if found != expected:
-            raise CatalogueChanged(
+            raise CatalogChanged(
                 f"Nessie at {self.uri} holds another repository than when the run began "
                 f"(created {found}, then {expected}); nothing was merged"
             )
@@ -86,7 +86,7 @@ class Catalogue:
         Raises:
             NoSuchBranch: it is not there.
         """
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             try:
                 return str(self._v1.get_reference(branch).hash_)
             except NessieNotFoundException as error:
@@ -105,22 +105,24 @@ class Catalogue:
 
     def branches(self, prefix: str = "") -> dict[str, str]:
         """Return the hash of every branch whose name begins with `prefix`, by name."""
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             listed = self._v1.list_references(fetch_all=False).references
         return {ref.name: str(ref.hash_) for ref in listed if isinstance(ref, Branch) and ref.name.startswith(prefix)}
 
-    def main_head(self) -> str:
+    def initialize_main(self) -> str:
         """Return the head of main, giving an empty main its first commit.
 
         A branch of an empty main shares no ancestor with it, and Nessie would refuse its merge.
         """
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             head = self.head(self.main)
             if head != self._root:
                 return head
             try:
-                return self.v2.commit(self.main, head, "Begin the lake", [put_namespace([ROOT_NAMESPACE])], {})
-            except RefusedByNessie as error:
+                return self.v2.commit(
+                    self.main, head, "Begin the lake", [put_namespace_operation([ROOT_NAMESPACE])], {}
+                )
+            except NessieRequestRefused as error:
                 if error.status != 409:
                     raise
                 return self.head(self.main)  # another run was first
@@ -131,13 +133,13 @@ class Catalogue:
 
     def content(self, ref: str, name: str) -> Any:
         """Return a table's content on a branch as PyNessie has it, or None."""
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             found = self._content(ref, name.split("."))
         return found if isinstance(found, IcebergTable) else None
 
     def bare_branch(self, name: str) -> str:
         """Return the head of a branch that has nothing of main, made from nothing if it is not there."""
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             try:
                 return self.head(name)
             except NoSuchBranch:
@@ -158,10 +160,10 @@ class Catalogue:
             ServiceUnavailable: the branch is not at `head`, or another moved one of the keys.
             NoSuchBranch: it is gone.
         """
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             try:
                 return self.v2.commit(branch, head, message, operations, properties or {})
-            except RefusedByNessie as error:
+            except NessieRequestRefused as error:
                 if error.status == 404:
                     raise NoSuchBranch(branch) from error
                 if error.status == 409:
@@ -170,7 +172,7 @@ class Catalogue:
 
     def create_branch(self, name: str, base: str) -> None:
         """Make a branch of main at `base`; one that is there at that hash already is as good."""
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             try:
                 self._v1.create_branch(name, self.main, base)
             except NessieConflictException:
@@ -183,7 +185,7 @@ class Catalogue:
         Raises:
             NoSuchBranch: the other branch is gone, and this one was not made from it before.
         """
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             try:
                 self._v1.create_branch(name, of, head)
             except NessieConflictException:
@@ -198,13 +200,17 @@ class Catalogue:
 
         Not by PyNessie: it cannot read a namespace that somebody gave properties.
         """
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             wanted = {tuple(table.split(".")[:end]) for table in tables for end in range(1, table.count(".") + 1)}
-            return [put_namespace(list(each)) for each in sorted(wanted) if self.v2.content(ref, list(each)) is None]
+            return [
+                put_namespace_operation(list(each))
+                for each in sorted(wanted)
+                if self.v2.content(ref, list(each)) is None
+            ]
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch for good, however often its head moves meanwhile. No branch is as good."""
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             for _ in range(_FENCE_TRIES):
                 try:
                     self._v1.delete_branch(name, self.head(name))
@@ -217,7 +223,7 @@ class Catalogue:
 
     def delete_unused(self, name: str, head: str) -> None:
         """Delete a branch if nothing was committed on it since `head`."""
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             try:
                 self._v1.delete_branch(name, head)
             except (NessieNotFoundException, NessieConflictException):
@@ -225,10 +231,10 @@ class Catalogue:
 
     def changes(self, base: str, branch: str, head: str) -> list[ChangedKey]:
         """Return what a branch at `head` changed since the hash `base`."""
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             try:
                 return [ChangedKey(each) for each in self.v2.differences(base, branch, head)]
-            except RefusedByNessie as error:
+            except NessieRequestRefused as error:
                 if error.status == 404:
                     raise NoSuchBranch(branch) from error
                 raise
@@ -238,7 +244,7 @@ class Catalogue:
         known = (name, at or "")
         if at and known in self._places:
             return self._places[known]
-        with nessie_failures(self.uri):
+        with translate_nessie_errors(self.uri):
             content = self.v2.content(ref, name.split("."), at or "")
         place = _metadata(content)
         if at:  # a hash never holds anything else

@@ -8,7 +8,7 @@ ROOT_NAMESPACE = "sluice"
 """What is there from the beginning: by its key, commits that change nothing can be made."""
 
 
-def put_table(name: str, place: str, metadata: TableMetadata, content: str | None = None) -> dict[str, Any]:
+def put_table_operation(name: str, place: str, metadata: TableMetadata, content: str | None = None) -> dict[str, Any]:
     """Return the operation that moves a table to a metadata file.
 
     Args:
@@ -26,17 +26,17 @@ def put_table(name: str, place: str, metadata: TableMetadata, content: str | Non
     return {"type": "PUT", "key": {"elements": name.split(".")}, "content": table}
 
 
-def delete_table(name: str) -> dict[str, Any]:
+def delete_table_operation(name: str) -> dict[str, Any]:
     """Return the operation that takes a table off a branch; its files stay."""
     return {"type": "DELETE", "key": {"elements": name.split(".")}}
 
 
-def mark() -> dict[str, Any]:
+def no_change_operation() -> dict[str, Any]:
     """Return the operation that changes nothing: a commit of it carries properties alone."""
     return {"type": "UNCHANGED", "key": {"elements": [ROOT_NAMESPACE]}}
 
 
-def put_namespace(elements: list[str]) -> dict[str, Any]:
+def put_namespace_operation(elements: list[str]) -> dict[str, Any]:
     """Return the operation that makes a namespace."""
     content = {"type": "NAMESPACE", "elements": elements, "properties": {}}
     return {"type": "PUT", "key": {"elements": elements}, "content": content}

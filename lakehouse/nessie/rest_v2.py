@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import requests
 
-from lakehouse.nessie.errors import refused_identity
+from lakehouse.nessie.errors import identity_refused_message
 from sluice.errors import BadEnvironment, ServiceUnavailable
 
 _TIMEOUT = (5.0, 60.0)
@@ -19,7 +19,7 @@ _TIMEOUT = (5.0, 60.0)
 _PAGE = 250
 
 
-class NessieV2:
+class NessieRest:
     """A thin client; each method is one request, or one listing page by page."""
 
     def __init__(self, uri: str, token: str = "") -> None:
@@ -36,7 +36,7 @@ class NessieV2:
         """Return the content of a key on a branch, at a hash of it if given, or None."""
         try:
             return dict(self._send("GET", f"trees/{_ref(branch, at)}/contents/{_key(elements)}")["content"])
-        except RefusedByNessie as error:
+        except NessieRequestRefused as error:
             if error.status == 404:
                 return None
             raise
@@ -46,7 +46,7 @@ class NessieV2:
         source = {"type": "BRANCH", "name": main, "hash": root}
         try:
             self._send("POST", "trees", source, {"name": branch, "type": "BRANCH"})
-        except RefusedByNessie as error:
+        except NessieRequestRefused as error:
             if error.status != 409:
                 raise
 
@@ -127,9 +127,9 @@ class NessieV2:
         if answer.status_code >= 500 or answer.status_code == 429:
             raise ServiceUnavailable(f"Nessie at {self._uri} answers {answer.status_code}")
         if answer.status_code in (401, 403):
-            raise BadEnvironment(refused_identity(self._uri, answer.status_code, _said(answer)))
+            raise BadEnvironment(identity_refused_message(self._uri, answer.status_code, _said(answer)))
         if not answer.ok:
-            raise RefusedByNessie(answer.status_code, _said(answer))
+            raise NessieRequestRefused(answer.status_code, _said(answer))
         found: dict[str, Any] = answer.json()
         return found
 
@@ -145,7 +145,7 @@ class _Bearer(requests.auth.AuthBase):
         return request
 
 
-class RefusedByNessie(Exception):
+class NessieRequestRefused(Exception):
     """Raised when Nessie understands a request and refuses it."""
 
     def __init__(self, status: int, said: str) -> None:

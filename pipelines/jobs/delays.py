@@ -2,7 +2,7 @@
 
     spark-submit delays.py AIRLINES_CSV
 
-The catalogue that it sees is on a branch by configuration alone, so both tables are published together.
+The catalog that it sees is on a branch by configuration alone, so both tables are published together.
 """
 
 import sys

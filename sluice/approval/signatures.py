@@ -50,7 +50,7 @@ def new_key() -> tuple[str, str]:
     return pem, base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
 
 
-def signed(statement: Statement, pem: str) -> str:
+def sign(statement: Statement, pem: str) -> str:
     """Return the signature of a statement.
 
     Raises:
@@ -65,7 +65,7 @@ def signed(statement: Statement, pem: str) -> str:
     return base64.b64encode(key.sign(statement.words())).decode()
 
 
-def objection(statement: Statement, signature: str, approvers: Mapping[str, str]) -> str:
+def verification_error(statement: Statement, signature: str, approvers: Mapping[str, str]) -> str:
     """Return why a statement does not count, or nothing if its approver signed it.
 
     Args:

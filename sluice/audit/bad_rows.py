@@ -11,12 +11,12 @@ CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"
 """The columns that a quarantine table has beside those of its table."""
 
 
-def quarantine_of(table: str) -> str:
+def quarantine_table(table: str) -> str:
     """Return the table that the bad rows of a table go to."""
     return table + SUFFIX
 
 
-def divisible(results: Sequence[CheckResult], tables: Mapping[str, Table]) -> dict[str, list[int]]:
+def quarantinable_checks(results: Sequence[CheckResult], tables: Mapping[str, Table]) -> dict[str, list[int]]:
     """Return, by table, the checks whose bad rows can be set apart so that the rest may pass; empty if they cannot.
 
     All that blocks must be row checks of the rows that the run brings, in tables that say so.
@@ -35,7 +35,7 @@ def divisible(results: Sequence[CheckResult], tables: Mapping[str, Table]) -> di
     return found
 
 
-def limit_of(table: Table, added_rows: int) -> int:
+def bad_row_limit(table: Table, added_rows: int) -> int:
     """Return how many bad rows of so many may be set apart."""
     limits = []
     if table.max_bad_rows is not None:
@@ -47,5 +47,5 @@ def limit_of(table: Table, added_rows: int) -> int:
 
 def spoken(bad_rows: Mapping[str, int]) -> str:
     """Say where bad rows went."""
-    parts = [f"{count} bad rows of {table} went to {quarantine_of(table)}" for table, count in bad_rows.items()]
+    parts = [f"{count} bad rows of {table} went to {quarantine_table(table)}" for table, count in bad_rows.items()]
     return "; ".join(parts)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sluice.audit.statistics import FileFacts, Scope, TableFacts
-from sluice.checks.base import Check, Finding, Other, Question
+from sluice.audit.statistics import FileStatistics, Scope, TableStatistics
+from sluice.checks.base import Check, CheckQuery, Finding, Other
 from sluice.checks.rows import RowCheck
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.sql.dialect import Dialect, NeedsSpark
@@ -23,14 +23,14 @@ READABLE = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class ScanGroup:
     """The questions of one scope that are still open, and the files that answer them."""
 
     scope: Scope
-    facts: TableFacts
+    facts: TableStatistics
     checks: Mapping[int, Check]
-    files: Sequence[FileFacts]
-    questions: dict[int, Question] = field(default_factory=dict)
+    files: Sequence[FileStatistics]
+    questions: dict[int, CheckQuery] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -38,7 +38,7 @@ class Reading:
         known = self.facts.live or ()
         return len(self.files) == len(known)
 
-    def over(self, files: Sequence[FileFacts]) -> "Reading":
+    def over(self, files: Sequence[FileStatistics]) -> "ScanGroup":
         """Return the same questions about other files."""
         return replace(self, files=[file for file in files if file.rows])
 
@@ -64,18 +64,20 @@ class Reading:
         return total
 
 
-def decide(checks: Sequence[Check], facts: TableFacts) -> dict[int, Finding | None]:
+def decide(checks: Sequence[Check], facts: TableStatistics) -> dict[int, Finding | None]:
     """Return the finding that metadata proves for each check, or None: undecided."""
     return {index: check.prove(facts) for index, check in enumerate(checks)}
 
 
-def readings(checks: Mapping[int, Check], facts: TableFacts, sql: Dialect) -> tuple[list[Reading], dict[int, str]]:
+def scan_groups(
+    checks: Mapping[int, Check], facts: TableStatistics, sql: Dialect
+) -> tuple[list[ScanGroup], dict[int, str]]:
     """Group undecided checks into readings; beside them, why some cannot be asked in this dialect."""
-    found: list[Reading] = []
+    found: list[ScanGroup] = []
     left: dict[int, str] = {}
     scopes: tuple[Scope, ...] = ("added", "table")
     for scope in scopes:
-        asked: dict[int, Question] = {}
+        asked: dict[int, CheckQuery] = {}
         for index, check in checks.items():
             if check.scope != scope:
                 continue
@@ -85,11 +87,11 @@ def readings(checks: Mapping[int, Check], facts: TableFacts, sql: Dialect) -> tu
                 left[index] = str(reason)
         if asked:
             mine = {index: checks[index] for index in asked}
-            found.append(Reading(scope, facts, mine, files_for(list(mine.values()), facts, scope), asked))
+            found.append(ScanGroup(scope, facts, mine, files_for(list(mine.values()), facts, scope), asked))
     return found, left
 
 
-def files_for(checks: Sequence[Check], facts: TableFacts, scope: Scope) -> list[FileFacts]:
+def files_for(checks: Sequence[Check], facts: TableStatistics, scope: Scope) -> list[FileStatistics]:
     """Return the files of a scope that any of these checks leaves undecided, in the table's order."""
     wanted: set[str] = set()
     for check in checks:
@@ -99,8 +101,8 @@ def files_for(checks: Sequence[Check], facts: TableFacts, scope: Scope) -> list[
 
 
 def overlapping(
-    files: Sequence[FileFacts], column: str, with_files: Sequence[FileFacts], theirs: str
-) -> list[FileFacts]:
+    files: Sequence[FileStatistics], column: str, with_files: Sequence[FileStatistics], theirs: str
+) -> list[FileStatistics]:
     """Return the files whose values of `column` may lie between the bounds of `theirs` in the other files.
 
     A null never equals a key, so a file of nulls alone is left out too.
@@ -124,12 +126,12 @@ def overlapping(
     return found
 
 
-def clusters(files: Sequence[FileFacts], column: str, kind: str) -> list[list[FileFacts]]:
+def clusters(files: Sequence[FileStatistics], column: str, kind: str) -> list[list[FileStatistics]]:
     """Part files into groups such that no value of the column, nulls aside, can occur in two of them."""
     bounds = {file.path: (file.column(column).lower, file.column(column).upper) for file in files}
     if kind_of(kind) in FLOATS or any(None in pair for pair in bounds.values()):
         return [list(files)]
-    found: list[list[FileFacts]] = []
+    found: list[list[FileStatistics]] = []
     reach: Any = None
     for file in sorted(files, key=lambda file: bounds[file.path][0]):
         low, high = bounds[file.path]
@@ -142,7 +144,7 @@ def clusters(files: Sequence[FileFacts], column: str, kind: str) -> list[list[Fi
     return found
 
 
-def why_not_duckdb(files: Sequence[FileFacts], columns: Mapping[str, str], limit: int) -> str | None:
+def duckdb_refusal(files: Sequence[FileStatistics], columns: Mapping[str, str], limit: int) -> str | None:
     """Return why DuckDB must not read these files, or None if it may."""
     if sum(file.bytes for file in files) > limit:
         return f"more than {limit} bytes are to be read"
@@ -151,7 +153,7 @@ def why_not_duckdb(files: Sequence[FileFacts], columns: Mapping[str, str], limit
     return next((reason for reason in reasons if reason), None)
 
 
-def _unreadable(file: FileFacts) -> str | None:
+def _unreadable(file: FileStatistics) -> str | None:
     if file.deletes:
         return "row-level deletes apply"
     if file.form != "PARQUET":
@@ -162,7 +164,7 @@ def _unreadable(file: FileFacts) -> str | None:
     return "the path of a file reads like a pattern" if patterned else None
 
 
-def others_of(checks: Sequence[Check]) -> list[Other]:
+def referenced_tables(checks: Sequence[Check]) -> list[Other]:
     """Return the other tables that checks name, each once, with all columns that are asked of it."""
     found: dict[str, Other] = {}
     for check in checks:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluice.checks.base import BAD_ROWS, ROWS, Question
+from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import ORDERED, kind_of, plain
@@ -24,13 +24,13 @@ def _no_excuse(_: Exception) -> None:
 
 
 @dataclass(frozen=True)
-class Asking:
+class AuditQuery:
     """The questions about the rows of one table in one scope, and the engine that answers them."""
 
     run: Run
     sql: Dialect
     types: Mapping[str, str]
-    questions: Mapping[str, Question]
+    questions: Mapping[str, CheckQuery]
     with_rest: bool
     """Whether other live rows of the table could matter to a question of groups."""
     sample_rows: int
@@ -51,7 +51,7 @@ class Asking:
                 self._guard(key, question)
         return self._found
 
-    def _fuse(self, questions: Mapping[str, Question]) -> None:
+    def _fuse(self, questions: Mapping[str, CheckQuery]) -> None:
         """Ask in one pass; if that fails, each question by itself, so that one without an answer spoils no other."""
         if not questions:
             return
@@ -69,7 +69,7 @@ class Asking:
             return
         self._found.update({key: ScanAnswer(numbers=each) for key, each in numbers.items()})
 
-    def _aggregated(self, questions: Mapping[str, Question]) -> dict[str, dict[str, Any]]:
+    def _aggregated(self, questions: Mapping[str, CheckQuery]) -> dict[str, dict[str, Any]]:
         wanted: dict[tuple[str, str], str] = {}
         for key, question in questions.items():
             if question.bad:
@@ -97,7 +97,7 @@ class Asking:
                 found[key][name] = plain(row[f"q{number}"])
         return {key: {_ROWS: rows, **numbers} for key, numbers in found.items()}
 
-    def _completed(self, key: str, question: Question) -> ScanAnswer:
+    def _completed(self, key: str, question: CheckQuery) -> ScanAnswer:
         """Ask what takes a query of its own, and for a few of the bad rows."""
         numbers = dict(self._found[key].numbers)
         source, shown = None, question.show
@@ -123,7 +123,7 @@ class Asking:
         plain_columns = [name for name, kind in self.types.items() if kind_of(kind) in _SHOWN]
         return list(dict.fromkeys([*first, *plain_columns]))[:_SAMPLE_COLUMNS]
 
-    def _sample(self, source: str, shown: list[str], question: Question) -> Rows:
+    def _sample(self, source: str, shown: list[str], question: CheckQuery) -> Rows:
         """Return the first bad rows in the order of what is shown: the same ones from either engine."""
         listed = ", ".join(self.sql.column(name) for name in shown)
         order = [name for name in shown if name in self.types and kind_of(self.types[name]) in _SHOWN]
@@ -139,7 +139,7 @@ class Asking:
             for row in rows
         ]
 
-    def _guard(self, key: str, question: Question) -> None:
+    def _guard(self, key: str, question: CheckQuery) -> None:
         try:
             self._found[key] = self._completed(key, question)
         except Exception as error:

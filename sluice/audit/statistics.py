@@ -9,7 +9,7 @@ Scope = Literal["added", "table"]
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnFacts:
+class ColumnStatistics:
     """Statistics of one column in one data file. None means: not recorded, so nothing is proven."""
 
     nulls: int | None = None
@@ -22,22 +22,22 @@ class ColumnFacts:
     """In bytes, as stored."""
 
 
-_SILENT = ColumnFacts()
+_SILENT = ColumnStatistics()
 
 
 @dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileStatistics:
     """One data file: its rows and what is recorded of its columns, by name."""
 
     rows: int
-    columns: Mapping[str, ColumnFacts] = field(default_factory=dict)
+    columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
     path: str = ""
     bytes: int = 0
     form: str = "PARQUET"
     deletes: bool = False
     """Whether row-level deletes may apply: then every count is an upper bound."""
 
-    def column(self, name: str) -> ColumnFacts:
+    def column(self, name: str) -> ColumnStatistics:
         """Return what is recorded of a column, which may be nothing."""
         return self.columns.get(name, _SILENT)
 
@@ -48,7 +48,7 @@ class FileFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldFacts:
+class SchemaField:
     """A column of a schema, by the id that it keeps when it is renamed."""
 
     id: int
@@ -58,7 +58,7 @@ class FieldFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeFacts:
+class ChangeStatistics:
     """What a run did to a table, beyond its rows."""
 
     operations: Sequence[str] = ()
@@ -73,8 +73,8 @@ class ChangeFacts:
     partition_spec: tuple[str, str] = ("", "")
     """Before and after."""
     sort_order: tuple[str, str] = ("", "")
-    fields_before: Sequence[FieldFacts] = ()
-    fields_after: Sequence[FieldFacts] = ()
+    fields_before: Sequence[SchemaField] = ()
+    fields_after: Sequence[SchemaField] = ()
     tables: Sequence[str] = ()
     """Every table that the branch changed."""
     volumes: Sequence[int] = ()
@@ -82,22 +82,22 @@ class ChangeFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFacts:
+class TableStatistics:
     """A table at one hash of a branch, compared with the hash that the branch began from."""
 
     types: Mapping[str, str]
     """The Iceberg type of each column, in the table's order."""
-    added: Sequence[FileFacts]
+    added: Sequence[FileStatistics]
     """The files that this run's snapshots added and that are live."""
-    live: Sequence[FileFacts] = ()
+    live: Sequence[FileStatistics] = ()
     """Every live file; empty unless a check asks for the whole table."""
-    change: ChangeFacts = field(default_factory=ChangeFacts)
+    change: ChangeStatistics = field(default_factory=ChangeStatistics)
     others: Mapping[str, int | None] = field(default_factory=dict)
     """The rows of other tables that checks name, by `name` or `name@main`; None where deletes hide it."""
     now: datetime = datetime(1970, 1, 1, tzinfo=timezone.utc)
     """When the audit began."""
 
-    def files(self, scope: Scope) -> Sequence[FileFacts]:
+    def files(self, scope: Scope) -> Sequence[FileStatistics]:
         """Return the files that a check of this scope is about."""
         return self.added if scope == "added" else self.live
 

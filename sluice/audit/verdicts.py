@@ -90,7 +90,7 @@ def label(check: Check) -> str:
 
 
 @dataclass(frozen=True)
-class Reply:
+class AnswerSource:
     """How an answer came about."""
 
     by: AnsweredBy
@@ -99,7 +99,7 @@ class Reply:
     bytes: int = 0
 
 
-def concluded(table: str, index: int, check: Check, finding: Finding, reply: Reply) -> CheckResult:
+def check_result(table: str, index: int, check: Check, finding: Finding, reply: AnswerSource) -> CheckResult:
     """Weigh a finding by the check's severity and write the result down."""
     verdict: Verdict = "warn" if finding.level == "fail" and check.severity == "warn" else finding.level
     return CheckResult(
@@ -119,7 +119,7 @@ def concluded(table: str, index: int, check: Check, finding: Finding, reply: Rep
     )
 
 
-def unanswered(table: str, index: int, check: Check, why: str) -> CheckResult:
+def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
     """Write down that a check could not be answered, which blocks whatever its severity."""
     return CheckResult(
         table=table,
@@ -141,7 +141,7 @@ def short_row(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def fitted(checks: Sequence[CheckResult], limit: int = _REPORT_BYTES) -> list[CheckResult]:
+def trim_samples(checks: Sequence[CheckResult], limit: int = _REPORT_BYTES) -> list[CheckResult]:
     """Return results with their samples thinned until they weigh at most `limit` bytes together.
 
     First each sample keeps one row, then none; verdicts are never dropped.

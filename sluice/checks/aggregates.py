@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import FileFacts, TableFacts
-from sluice.checks.base import Finding, Numbers, Question, a_range, between, each_column, passed_if, wrong_kind
+from sluice.audit.statistics import FileStatistics, TableStatistics
+from sluice.checks.base import CheckQuery, Finding, Numbers, a_range, between, each_column, passed_if, wrong_kind
 from sluice.checks.rows import Filtered
 from sluice.checks.values import Bound, bound_of, enclosed
 from sluice.sql.dialect import Dialect
@@ -64,11 +64,11 @@ class _Metric(Filtered):
     def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
         """Return the aggregate over a quoted column."""
 
-    def interval(self, files: Sequence[FileFacts], kind: str) -> Interval | None:
+    def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
         """Return two numbers between which metadata proves the aggregate to lie, or None."""
         return None
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         kind = facts.types[self.column]
         files = [file for file in facts.files(self.scope) if file.rows and file.values(self.column) != 0]
         if self.where or not files or any(file.values(self.column) is None for file in files):
@@ -84,13 +84,13 @@ class _Metric(Filtered):
             return passed_if(False, observed)
         return None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         chosen = self.chosen(self.column, sql, types)
-        return Question(
+        return CheckQuery(
             aggregates={"value": self.aggregate(sql, chosen, types[self.column])}, columns=self.column_names
         )
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         value = numbers["value"]
         if value is None:
             return passed_if(False, "no values")
@@ -120,7 +120,7 @@ class _Extreme(_Metric):
     def exact(self, value: Any, kind: str) -> Any:
         return typed(value, kind)
 
-    def bounds(self, files: Sequence[FileFacts], kind: str) -> tuple[list[Interval], list[Interval]] | None:
+    def bounds(self, files: Sequence[FileStatistics], kind: str) -> tuple[list[Interval], list[Interval]] | None:
         """Return the bounds of all files, and of those in which a value occurs for certain."""
         found = [enclosed(file.column(self.column), kind) for file in files]
         if any(each is None for each in found):
@@ -140,7 +140,7 @@ class MinInRange(_Extreme):
     def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
         return f"min({column})"
 
-    def interval(self, files: Sequence[FileFacts], kind: str) -> Interval | None:
+    def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
         found = self.bounds(files, kind)
         return (min(low for low, _ in found[0]), min(high for _, high in found[1])) if found else None
 
@@ -156,12 +156,12 @@ class MaxInRange(_Extreme):
     def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
         return f"max({column})"
 
-    def interval(self, files: Sequence[FileFacts], kind: str) -> Interval | None:
+    def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
         found = self.bounds(files, kind)
         return (max(low for low, _ in found[1]), max(high for _, high in found[0])) if found else None
 
 
-def _weighed(column: str, files: Sequence[FileFacts], kind: str) -> tuple[Interval, int] | None:
+def _weighed(column: str, files: Sequence[FileStatistics], kind: str) -> tuple[Interval, int] | None:
     """Return what a sum lies between, and of how many values, where no row can be deleted."""
     low = high = Fraction(0)
     count = 0
@@ -194,7 +194,7 @@ class MeanInRange(_Metric):
     def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
         return f"avg(CAST({column} AS DOUBLE))"
 
-    def interval(self, files: Sequence[FileFacts], kind: str) -> Interval | None:
+    def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
         found = _weighed(self.column, files, kind)
         return (found[0][0] / found[1], found[0][1] / found[1]) if found and found[1] else None
 
@@ -211,7 +211,7 @@ class SumInRange(_Metric):
     def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
         return sql.total(column, kind)
 
-    def interval(self, files: Sequence[FileFacts], kind: str) -> Interval | None:
+    def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
         found = _weighed(self.column, files, kind) if kind_of(kind) in ("int", "long", "decimal") else None
         return found[0] if found else None
 
@@ -245,7 +245,7 @@ class QuantileInRange(_Metric):
     def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
         return sql.quantile(f"CAST({column} AS DOUBLE)", self.quantile)
 
-    def interval(self, files: Sequence[FileFacts], kind: str) -> Interval | None:
+    def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
         found = [enclosed(file.column(self.column), kind) for file in files]
         ends = [end for pair in found if pair for end in pair]
         endless = any(float(end) in _ENDLESS for end in ends)

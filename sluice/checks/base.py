@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from sluice.audit.statistics import Scope, TableFacts
+from sluice.audit.statistics import Scope, TableStatistics
 from sluice.base_model import Model
 from sluice.identifiers import suggestion
 from sluice.sql.dialect import Dialect
@@ -62,7 +62,7 @@ class Other(Model):
         return "sluice_other_" + hashlib.sha256(self.key.encode()).hexdigest()[:12]
 
 
-class Question(Model):
+class CheckQuery(Model):
     """What a check asks of the rows, in the SQL of one engine, over the views `ROWS`, `REST` and of others."""
 
     bad: str | None = None
@@ -134,11 +134,11 @@ class Check(Model, ABC):
         """Say which of its columns, all of them there, are of a type that it is not for."""
         return []
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         """Answer from metadata alone, or return None: undecided, ask the rows."""
         return None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         """Say what to ask of the rows, given the Iceberg type of each column.
 
         Raises:
@@ -146,7 +146,7 @@ class Check(Model, ABC):
         """
         raise NotImplementedError(f"{self.check} is always answered from metadata")
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         """Turn what the scan found into a finding: by default, no bad row may be there."""
         failed = int(numbers["failed"])
         return passed_if(failed == 0, failed, failed)

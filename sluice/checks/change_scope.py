@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ByteSize, Field, model_validator
 
-from sluice.audit.statistics import ChangeFacts, TableFacts
+from sluice.audit.statistics import ChangeStatistics, TableStatistics
 from sluice.checks.base import Check, Finding, a_range, between, passed_if
 
 Count = Annotated[int, Field(ge=0)]
@@ -29,7 +29,7 @@ class AppendOnly(_Blast):
     def expected(self) -> str:
         return "appends only"
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         operations = list(dict.fromkeys(facts.change.operations))
         good = all(each == "append" for each in operations) and not facts.change.deleted_rows
         return passed_if(good, "+".join(operations) or "nothing written")
@@ -47,7 +47,7 @@ class DeletedRows(_Blast):
     def expected(self) -> str:
         return f"at most {self.max} rows removed{', net' if self.net else ''}"
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         change = facts.change
         removed = max(0, change.deleted_rows - change.added_rows) if self.net else change.deleted_rows
         return passed_if(removed <= self.max, removed)
@@ -74,7 +74,7 @@ class ChangedPartitions(_Blast):
         parts = [f"only {', '.join(self.only)}"] if self.only is not None else []
         return ", ".join(parts + ([f"at most {self.max} partitions"] if self.max is not None else []))
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         changed = facts.change.partitions
         others = [each for each in changed if self.only is not None and each not in self.only]
         many = self.max is not None and len(changed) > self.max
@@ -92,7 +92,7 @@ class ChangedTables(_Blast):
     def expected(self) -> str:
         return f"only {', '.join(self.only)}"
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         others = [each for each in facts.change.tables if each not in self.only]
         return passed_if(not others, _some(others or facts.change.tables))
 
@@ -101,7 +101,7 @@ class _Amount(_Blast):
     shorthand = "max"
     words: ClassVar[str]
 
-    def amount(self, change: ChangeFacts) -> int:
+    def amount(self, change: ChangeStatistics) -> int:
         raise NotImplementedError
 
     def limits(self) -> tuple[int | None, int | None]:
@@ -111,7 +111,7 @@ class _Amount(_Blast):
     def expected(self) -> str:
         return f"{between(*self.limits())} {self.words}"
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         found, (low, high) = self.amount(facts.change), self.limits()
         return passed_if((low is None or found >= low) and (high is None or found <= high), found)
 
@@ -132,7 +132,7 @@ class AddedFiles(_Amount):
     def limits(self) -> tuple[int | None, int | None]:
         return self.min, self.max
 
-    def amount(self, change: ChangeFacts) -> int:
+    def amount(self, change: ChangeStatistics) -> int:
         return change.added_files
 
 
@@ -152,7 +152,7 @@ class AddedBytes(_Amount):
     def limits(self) -> tuple[int | None, int | None]:
         return self.min, self.max
 
-    def amount(self, change: ChangeFacts) -> int:
+    def amount(self, change: ChangeStatistics) -> int:
         return change.added_bytes
 
 
@@ -166,7 +166,7 @@ class PartitioningUnchanged(_Blast):
     def expected(self) -> str:
         return "the partition spec of main"
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         return _same(facts.change.created, facts.change.partition_spec)
 
 
@@ -180,7 +180,7 @@ class SortOrderUnchanged(_Blast):
     def expected(self) -> str:
         return "the sort order of main"
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         return _same(facts.change.created, facts.change.sort_order)
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import TableFacts
-from sluice.checks.base import Check, Finding, Numbers, Other, Question, a_range, between, passed_if
+from sluice.audit.statistics import TableStatistics
+from sluice.checks.base import Check, CheckQuery, Finding, Numbers, Other, a_range, between, passed_if
 from sluice.checks.rows import Filtered
 from sluice.sql.dialect import Dialect
 
@@ -42,16 +42,16 @@ class RowCount(Filtered):
     def expected(self) -> str:
         return f"{between(self.min, self.max)} rows" + (f" where {self.where}" if self.where else "")
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         rows = facts.rows(self.scope)
         return None if rows is None or (self.where and rows) else self.judge({"rows": rows}, facts)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         where = self.filtered(sql, types)
         counted = {"rows": sql.count_if(where)} if where else {}
-        return Question(aggregates=counted, columns=self.column_names)
+        return CheckQuery(aggregates=counted, columns=self.column_names)
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         rows = int(numbers["rows"])
         return passed_if(
             (self.min is None or rows >= self.min) and (self.max is None or rows <= self.max),
@@ -101,14 +101,14 @@ class EqualRowCount(Check):
         times = "as many rows as" if exact else f"{self.min_ratio:g} to {self.max_ratio:g} times the rows of"
         return f"{times} {self.other.key}"
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         rows, theirs = facts.rows(self.scope), facts.others.get(self.other.key)
         return None if rows is None or theirs is None else self.judge({"rows": rows, "theirs": theirs}, facts)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
-        return Question(aggregates={"theirs": f"(SELECT count(*) FROM {self.other.view})"}, other=self.other)
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+        return CheckQuery(aggregates={"theirs": f"(SELECT count(*) FROM {self.other.view})"}, other=self.other)
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         rows, theirs = int(numbers["rows"]), int(numbers["theirs"])
         good = self.min_ratio * theirs <= rows <= self.max_ratio * theirs
         return passed_if(good, f"{rows}, and {theirs} in {self.other.key}")
@@ -157,7 +157,7 @@ class Volume(Check):
             parts.append(f"{between(self.min_ratio, self.max_ratio)} times the mean")
         return f"{', '.join(part for part in parts if part)} of the last {self.last} publications"
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         before, rows = list(facts.change.volumes)[: self.last], sum(file.rows for file in facts.added)
         if len(before) < self.at_least:
             words = f"{rows} rows, and {len(before)} publications before: too few to tell"

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import FileFacts, TableFacts
-from sluice.checks.base import Finding, Numbers, Question, each_column, passed_if
+from sluice.audit.statistics import FileStatistics, TableStatistics
+from sluice.checks.base import CheckQuery, Finding, Numbers, each_column, passed_if
 from sluice.checks.rows import ColumnRows, Filtered
 from sluice.sql.dialect import Dialect
 
@@ -28,7 +28,7 @@ class NotNull(ColumnRows):
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"{sql.column(self.column)} IS NULL"
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         return file.column(self.column).nulls
 
 
@@ -41,15 +41,15 @@ class _Counting(Filtered):
     def own_columns(self) -> list[str]:
         return [self.column]
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         rows, nulls = facts.rows(self.scope), facts.nulls(self.column, self.scope)
         if rows is None or nulls is None or (self.where and rows):
             return None
         return self.judge({"rows": rows, "failed": nulls}, facts)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         where, null = self.filtered(sql, types), f"{sql.column(self.column)} IS NULL"
-        return Question(
+        return CheckQuery(
             bad=f"{where} AND {null}" if where else null, where=where, columns=self.column_names, show=self.column_names
         )
 
@@ -81,7 +81,7 @@ class NotNullProportion(_Counting):
     def expected(self) -> str:
         return f"a share of values between {self.min} and {self.max}"
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         rows, nulls = int(numbers["rows"]), int(numbers["failed"])
         share = (rows - nulls) / rows if rows else None
         observed = "no rows" if share is None else round(share, 6)
@@ -100,6 +100,6 @@ class AtLeastOne(_Counting):
     def expected(self) -> str:
         return "at least one value"
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         values = int(numbers["rows"]) - int(numbers["failed"])
         return passed_if(values > 0, f"{values} values")

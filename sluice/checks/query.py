@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from sluice.audit.statistics import Scope
-from sluice.checks.base import Check, Other, Question
+from sluice.checks.base import Check, CheckQuery, Other
 from sluice.checks.rows import Condition, RowCheck
 from sluice.sql.dialect import Dialect, NeedsSpark
 from sluice.sql.expression import columns_of, query_problem, tables_of
@@ -66,7 +66,7 @@ class Sql(Check):
     def expected(self) -> str:
         return f"no rows from {self.name or ' '.join(self.query.split())}"
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         if sql.name != "spark":
             raise NeedsSpark("a query of one's own")
-        return Question(query=self.query)
+        return CheckQuery(query=self.query)

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.audit.statistics import FileFacts
-from sluice.checks.base import BAD_ROWS, ROWS, Other, Question, wrong_kind
+from sluice.audit.statistics import FileStatistics
+from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery, Other, wrong_kind
 from sluice.checks.rows import ColumnRows, RowCheck
 from sluice.checks.values import enclosed
 from sluice.sql.dialect import Dialect, NeedsSpark
@@ -55,7 +55,7 @@ class CompareColumns(RowCheck):
             raise NeedsSpark(f"a comparison of {' and '.join(sorted(kinds))}")
         return f"NOT ({sql.column(self.left)} {self.operator} {sql.column(self.right)})"
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         left, right = (file.column(name) for name in self.own_columns)
         if file.values(self.left) == 0 or file.values(self.right) == 0:
             return 0
@@ -106,10 +106,10 @@ class Relationships(ColumnRows):
     def other(self) -> Other:
         return Other(table=self.to, ref=self.ref, columns=[self.field])
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         return 0 if file.values(self.column) == 0 else None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         where, column, field = self.filtered(sql, types), sql.column(self.column), sql.column(self.field)
         only = f" AND {where}" if where else ""
         theirs = f"SELECT DISTINCT {field} AS sluice_key FROM {self.other.view}"
@@ -117,7 +117,7 @@ class Relationships(ColumnRows):
             f"SELECT {column}, count(*) AS {BAD_ROWS} FROM {ROWS} LEFT ANTI JOIN ({theirs}) AS sluice_theirs "
             f"ON {column} = sluice_key WHERE {column} IS NOT NULL{only} GROUP BY {column}"
         )
-        return Question(
+        return CheckQuery(
             where=where,
             groups=groups if sql.name == "spark" else groups.replace("LEFT ANTI JOIN", "ANTI JOIN"),
             key=self.column,

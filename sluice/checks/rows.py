@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from sluice.audit.statistics import FileFacts, TableFacts
-from sluice.checks.base import Check, Finding, Numbers, Question, each_column, wrong_kind
+from sluice.audit.statistics import FileStatistics, TableStatistics
+from sluice.checks.base import Check, CheckQuery, Finding, Numbers, each_column, wrong_kind
 from sluice.checks.thresholds import contradiction, exceeds, is_share, threshold
 from sluice.sql.dialect import Dialect
 from sluice.sql.expression import columns_of, expression_problem
@@ -93,7 +93,7 @@ class RowCheck(Filtered):
         """Return the condition that is true for each bad row, where a row is bad by itself."""
         raise NotImplementedError(f"{self.check} asks in groups")
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         """Return how many rows of a file are bad if its metadata proves it, or None: undecided."""
         return None
 
@@ -103,7 +103,7 @@ class RowCheck(Filtered):
         limits = [limit for limit in (self.warn_if, self.fail_if) if limit]
         return self.mostly is not None or any(map(is_share, limits))
 
-    def known_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def known_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         """Return how many rows of a file are bad, `where` and row-level deletes considered, or None."""
         if file.rows == 0:
             return 0
@@ -111,7 +111,7 @@ class RowCheck(Filtered):
         inexact = found and (self.where is not None or file.deletes)
         return None if inexact else found
 
-    def undecided_in(self, facts: TableFacts) -> list[FileFacts]:
+    def undecided_in(self, facts: TableStatistics) -> list[FileStatistics]:
         """Return the files that must be read."""
         files = facts.files(self.scope)
         found = [file for file in files if self.known_in(file, facts.types) is None]
@@ -119,7 +119,7 @@ class RowCheck(Filtered):
             return list(files) if self.where else [f for f in files if f in found or f.deletes]
         return found
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         counts = [self.known_in(file, facts.types) for file in facts.files(self.scope)]
         if any(count is None for count in counts):
             return None
@@ -127,16 +127,16 @@ class RowCheck(Filtered):
         rows = facts.rows(self.scope)
         return None if rows is None and failed else self.judge({"failed": failed, "rows": rows or 0}, facts)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         where, bad = self.filtered(sql, types), self.bad(sql, types)
-        return Question(
+        return CheckQuery(
             bad=f"{where} AND ({bad})" if where else bad,
             where=where if self.by_share else None,
             columns=self.column_names,
             show=self.column_names,
         )
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         failed, rows = int(numbers["failed"]), int(numbers.get("rows") or 0)
         if self.mostly is not None:
             fails = Fraction(str(self.mostly)) * rows > rows - failed

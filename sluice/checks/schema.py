@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.audit.statistics import FieldFacts, TableFacts
+from sluice.audit.statistics import SchemaField, TableStatistics
 from sluice.checks.base import Check, Finding, each_column, passed_if
 
 _SYNONYMS = {
@@ -48,7 +48,7 @@ class Schema(_Shape):
         listed = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
         return f"{'at least ' if self.allow_extra else ''}{listed}"
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         problems = [
             f"{name} is {facts.types[name]}" if name in facts.types else f"{name} is missing"
             for name, kind in self.columns.items()
@@ -75,7 +75,7 @@ class ColumnType(_Shape):
     def expected(self) -> str:
         return self.type
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         found = facts.types[self.column]
         return passed_if(found.replace(" ", "") == iceberg_type(self.type), found)
 
@@ -99,7 +99,7 @@ class ColumnExists(_Shape):
     def expected(self) -> str:
         return ", ".join(self._wanted)
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         missing = [name for name in self._wanted if name not in facts.types]
         return passed_if(not missing, f"without {', '.join(missing)}" if missing else "all there")
 
@@ -123,7 +123,7 @@ class SchemaDrift(_Shape):
     def expected(self) -> str:
         return "the columns of main" + (f", but for {', '.join(self.allow)}" if self.allow else "")
 
-    def prove(self, facts: TableFacts) -> Finding:
+    def prove(self, facts: TableStatistics) -> Finding:
         if facts.change.created:
             return passed_if(True, "a new table")
         drift = _drift(facts.change.fields_before, facts.change.fields_after)
@@ -132,8 +132,8 @@ class SchemaDrift(_Shape):
 
 
 def _drift(before: Any, after: Any) -> list[tuple[str, str]]:
-    old: Mapping[int, FieldFacts] = {field.id: field for field in before}
-    new: Mapping[int, FieldFacts] = {field.id: field for field in after}
+    old: Mapping[int, SchemaField] = {field.id: field for field in before}
+    new: Mapping[int, SchemaField] = {field.id: field for field in after}
     found = [("added", f"{field.name} {field.type} is added") for key, field in new.items() if key not in old]
     found += [("removed", f"{field.name} is removed") for key, field in old.items() if key not in new]
     for key in old.keys() & new.keys():

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sluice.audit.statistics import FileFacts
+from sluice.audit.statistics import FileStatistics
 from sluice.checks.base import a_range, between
 from sluice.checks.rows import ColumnRows
 from sluice.checks.values import enclosed
@@ -44,7 +44,7 @@ class NotEmptyString(_Text):
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"{sql.column(self.column)} = ''"
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         lower = file.column(self.column).lower
         return 0 if file.values(self.column) == 0 or (isinstance(lower, str) and lower) else None
 
@@ -118,7 +118,7 @@ class MatchLike(_Like):
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"NOT ({sql.like(sql.column(self.column), self.pattern)})"
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         if file.values(self.column) == 0:
             return 0
         prefix = self.pattern[:-1]

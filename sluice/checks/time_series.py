@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.audit.statistics import TableFacts
-from sluice.checks.base import BAD_ROWS, ROWS, Finding, Numbers, Question, each_column, passed_if, wrong_kind
+from sluice.audit.statistics import TableStatistics
+from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery, Finding, Numbers, each_column, passed_if, wrong_kind
 from sluice.checks.rows import ColumnRows, Filtered
 from sluice.checks.values import enclosed
 from sluice.errors import InvalidPipeline
@@ -56,10 +56,10 @@ class Freshness(Filtered):
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
         return wrong_kind(self.column, types, TIMES)
 
-    def _limit(self, facts: TableFacts) -> datetime:
+    def _limit(self, facts: TableStatistics) -> datetime:
         return facts.now - timedelta(seconds=self.max_age)
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         kind = facts.types[self.column]
         files = [file for file in facts.files(self.scope) if file.rows and file.values(self.column) != 0]
         if self.where or not files:
@@ -74,11 +74,11 @@ class Freshness(Filtered):
             return passed_if(False, f"at most {max(each[1] for each in bounds if each)}")
         return None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         chosen = self.chosen(self.column, sql, types)
-        return Question(aggregates={"newest": f"max({chosen})"}, columns=self.column_names)
+        return CheckQuery(aggregates={"newest": f"max({chosen})"}, columns=self.column_names)
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         if numbers["newest"] is None:
             return passed_if(False, "no values")
         newest = moment(numbers["newest"], facts.types[self.column])
@@ -128,7 +128,7 @@ class RowPerDatePart(Filtered):
             return [f"{self.column!r} is {types[self.column]}: {error}"]
         return ["first is after last"] if len(ends) == 2 and ends[0] > ends[1] else problems
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column, kind = sql.column(self.column), types[self.column]
         tests = [
             f"{column} {sign} {sql.value(typed(end, kind))}"
@@ -137,13 +137,13 @@ class RowPerDatePart(Filtered):
         ]
         tests += [where] if (where := self.filtered(sql, types)) else []
         chosen = f"CASE WHEN {' AND '.join(tests)} THEN {column} END" if tests else column
-        return Question(
+        return CheckQuery(
             aggregates={"first": f"min({chosen})", "last": f"max({chosen})"},
             distinct={"parts": sql.part(self.part, chosen)},
             columns=self.column_names,
         )
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         kind = facts.types[self.column]
         first, last = self.first or numbers["first"], self.last or numbers["last"]
         if first is None or last is None or numbers["first"] is None:
@@ -195,7 +195,7 @@ class SequentialValues(ColumnRows):
             return [f"{self.column!r} is a date: datepart is day or week"]
         return problems
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column, kind = sql.column(self.column), types[self.column]
         where = self.filtered(sql, types)
         place, step = column, self.interval
@@ -207,7 +207,7 @@ class SequentialValues(ColumnRows):
         by = f"PARTITION BY {groups[:-2]} " if groups else ""
         tests = f" WHERE {column} IS NOT NULL" + (f" AND {where}" if where else "")
         window = f"{place} - lag({place}) OVER ({by}ORDER BY {place}) AS sluice_step"
-        return Question(
+        return CheckQuery(
             where=where,
             groups=f"SELECT {groups}{column}, 1 AS {BAD_ROWS} FROM "
             f"(SELECT {groups}{column}, {window} FROM {ROWS}{tests}) AS sluice_steps WHERE sluice_step <> {step}",

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import FileFacts, TableFacts
+from sluice.audit.statistics import FileStatistics, TableStatistics
 from sluice.checks.base import (
     BAD_ROWS,
     REST,
     ROWS,
+    CheckQuery,
     Finding,
     Numbers,
-    Question,
     a_range,
     between,
     each_column,
@@ -58,20 +58,20 @@ class _Keys(RowCheck):
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
         return [problem for key in self.keys() for problem in wrong_kind(key, types, _COMPARABLE)]
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         files = [file for file in facts.files(self.scope) if file.rows]
         alone = self.scope == "table" or len(files) == len(facts.live)
         if not files or (sum(file.rows for file in files) == 1 and alone):
             return self.judge({"failed": 0, "rows": len(files)}, facts)
         return None
 
-    def undecided_in(self, facts: TableFacts) -> list[FileFacts]:
+    def undecided_in(self, facts: TableStatistics) -> list[FileStatistics]:
         return list(facts.files(self.scope))
 
-    def asked(self, sql: Dialect, types: Mapping[str, str], skip_nulls: bool) -> Question:
+    def asked(self, sql: Dialect, types: Mapping[str, str], skip_nulls: bool) -> CheckQuery:
         where, keys = self.filtered(sql, types), self.keys()
         added = self.scope == "added"
-        return Question(
+        return CheckQuery(
             where=where,
             groups=_repeated(sql, keys, where, skip_nulls, with_rest=False),
             groups_with_rest=_repeated(sql, keys, where, skip_nulls, with_rest=True) if added else None,
@@ -99,7 +99,7 @@ class Unique(_Keys, ColumnRows):
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
         return wrong_kind(self.column, types, _COMPARABLE)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         return self.asked(sql, types, skip_nulls=True)
 
 
@@ -124,7 +124,7 @@ class UniqueCombinationOfColumns(_Keys):
     def keys(self) -> list[str]:
         return self.columns
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         return self.asked(sql, types, skip_nulls=False)
 
 
@@ -155,7 +155,7 @@ class NotConstant(_Distinct):
     def expected(self) -> str:
         return "at least two different values"
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         kind = kind_of(facts.types[self.column])
         files = [file for file in facts.files(self.scope) if file.rows and file.values(self.column) != 0]
         known = [file for file in files if file.values(self.column) and not file.deletes]
@@ -168,14 +168,14 @@ class NotConstant(_Distinct):
         one_value = len(known) == len(files) and len({each for pair in bounds for each in pair}) == 1
         return passed_if(False, "1 value") if one_value else None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column = self.chosen(self.column, sql, types)
-        return Question(
+        return CheckQuery(
             aggregates={"different": f"CASE WHEN min({column}) <> max({column}) THEN 1 ELSE 0 END"},
             columns=self.column_names,
         )
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         different = bool(numbers["different"])
         return passed_if(different, "different values" if different else "at most 1 value")
 
@@ -198,10 +198,10 @@ class DistinctCount(_Distinct):
     def expected(self) -> str:
         return f"{between(self.min, self.max)} different values"
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
-        return Question(distinct={"distinct": self.chosen(self.column, sql, types)}, columns=self.column_names)
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+        return CheckQuery(distinct={"distinct": self.chosen(self.column, sql, types)}, columns=self.column_names)
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         found = int(numbers["distinct"])
         return passed_if((self.min is None or found >= self.min) and (self.max is None or found <= self.max), found)
 
@@ -224,13 +224,13 @@ class DistinctRatio(_Distinct):
     def expected(self) -> str:
         return f"a share of different values between {self.min} and {self.max}"
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column = self.chosen(self.column, sql, types)
-        return Question(
+        return CheckQuery(
             aggregates={"values": f"count({column})"}, distinct={"distinct": column}, columns=self.column_names
         )
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         values = int(numbers["values"])
         share = int(numbers["distinct"]) / values if values else None
         return passed_if(

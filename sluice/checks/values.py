@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sluice.audit.statistics import ColumnFacts, FileFacts, TableFacts
-from sluice.checks.base import Finding, Numbers, Question, a_range, between
+from sluice.audit.statistics import ColumnStatistics, FileStatistics, TableStatistics
+from sluice.checks.base import CheckQuery, Finding, Numbers, a_range, between
 from sluice.checks.rows import ColumnRows
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import FLOATS, ORDERED, Scalar, kind_of, typed
@@ -22,7 +22,7 @@ def bound_of(value: Bound | None, kind: str) -> Any:
     return typed(value, "decimal" if whole else kind)
 
 
-def enclosed(column: ColumnFacts, kind: str) -> tuple[Any, Any] | None:
+def enclosed(column: ColumnStatistics, kind: str) -> tuple[Any, Any] | None:
     """Return bounds that enclose every value of a column in a file, or None: a NaN lies outside of any."""
     unknown = column.lower is None or column.upper is None or kind_of(kind) not in (*ORDERED, "boolean")
     if unknown or (kind_of(kind) in FLOATS and column.nans != 0):
@@ -49,7 +49,7 @@ class _Set(ColumnRows):
     def shown(self) -> str:
         return ", ".join(str(value) for value in self.values)
 
-    def share_in(self, file: FileFacts, types: Mapping[str, str]) -> Literal["all", "none"] | None:
+    def share_in(self, file: FileStatistics, types: Mapping[str, str]) -> Literal["all", "none"] | None:
         """Return whether all values of a file are in the set, or none; None where its metadata proves neither."""
         bounds = enclosed(file.column(self.column), types[self.column])
         if file.values(self.column) == 0:
@@ -82,17 +82,17 @@ class AcceptedValues(_Set):
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"{sql.column(self.column)} NOT IN ({self.listed(sql, types)})"
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         share = self.share_in(file, types)
         return {"all": 0, "none": file.values(self.column)}.get(share) if share else None
 
-    def prove(self, facts: TableFacts) -> Finding | None:
+    def prove(self, facts: TableStatistics) -> Finding | None:
         return None if self.all_present else super().prove(facts)
 
-    def undecided_in(self, facts: TableFacts) -> list[FileFacts]:
+    def undecided_in(self, facts: TableStatistics) -> list[FileStatistics]:
         return list(facts.files(self.scope)) if self.all_present else super().undecided_in(facts)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> Question:
+    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         asked = super().question(sql, types)
         if not self.all_present:
             return asked
@@ -105,7 +105,7 @@ class AcceptedValues(_Set):
         }
         return asked.model_copy(update={"aggregates": counts})
 
-    def judge(self, numbers: Numbers, facts: TableFacts) -> Finding:
+    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
         found = super().judge(numbers, facts)
         missing = [str(value) for index, value in enumerate(self.values) if numbers.get(f"found{index}") == 0]
         if not missing:
@@ -132,7 +132,7 @@ class NotAcceptedValues(_Set):
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"{sql.column(self.column)} IN ({self.listed(sql, types)})"
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         share = self.share_in(file, types)
         return {"none": 0, "all": file.values(self.column)}.get(share) if share else None
 
@@ -182,7 +182,7 @@ class AcceptedRange(ColumnRows):
         kind = types[self.column]
         return bound_of(self.min, kind), bound_of(self.max, kind)
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         values = file.values(self.column)
         if values == 0:
             return 0
@@ -232,7 +232,7 @@ class NotNan(ColumnRows):
         column = sql.column(self.column)
         return f"{column} IS NOT NULL AND {sql.is_nan(column, types[self.column])}"
 
-    def bad_in(self, file: FileFacts, types: Mapping[str, str]) -> int | None:
+    def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         return 0 if file.values(self.column) == 0 else file.column(self.column).nans
 
 

@@ -9,7 +9,7 @@ from sluice.identifiers import attempt_branch
 from sluice.pipeline.model import Table, Write
 
 
-class Origin(Model):
+class RunRef(Model):
     """What goes with every act of a run: who it is for."""
 
     run_id: str
@@ -24,39 +24,39 @@ class Origin(Model):
         return attempt_branch(self.label, self.run_id, self.attempt)
 
 
-class OpenOrder(Model):
+class OpenBranchInput(Model):
     """What `open_branch` does: make the branch of one attempt."""
 
-    origin: Origin
+    run_ref: RunRef
     tables: dict[str, Table]
-    keeps_columns: bool
+    schema_is_fixed: bool
     """Whether the write cannot add columns, so that checks of existing tables can be held to theirs."""
     input_digest: str
     again: bool
-    catalogue: str | None = None
-    """The catalogue that earlier attempts of this run saw, if any."""
+    catalog_id: str | None = None
+    """The catalog that earlier attempts of this run saw, if any."""
 
 
-class OpenBranch(Model):
+class BranchRef(Model):
     """A branch made for one attempt, at a recorded hash of main."""
 
     name: str
     base: str
-    catalogue: str
-    """The catalogue's identity: when its repository was created."""
-    in_order: list[str] = Field(default_factory=list)
+    catalog_id: str
+    """The catalog's identity: when its repository was created."""
+    sorted_tables: list[str] = Field(default_factory=list)
     """The tables of which Spark sorts what is written to them, over all tasks."""
 
 
-class WriteOrder(Model):
+class WriteTableInput(Model):
     """What `write_table` does: run one Spark job on one branch."""
 
-    origin: Origin
+    run_ref: RunRef
     branch: str
     write: Write
     tables: dict[str, Table]
     input_digest: str
-    in_order: list[str] = Field(default_factory=list)
+    sorted_tables: list[str] = Field(default_factory=list)
     """The tables of which Spark sorts what is written to them, over all tasks."""
     folder: str = ""
     """Where the run was started: a program of the user's runs there, if the worker has that folder."""
@@ -71,11 +71,11 @@ class JobReport(Model):
     """Where the whole log of the attempt lies, on the worker's machine."""
 
 
-class VerifyOrder(Model):
+class VerifyWriteInput(Model):
     """What `verify_write` does: read back from the branch what an attempt did to it."""
 
-    origin: Origin
-    branch: OpenBranch
+    run_ref: RunRef
+    branch: BranchRef
     write: Write
     tables: list[str]
     job: JobReport
@@ -101,7 +101,7 @@ class TableChange(Model):
     created: bool = False
 
 
-class Written(Model):
+class WriteResult(Model):
     """A write that was found on the branch, complete and by this attempt."""
 
     head: str
@@ -111,22 +111,22 @@ class Written(Model):
     """What main changed too meanwhile, so that a merge now would fail."""
 
 
-class RebaseOrder(Model):
+class RebaseBranchInput(Model):
     """What `rebase_branch` does: take over what an attempt wrote onto main as it is now, on a new branch."""
 
-    origin: Origin
-    branch: OpenBranch
+    run_ref: RunRef
+    branch: BranchRef
     """The branch that holds the write."""
-    written: Written
+    write_result: WriteResult
     write: Write
     divided: bool
 
 
-class Rebased(Model):
+class RebaseResult(Model):
     """What became of taking over."""
 
-    branch: OpenBranch | None = None
-    written: Written | None = None
+    branch: BranchRef | None = None
+    write_result: WriteResult | None = None
     why_not: str = ""
     """Why it has to be written again, where it could not be taken over."""
 
@@ -155,44 +155,44 @@ class Restore(Model):
     """By table, the hash of main that holds it as it is to be."""
 
 
-class TakeUpOrder(Model):
+class ResumeInput(Model):
     """What `resume_branch` and `restore_tables` do: bring rows that exist already onto the branch of an attempt."""
 
-    origin: Origin
+    run_ref: RunRef
     resume: Resume | None = None
     restore: Restore | None = None
     write: Write
     tables: list[str]
-    catalogue: str | None = None
+    catalog_id: str | None = None
 
 
-class ForeseeOrder(Model):
+class FindConflictsInput(Model):
     """What `foresee_conflicts` does: find out whether a merge now would fail."""
 
-    branch: OpenBranch
+    branch: BranchRef
     head: str
-    looks_at: list[str] = Field(default_factory=list)
+    referenced_tables: list[str] = Field(default_factory=list)
     """Tables of main that checks looked at, as they were at the base."""
 
 
-class Audited(Model):
+class PreviousAudit(Model):
     """An audit of the same rows before: what it said of them still holds."""
 
     attempt: int
     head: str
 
 
-class AuditOrder(Model):
+class AuditInput(Model):
     """What `audit_branch` and `scan_branch` do: answer checks on a branch at one hash."""
 
-    origin: Origin
+    run_ref: RunRef
     branch: str
     base: str
     head: str
     tables: dict[str, Table]
     now: str = ""
     """When the audit began, in ISO 8601: what freshness is measured against."""
-    earlier: Audited | None = None
+    earlier: PreviousAudit | None = None
     """The audit of these rows before they were taken over."""
 
 
@@ -210,22 +210,22 @@ SCAN_TRIES = 6
 """How often a scan is tried. On the last try, what cannot be answered becomes an error."""
 
 
-class ScanOrder(Model):
+class ScanInput(Model):
     """What `scan_files` and `scan_branch` do: answer undecided checks from the rows."""
 
-    audit: AuditOrder
+    audit: AuditInput
     undecided: dict[str, list[int]]
 
 
-class DivideOrder(Model):
+class QuarantineRowsInput(Model):
     """What `divide_rows` does: set the rows apart that break these checks."""
 
-    audit: AuditOrder
+    audit: AuditInput
     failing: dict[str, list[int]]
     """By table, the indexes of the checks."""
 
 
-class Division(Model):
+class QuarantineRowsResult(Model):
     """What became of bad rows."""
 
     bad_rows: dict[str, int]
@@ -234,18 +234,18 @@ class Division(Model):
     """The tables with more of them than their cap; then nothing was moved."""
 
 
-class StatementOrder(Model):
+class VerifyDecisionInput(Model):
     """What `check_statement` does: find out whether a decision is its author's."""
 
     run_id: str
     ruled: Ruled
 
 
-class PublishOrder(Model):
+class PublishBranchInput(Model):
     """What `publish_branch` does: merge exactly the audited hash."""
 
-    origin: Origin
-    branch: OpenBranch
+    run_ref: RunRef
+    branch: BranchRef
     head: str
     message: str
     properties: dict[str, str]
@@ -253,7 +253,7 @@ class PublishOrder(Model):
     required: int = 0
     """How many people had to say yes."""
     approvals: list[Ruled] = Field(default_factory=list)
-    looks_at: list[str] = Field(default_factory=list)
+    referenced_tables: list[str] = Field(default_factory=list)
     """Tables of main that checks looked at, as they were at the base."""
 
 
@@ -267,17 +267,17 @@ class Publication(Model):
     """What main had changed meanwhile, where it was not merged."""
 
 
-class ConfirmOrder(Model):
+class ConfirmPublicationInput(Model):
     """What `confirm_publication` does: look whether main holds the hash, whatever was intended."""
 
     base: str
     head: str
 
 
-class QuarantineOrder(Model):
+class QuarantineBranchInput(Model):
     """What `quarantine_branch` does: keep a branch for a person, under a name that says what it is."""
 
-    branch: OpenBranch
+    branch: BranchRef
     head: str = ""
     """The hash to keep; empty keeps what is there, if there is anything."""
     name: str

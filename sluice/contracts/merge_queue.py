@@ -8,7 +8,7 @@ YOUR_TURN = "your_turn"
 """The signal by which a run hears that its turn has come."""
 
 
-class Turn(Model):
+class MergeTicket(Model):
     """One turn of one run."""
 
     table: str
@@ -17,6 +17,6 @@ class Turn(Model):
     attempt: int
 
 
-def queue_id(realm: str, table: str) -> str:
+def queue_id(installation: str, table: str) -> str:
     """Return the workflow id of the queue at a table, whatever characters its name has."""
-    return f"sluice-turns-{realm}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"
+    return f"sluice-turns-{installation}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"

@@ -7,7 +7,7 @@ from pydantic import Field
 from sluice.base_model import Model
 
 
-class HouseOrder(Model):
+class ManageQuarantineInput(Model):
     """What a person orders about a quarantined branch."""
 
     action: Literal["discard", "keep", "open"]
@@ -18,14 +18,14 @@ class HouseOrder(Model):
     """Until when it is to be kept, in ISO 8601."""
 
 
-class ReapOrder(Model):
+class ReapBranchesInput(Model):
     """What the reaper does."""
 
     grace: float = 3600.0
     """A branch that was touched within so many seconds is left alone."""
 
 
-class Reaped(Model):
+class ReapBranchesResult(Model):
     """What the reaper found and did."""
 
     deleted: list[str] = Field(default_factory=list)

@@ -7,7 +7,7 @@ from pydantic import Field
 from sluice.approval.decisions import ApprovalRecord
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
-from sluice.contracts.activity_inputs import Origin, Restore, Resume, TableChange
+from sluice.contracts.activity_inputs import Restore, Resume, RunRef, TableChange
 from sluice.pipeline.model import Pipeline
 
 Outcome = Literal["published", "quarantined", "discarded", "cancelled", "failed"]
@@ -59,7 +59,7 @@ class Policy(Model):
     spark_queue: str = ""
     """The task queue of what runs Spark; empty means that of the run."""
     act_timeout: float = 180.0
-    """How long one try of an act on the catalogue may take before another worker tries."""
+    """How long one try of an act on the catalog may take before another worker tries."""
 
 
 class RunRequest(Model):
@@ -81,7 +81,7 @@ class RunRequest(Model):
     """Which revision of the workflow the run follows to its end, whatever workers it meets; 0: one before revisions."""
 
 
-class Notice(Model):
+class Notification(Model):
     """What `notify` tells people: that a run ended, or waits for them."""
 
     result: "RunResult"
@@ -89,10 +89,10 @@ class Notice(Model):
     """When the wait for approval ends, in ISO 8601; empty for a run that ended."""
 
 
-class RecordOrder(Model):
+class RecordRunInput(Model):
     """What `record_run` does: write down what became of a run."""
 
-    origin: Origin
+    run_ref: RunRef
     result: "RunResult"
     ended_at: str
 

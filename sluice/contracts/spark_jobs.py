@@ -5,19 +5,19 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sluice.base_model import Model
-from sluice.checks.base import Question
+from sluice.checks.base import CheckQuery
 from sluice.pipeline.model import Table, Write
 
 
 class IngestSpec(Model):
     """What `spark_jobs/ingest.py` writes."""
 
-    catalogue: str
+    spark_catalog: str
     write: Write
     files: list[str] = Field(default_factory=list)
     bytes: int = 0
     """How much the files hold."""
-    in_order: bool = False
+    is_sorted: bool = False
     """Whether the table is there and Spark sorts what is written to it, for which it samples the rows first."""
     base_path: str | None = None
     tables: dict[str, Table]
@@ -25,7 +25,7 @@ class IngestSpec(Model):
     """Where the job leaves its `JobAnswer`."""
 
 
-class ConnectedOrder(Model):
+class ConnectJobSpec(Model):
     """What `spark_jobs/connected.py` runs, and in which session."""
 
     url: str
@@ -71,14 +71,14 @@ class ScanTarget(Model):
     types: dict[str, str]
     views: list[View]
     with_rest: bool = False
-    questions: dict[str, Question]
+    questions: dict[str, CheckQuery]
     """What to ask, by a key that the answer repeats."""
 
 
 class ScanSpec(Model):
     """What `spark_jobs/scan.py` answers."""
 
-    catalogue: str
+    spark_catalog: str
     main: str = "main"
     targets: list[ScanTarget]
     sample_rows: int
@@ -87,7 +87,7 @@ class ScanSpec(Model):
     answer: str
 
 
-class DivideSpec(Model):
+class QuarantineRowsSpec(Model):
     """What `spark_jobs/divide.py` moves."""
 
     class Part(Model):
@@ -101,7 +101,7 @@ class DivideSpec(Model):
         limit: int
         """More bad rows than this are not moved."""
 
-    catalogue: str
+    spark_catalog: str
     main: str = "main"
     run_id: str
     at: str

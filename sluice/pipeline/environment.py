@@ -13,7 +13,7 @@ _PLACES = {"tables": "NAMESPACE and TABLE_NAME", "branch": "BRANCH_NAME", "name"
            "write": "S3_PATH"}  # fmt: skip
 
 
-def pipeline_of_environment(environment: Mapping[str, str]) -> Pipeline:
+def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
     """Load the files at S3_PATH into NAMESPACE.TABLE_NAME, through a branch, without nulls in some columns.
 
     Raises:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sluice.audit.verdicts import count_verdicts
-from sluice.contracts.run import Notice, RunResult
+from sluice.contracts.run import Notification, RunResult
 
 _ICONS = {
     "published": ":white_check_mark:",
@@ -16,7 +16,7 @@ _TEXT_LIMIT = 2900
 """Slack refuses a section with more than 3000 characters."""
 
 
-def headline(notice: Notice) -> str:
+def headline(notice: Notification) -> str:
     """Return the message in one line, as a notification shows it."""
     result = notice.result
     if notice.waiting_until:
@@ -24,7 +24,7 @@ def headline(notice: Notice) -> str:
     return f"{_ICONS.get(result.outcome or '', '')} {result.pipeline}: {result.outcome}".strip()
 
 
-def blocks(notice: Notice, link: str) -> list[dict[str, Any]]:
+def blocks(notice: Notification, link: str) -> list[dict[str, Any]]:
     """Return the message as Slack's blocks; `link` leads to the run in the Temporal Web UI."""
     result = notice.result
     lines = [line for line in (_reason(result), *_tables(result), _audit(result)) if line]

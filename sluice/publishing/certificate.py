@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from sluice.approval.decisions import Ruled
 from sluice.audit.verdicts import AuditReport
-from sluice.contracts.activity_inputs import Origin
+from sluice.contracts.activity_inputs import RunRef
 from sluice.contracts.run import RunRequest
 from sluice.secrets import redacted
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
 """What begins the names of Spark settings that Iceberg writes into every snapshot of a session."""
-RUN_MARK = "wap.run-id"
-ATTEMPT_MARK = "wap.attempt"
+RUN_MARK = "sluice.run-id"
+ATTEMPT_MARK = "sluice.attempt"
 """What every snapshot carries in its summary: which run made it, in which attempt."""
 
 RUN_ID = "sluice.run-id"
@@ -25,33 +25,33 @@ BASE = "sluice.base"
 CAUSE = "sluice.cause"
 REASON = "sluice.reason"
 EXPIRES = "sluice.expires"
-REALM = "sluice.realm"
-"""Whose runs these are, where several installations share a catalogue."""
+INSTALLATION = "sluice.installation"
+"""Whose runs these are, where several installations share a catalog."""
 
 
-def marks(origin: Origin) -> dict[str, str]:
+def marks(run_ref: RunRef) -> dict[str, str]:
     """Return what every snapshot of an attempt says of who made it."""
-    return {RUN_MARK: origin.run_id, ATTEMPT_MARK: str(origin.attempt)}
+    return {RUN_MARK: run_ref.run_id, ATTEMPT_MARK: str(run_ref.attempt)}
 
 
-def branch_properties(origin: Origin, realm: str) -> dict[str, str]:
+def branch_properties(run_ref: RunRef, installation: str) -> dict[str, str]:
     """Return what the first commit on an attempt's branch says of who made it, for whoever finds it alone."""
     return {
-        RUN_ID: origin.run_id,
-        WORKFLOW_ID: origin.workflow_id,
-        PIPELINE: origin.pipeline,
-        ATTEMPT: str(origin.attempt),
-        REALM: realm,
+        RUN_ID: run_ref.run_id,
+        WORKFLOW_ID: run_ref.workflow_id,
+        PIPELINE: run_ref.pipeline,
+        ATTEMPT: str(run_ref.attempt),
+        INSTALLATION: installation,
     }
 
 
-def quarantine_properties(origin: Origin, base: str, cause: str, reason: str, expires: str) -> dict[str, str]:
+def quarantine_properties(run_ref: RunRef, base: str, cause: str, reason: str, expires: str) -> dict[str, str]:
     """Return what the last commit on a quarantined branch says: why it is kept, and until when (ISO 8601)."""
     return {
-        RUN_ID: origin.run_id,
-        WORKFLOW_ID: origin.workflow_id,
-        PIPELINE: origin.pipeline,
-        ATTEMPT: str(origin.attempt),
+        RUN_ID: run_ref.run_id,
+        WORKFLOW_ID: run_ref.workflow_id,
+        PIPELINE: run_ref.pipeline,
+        ATTEMPT: str(run_ref.attempt),
         BASE: base,
         CAUSE: cause,
         REASON: redacted(reason)[:2000],
@@ -59,20 +59,22 @@ def quarantine_properties(origin: Origin, base: str, cause: str, reason: str, ex
     }
 
 
-def merge_message(origin: Origin, tables: list[str]) -> str:
+def merge_message(run_ref: RunRef, tables: list[str]) -> str:
     """Say in one line what the merge publishes."""
-    return f"Publish {', '.join(tables)} from {origin.pipeline} ({origin.workflow_id})"
+    return f"Publish {', '.join(tables)} from {run_ref.pipeline} ({run_ref.workflow_id})"
 
 
-def certificate(request: RunRequest, origin: Origin, report: AuditReport, approvals: Sequence[Ruled]) -> dict[str, str]:
+def certificate(
+    request: RunRequest, run_ref: RunRef, report: AuditReport, approvals: Sequence[Ruled]
+) -> dict[str, str]:
     """Return the properties of the merge commit: who, which run and pipeline, what was audited and found."""
     properties = {
-        RUN_ID: origin.run_id,
-        WORKFLOW_ID: origin.workflow_id,
+        RUN_ID: run_ref.run_id,
+        WORKFLOW_ID: run_ref.workflow_id,
         PIPELINE: request.pipeline.name,
         "sluice.pipeline-digest": request.pipeline.digest,
         INPUT: request.input.digest,
-        ATTEMPT: str(origin.attempt),
+        ATTEMPT: str(run_ref.attempt),
         "sluice.starter": request.starter,
         AUDITED: report.audited_hash,
         "sluice.audit-digest": report.digest,
@@ -80,6 +82,6 @@ def certificate(request: RunRequest, origin: Origin, report: AuditReport, approv
     }
     if approvals:
         properties["sluice.approved-by"] = ", ".join(each.by for each in approvals)
-        said = [{**each.statement(origin.run_id).model_dump(), "signature": each.signature} for each in approvals]
+        said = [{**each.statement(run_ref.run_id).model_dump(), "signature": each.signature} for each in approvals]
         properties["sluice.approvals"] = json.dumps(said, ensure_ascii=False)
     return properties

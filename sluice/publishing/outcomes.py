@@ -21,7 +21,7 @@ _EXIT_BY_CAUSE: dict[Cause, int] = {
 }  # fmt: skip
 
 
-class Ending(Model):
+class RunEnding(Model):
     """How a run that does not publish ends."""
 
     outcome: Outcome
@@ -30,7 +30,7 @@ class Ending(Model):
     """Whether what the branch holds is kept, quarantined, for a person."""
 
 
-def ending(cause: Cause, on_failure: OnFailure) -> Ending:
+def ending(cause: Cause, on_failure: OnFailure) -> RunEnding:
     """Decide how a run ends that something stopped.
 
     A verdict and a person's no end it as the pipeline says. A cancelled run is wanted by nobody, and
@@ -38,12 +38,12 @@ def ending(cause: Cause, on_failure: OnFailure) -> Ending:
     """
     if cause in ("audit", "rejected", "expired"):
         kept = on_failure == "quarantine"
-        return Ending(outcome="quarantined" if kept else "discarded", cause=cause, keep_branch=kept)
+        return RunEnding(outcome="quarantined" if kept else "discarded", cause=cause, keep_branch=kept)
     if cause == "cancelled":
-        return Ending(outcome="cancelled", cause=cause, keep_branch=False)
+        return RunEnding(outcome="cancelled", cause=cause, keep_branch=False)
     if cause == "nothing_to_do":
-        return Ending(outcome="discarded", cause=cause, keep_branch=False)
-    return Ending(outcome="failed", cause=cause, keep_branch=cause in ("error", "unreachable"))
+        return RunEnding(outcome="discarded", cause=cause, keep_branch=False)
+    return RunEnding(outcome="failed", cause=cause, keep_branch=cause in ("error", "unreachable"))
 
 
 def cause_of(error_type: str) -> Cause:
@@ -51,7 +51,7 @@ def cause_of(error_type: str) -> Cause:
     return _CAUSES_BY_ERROR.get(error_type, "error")
 
 
-def stopped_by(checks: list[CheckResult]) -> str:
+def describe_blocking_checks(checks: list[CheckResult]) -> str:
     """Say which checks keep a branch out of main, for a person."""
     blocking = [check for check in checks if check.blocks]
     named = [

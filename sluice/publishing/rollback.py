@@ -7,7 +7,7 @@ from sluice.errors import InvalidPipeline
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedCommit:
     """One commit on main, and the run that it published."""
 
     hash: str
@@ -19,7 +19,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Undoing:
+class RollbackPlan:
     """What taking a run back means."""
 
     runs: list[str]
@@ -28,7 +28,7 @@ class Undoing:
     """By table, the hash of main that holds it as it is to be."""
 
 
-def undoing(history: Sequence[Published], run_id: str, *, with_later: bool) -> Undoing:
+def plan_rollback(history: Sequence[PublishedCommit], run_id: str, *, with_later: bool) -> RollbackPlan:
     """Plan how a run is taken back.
 
     Each table of the run goes back to before the run. A later run that changed one of them built on it, and is taken
@@ -45,7 +45,7 @@ def undoing(history: Sequence[Published], run_id: str, *, with_later: bool) -> U
         raise InvalidPipeline(f"main has no commit of run {run_id}")
     target = history[at]
     tables = dict.fromkeys(sorted(target.tables), target.parent)
-    later: list[Published] = []
+    later: list[PublishedCommit] = []
     for each in reversed(history[:at]):
         if each.tables & tables.keys():
             later.append(each)
@@ -54,4 +54,4 @@ def undoing(history: Sequence[Published], run_id: str, *, with_later: bool) -> U
     if later and not with_later:
         named = ", ".join(f"{each.workflow_id or each.hash[:12]} ({', '.join(sorted(each.tables))})" for each in later)
         raise InvalidPipeline(f"later runs built on it: {named}. To take them back too, say --with-later")
-    return Undoing([each.run_id for each in reversed(later)] + [run_id], tables)
+    return RollbackPlan([each.run_id for each in reversed(later)] + [run_id], tables)

@@ -10,27 +10,27 @@ from tests.harness.faults import Arena
 from tests.harness.support import wait_for
 
 POINTS = (
-    "Catalogue.create_branch:before",
-    "Catalogue.create_branch:after",
-    "Catalogue.commit:after",
+    "NessieCatalog.create_branch:before",
+    "NessieCatalog.create_branch:after",
+    "NessieCatalog.commit:after",
     "Spark.run:before",
     "Spark.run:during",
     "Spark.run:after",
     "Mainline.conflicts:before",
     "Mainline.conflicts:after",
-    "Reports.keep_part:after",
-    "Mainline.publication_of:before",
+    "ReportStore.keep_part:after",
+    "Mainline.find_publication:before",
     "Mainline.merge:before",
     "Mainline.merge:after",
-    "Catalogue.delete_branch:before",
-    "Catalogue.delete_branch:after",
-    "Ledger.record:before",
-    "Ledger.record:after",
+    "NessieCatalog.delete_branch:before",
+    "NessieCatalog.delete_branch:after",
+    "AuditResultsTable.record:before",
+    "AuditResultsTable.record:after",
     "NotifyActivity.notify:before",
 )
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGTERM": signal.SIGTERM}
 ALWAYS = {
-    ("Catalogue.create_branch:after", "SIGKILL"),
+    ("NessieCatalog.create_branch:after", "SIGKILL"),
     ("Spark.run:after", "SIGKILL"),
     ("Mainline.merge:after", "SIGKILL"),
     ("Mainline.merge:before", "SIGSTOP"),
@@ -66,7 +66,7 @@ def test_published_once(point: str, name: str, arena: Arena, tmp_path: Path) -> 
         assert arena.checker.head() == head and not arena.sound([result])
 
 
-@pytest.mark.parametrize(("point", "name"), _cases(("Catalogue.keep:before", "Catalogue.keep:after")))
+@pytest.mark.parametrize(("point", "name"), _cases(("NessieCatalog.keep:before", "NessieCatalog.keep:after")))
 def test_quarantined_once(point: str, name: str, arena: Arena, tmp_path: Path) -> None:
     """One run that the audit stops, quarantined once, by the next worker."""
     flag = tmp_path / "flag"

@@ -57,7 +57,7 @@ _SEEDS = (
         "select",
         "table",
         "NULL",
-        "wap.run-id",
+        "sluice.run-id",
         "é",
         "名前",
         "имя",

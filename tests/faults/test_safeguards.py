@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable, Table
 
-from lakehouse.iceberg.commit import OnBranch
-from lakehouse.nessie.catalog import Catalogue
-from lakehouse.nessie.operations import put_table
+from lakehouse.iceberg.commit import BranchCommitCatalog
+from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.nessie.operations import put_table_operation
 from tests.harness.faults import Arena
 from tests.harness.proxies import NessieProxy, once
 from tests.harness.support import wait_for
@@ -19,15 +19,17 @@ from tests.harness.support import wait_for
 def _append_late(arena: Arena, branch: str, table: str) -> None:
     """Append a row to a table on an attempt's branch, as an abandoned Spark job would."""
     token = Path(arena.environment["NESSIE_WRITER_TOKEN_FILE"]).read_text()
-    catalogue = Catalogue(arena.environment["NESSIE_URI"], token=token)
-    found = catalogue.content(branch, table)
+    catalog = NessieCatalog(arena.environment["NESSIE_URI"], token=token)
+    found = catalog.content(branch, table)
     static = StaticTable.from_metadata(found.metadata_location)
 
     def move(place: str, metadata: Any) -> None:
-        operation = put_table(table, place, metadata, found.id)
-        catalogue.commit(branch, catalogue.head(branch), "late", [operation])
+        operation = put_table_operation(table, place, metadata, found.id)
+        catalog.commit(branch, catalog.head(branch), "late", [operation])
 
-    late = Table(("late", *table.split(".")), static.metadata, found.metadata_location, static.io, OnBranch(move))
+    late = Table(
+        ("late", *table.split(".")), static.metadata, found.metadata_location, static.io, BranchCommitCatalog(move)
+    )
     late.append(pa.Table.from_pylist([{"id": 1, "tag": "late"}], schema=late.schema().as_arrow()))
 
 

@@ -11,12 +11,12 @@ from activities.audit_tables import AuditedTable, OtherTable, needs_of
 from activities.scan_branch import target
 from activities.scan_branch import verdicts as spark_verdicts
 from activities.scan_files import answered, unreadable
-from engine.duckdb_scan import Duck
-from lakehouse.iceberg.statistics import gather
+from engine.duckdb_scan import DuckDBScan
+from lakehouse.iceberg.statistics import collect_statistics
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import Catalogue
-from sluice.audit.planner import decide, others_of, readings
-from sluice.audit.verdicts import CheckResult, Reply, concluded
+from lakehouse.nessie.catalog import NessieCatalog
+from sluice.audit.planner import decide, referenced_tables, scan_groups
+from sluice.audit.verdicts import AnswerSource, CheckResult, check_result
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
 from sluice.contracts.spark_jobs import ScanSpec
@@ -37,8 +37,8 @@ def check_of(written: Any) -> Check:
 class Table:
     """A table with rows of an earlier run and rows of this one, and the questions about them."""
 
-    def __init__(self, spark: SparkSession, catalogue: Catalogue, name: str, scratch: Path) -> None:
-        self.spark, self.catalogue, self.name, self.scratch = spark, catalogue, name, scratch
+    def __init__(self, spark: SparkSession, catalog: NessieCatalog, name: str, scratch: Path) -> None:
+        self.spark, self.catalog, self.name, self.scratch = spark, catalog, name, scratch
         self.base: str | None = None
 
     def fill(self, columns: str, before: Sequence[str], added: Sequence[str], more: str = "") -> None:
@@ -55,7 +55,7 @@ class Table:
 
     def mark(self) -> None:
         """Let everything that is there count as written before this run."""
-        self.base = self.catalogue.table(BRANCH, self.name)
+        self.base = self.catalog.table(BRANCH, self.name)
 
     def sql(self, statement: str) -> None:
         """Run a statement with `{t}` for this table."""
@@ -63,19 +63,19 @@ class Table:
 
     def state(self) -> TableState:
         """Return the table as metadata has it."""
-        place = self.catalogue.table(BRANCH, self.name)
+        place = self.catalog.table(BRANCH, self.name)
         assert place
         return TableState.load(place, self.base, {})
 
     def audited(self, checks: Sequence[Check]) -> AuditedTable:
         """Return the table as an audit sees it."""
         others = {}
-        for other in others_of(checks):
-            place = self.catalogue.table(BRANCH, other.table)
+        for other in referenced_tables(checks):
+            place = self.catalog.table(BRANCH, other.table)
             if place:
                 others[other.key] = OtherTable(other, TableState.load(place, None, {}), "")
         state = self.state()
-        facts = gather(
+        facts = collect_statistics(
             state,
             {column for check in checks for column in check.column_names},
             needs_of(checks),
@@ -89,7 +89,9 @@ class Table:
         """Return the verdict that metadata proves for each check, or None."""
         table = self.audited(checks)
         return [
-            None if finding is None else concluded(self.name, index, checks[index], finding, Reply("metadata"))
+            None
+            if finding is None
+            else check_result(self.name, index, checks[index], finding, AnswerSource("metadata"))
             for index, finding in decide(checks, table.facts).items()
         ]
 
@@ -98,7 +100,7 @@ class Table:
         table = self.audited(checks)
         left = unreadable(table, dict(enumerate(checks)), Settings(sluice_home=self.scratch))
         asked = {index: check for index, check in enumerate(checks) if index not in left}
-        with Duck("1GB", self.scratch) as duck:
+        with DuckDBScan("1GB", self.scratch) as duck:
             found = iter(answered(duck, table, asked))
             by_index = {
                 index: next(found) for scope in ("added", "table") for index in asked if checks[index].scope == scope
@@ -108,9 +110,9 @@ class Table:
     def by_spark(self, checks: Sequence[Check], insist: bool = False) -> list[CheckResult]:
         """Return Spark's verdict on each check."""
         table = self.audited(checks)
-        found = readings(dict(enumerate(checks)), table.facts, SPARK)[0]
+        found = scan_groups(dict(enumerate(checks)), table.facts, SPARK)[0]
         spec = ScanSpec(
-            catalogue="nessie",
+            spark_catalog="nessie",
             targets=[target(table, reading) for reading in found],
             sample_rows=5,
             insist=insist,

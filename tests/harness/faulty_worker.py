@@ -19,15 +19,15 @@ from typing import Any
 import worker
 from activities.notify import NotifyActivity
 from engine.runner import Spark
-from lakehouse.audit_results_table import Ledger
-from lakehouse.nessie.catalog import Catalogue
+from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.nessie.mainline import Mainline
-from lakehouse.report_store import Reports
+from lakehouse.report_store import ReportStore
 from sluice.contracts import activity_inputs
-from sluice.contracts.activity_inputs import OpenBranch, Publication
+from sluice.contracts.activity_inputs import BranchRef, Publication
 
 _CLASSES: dict[str, type] = {
-    each.__name__: each for each in (Catalogue, Mainline, Reports, Ledger, Spark, NotifyActivity)
+    each.__name__: each for each in (NessieCatalog, Mainline, ReportStore, AuditResultsTable, Spark, NotifyActivity)
 }
 SAFEGUARDS = ("fencing", "pinned hash", "confirmation")
 
@@ -77,16 +77,16 @@ def leave_out(safeguard: str) -> None:
     """Switch one safeguard off."""
     if safeguard == "fencing":
         vars(activity_inputs)["attempt_branch"] = lambda label, run_id, _: f"wap/{label}/{run_id}/a1"
-        Catalogue.delete_branch = lambda *_: None  # type: ignore[method-assign]
+        NessieCatalog.delete_branch = lambda *_: None  # type: ignore[method-assign]
     elif safeguard == "pinned hash":
         merge = Mainline.merge
 
-        def whatever_is_there(self: Any, branch: OpenBranch, head: str, *more: Any) -> Publication:
-            return merge(self, branch, self._catalogue.head(branch.name), *more)
+        def whatever_is_there(self: Any, branch: BranchRef, head: str, *more: Any) -> Publication:
+            return merge(self, branch, self._catalog.head(branch.name), *more)
 
         Mainline.merge = whatever_is_there  # type: ignore[method-assign, assignment]
     elif safeguard == "confirmation":
-        Mainline.publication_of = lambda *_: None  # type: ignore[method-assign]
+        Mainline.find_publication = lambda *_: None  # type: ignore[method-assign]
     else:
         raise SystemExit(f"{safeguard!r} is none of {', '.join(SAFEGUARDS)}")
 

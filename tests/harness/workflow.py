@@ -13,25 +13,25 @@ from temporalio.testing import WorkflowEnvironment
 from runtime.find_run import Handle, result_of
 from sluice.contracts.activity_inputs import (
     AuditPlan,
-    ConfirmOrder,
-    Division,
-    ForeseeOrder,
+    BranchRef,
+    ConfirmPublicationInput,
+    FindConflictsInput,
     JobReport,
-    OpenBranch,
-    OpenOrder,
+    OpenBranchInput,
     Publication,
-    PublishOrder,
-    QuarantineOrder,
-    Rebased,
-    RebaseOrder,
-    StatementOrder,
+    PublishBranchInput,
+    QuarantineBranchInput,
+    QuarantineRowsResult,
+    RebaseBranchInput,
+    RebaseResult,
     TableChange,
-    VerifyOrder,
-    WriteOrder,
-    Written,
+    VerifyDecisionInput,
+    VerifyWriteInput,
+    WriteResult,
+    WriteTableInput,
 )
-from sluice.contracts.merge_queue import Turn
-from sluice.contracts.run import REVISION, Notice, Policy, RunInput, RunRequest, RunResult
+from sluice.contracts.merge_queue import MergeTicket
+from sluice.contracts.run import REVISION, Notification, Policy, RunInput, RunRequest, RunResult
 from sluice.pipeline.model import Pipeline
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -40,9 +40,9 @@ NEWER = "cd" * 32
 MERGED = Publication(merged=True, main_before="1", main_after="2")
 
 
-def opened(name: str) -> OpenBranch:
+def opened(name: str) -> BranchRef:
     """Return a branch that was made."""
-    return OpenBranch(name=name, base="b", catalogue="c")
+    return BranchRef(name=name, base="b", catalog_id="c")
 
 
 class World:
@@ -54,40 +54,44 @@ class World:
         self.entered = asyncio.Event()
 
     def activities(self) -> list[Callable[..., Any]]:
-        written = Written(head=HEAD, tables={"t.x": TableChange(operation="append")})
-        newer = written.model_copy(update={"head": NEWER})
+        write_result = WriteResult(head=HEAD, tables={"t.x": TableChange(operation="append")})
+        newer = write_result.model_copy(update={"head": NEWER})
         return [
             self._act(
-                "open_branch", OpenOrder, lambda order: OpenBranch(name=order.origin.branch, base="b", catalogue="c")
+                "open_branch",
+                OpenBranchInput,
+                lambda order: BranchRef(name=order.run_ref.branch, base="b", catalog_id="c"),
             ),
-            self._act("write_table", WriteOrder, lambda _: JobReport()),
+            self._act("write_table", WriteTableInput, lambda _: JobReport()),
             self._act(
                 "verify_write",
-                VerifyOrder,
-                lambda _: written,
+                VerifyWriteInput,
+                lambda _: write_result,
             ),
             self._act("audit_branch", dict, lambda _: AuditPlan(decided=[])),
             self._act("scan_branch", dict, lambda _: AuditPlan(decided=[])),
             self._act("scan_files", dict, lambda _: AuditPlan(decided=[])),
-            self._act("divide_rows", dict, lambda _: Division(bad_rows={"t.x": 2})),
+            self._act("quarantine_rows", dict, lambda _: QuarantineRowsResult(bad_rows={"t.x": 2})),
             self._act("record_run", dict, lambda _: "report.json"),
             self._act(
-                "publish_branch", PublishOrder, lambda _: Publication(merged=True, main_before="1", main_after="2")
+                "publish_branch",
+                PublishBranchInput,
+                lambda _: Publication(merged=True, main_before="1", main_after="2"),
             ),
-            self._act("ask_turn", Turn, lambda _: None),
-            self._act("give_back_turn", Turn, lambda _: None),
-            self._act("check_statement", StatementOrder, lambda _: ""),
-            self._act("foresee_conflicts", ForeseeOrder, lambda _: []),
+            self._act("acquire_merge_slot", MergeTicket, lambda _: None),
+            self._act("release_merge_slot", MergeTicket, lambda _: None),
+            self._act("verify_decision", VerifyDecisionInput, lambda _: ""),
+            self._act("find_conflicts", FindConflictsInput, lambda _: []),
             self._act(
                 "rebase_branch",
-                RebaseOrder,
-                lambda order: Rebased(branch=opened(order.origin.branch), written=newer),
+                RebaseBranchInput,
+                lambda order: RebaseResult(branch=opened(order.run_ref.branch), write_result=newer),
             ),
-            self._act("confirm_publication", ConfirmOrder, lambda _: Publication(merged=False)),
+            self._act("confirm_publication", ConfirmPublicationInput, lambda _: Publication(merged=False)),
             self._act("discard_branch", str, lambda _: None),
-            self._act("quarantine_branch", QuarantineOrder, lambda order: order.name),
-            self._act("can_notify", Notice, lambda _: True),
-            self._act("notify", Notice, lambda _: None),
+            self._act("quarantine_branch", QuarantineBranchInput, lambda order: order.name),
+            self._act("can_notify", Notification, lambda _: True),
+            self._act("notify", Notification, lambda _: None),
         ]
 
     def _act(self, name: str, kind: type, best: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -14,8 +14,8 @@ from temporalio.worker import Worker
 from engine.job import SparkJob
 from engine.spark.configuration import properties
 from engine.spark.java import find_java
-from lakehouse.nessie.operations import mark
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.nessie.operations import no_change_operation
+from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.workflow import Scene, World
 from workflows.sandbox import sandbox
@@ -27,10 +27,10 @@ BRANCH = "wap/warm-tests"
 @pytest.fixture(scope="package")
 def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = read_settings(stack)
-    catalogue = open_catalogue(settings)
-    catalogue.create_branch(BRANCH, catalogue.main_head())
-    changes = [mark(), *catalogue.put_namespaces(BRANCH, ["i.x"])]
-    catalogue.commit(BRANCH, catalogue.head(BRANCH), "Begin the tests", changes)
+    catalog = open_catalog(settings)
+    catalog.create_branch(BRANCH, catalog.initialize_main())
+    changes = [no_change_operation(), *catalog.put_namespaces(BRANCH, ["i.x"])]
+    catalog.commit(BRANCH, catalog.head(BRANCH), "Begin the tests", changes)
     job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, run_id="tests", attempt=1)
     os.environ["JAVA_HOME"] = str(find_java())
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -42,7 +42,7 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
-    catalogue.delete_branch(BRANCH)
+    catalog.delete_branch(BRANCH)
 
 
 @pytest.fixture(scope="session")

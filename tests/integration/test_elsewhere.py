@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.configuration import application, written
+from engine.spark.configuration import application, write_properties
 from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
 from sluice.settings import read_settings
@@ -49,7 +49,9 @@ class Elsewhere:
             "spark.connect.authenticate.token": _TOKEN,
         }
         server = "org.apache.spark.sql.connect.service.SparkConnectServer"
-        words = submit(written(self._folder / "spark.properties", properties), "--class", server, "spark-internal")
+        words = submit(
+            write_properties(self._folder / "spark.properties", properties), "--class", server, "spark-internal"
+        )
         with (self._folder / "server.log").open("ab") as log:
             variables = environment(self._settings, find_java())
             self._process = subprocess.Popen(words, env=variables, stdout=log, stderr=log, start_new_session=True)

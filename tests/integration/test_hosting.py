@@ -86,7 +86,7 @@ def test_a_worker_that_is_asked_to_end_may_let_spark_finish(door: FrontDoor, tmp
 
 
 async def test_a_run_stays_with_the_version_that_it_began_with(door: FrontDoor, client: Client, tmp_path: Path) -> None:
-    environment = {**door.environment, "SLUICE_TASK_QUEUE": "versions", "SLUICE_REALM": "versions"}
+    environment = {**door.environment, "SLUICE_TASK_QUEUE": "versions", "SLUICE_INSTALLATION": "versions"}
     front = FrontDoor(tmp_path, environment)
 
     async def current(build: str) -> None:

@@ -10,7 +10,7 @@ from pyarrow import orc, parquet
 from pyspark.sql import SparkSession
 
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.open_catalog import open_catalog
 from lakehouse.source_files import base_path, find_files
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput
@@ -36,7 +36,7 @@ class Ingester:
         stated = Write.model_validate({"source": source, **write} if source else write)
         files = [file.path for file in find_files(stated.source)] if stated.source else []
         spec = IngestSpec(
-            catalogue="nessie",
+            spark_catalog="nessie",
             write=stated,
             files=files,
             base_path=base_path(stated.source) if stated.source else None,
@@ -99,7 +99,7 @@ def test_the_table_is_made_as_the_pipeline_says(job: Ingester, stack: dict[str, 
         "properties": {"write.format.default": "orc"},
     }
     job({"path": str(csv_file(job.folder / "in.csv", rows))}, table)
-    place = open_catalogue(read_settings(stack)).table(BRANCH, job.table)
+    place = open_catalog(read_settings(stack)).table(BRANCH, job.table)
     assert place
     made = TableState.load(place, None, {}).table
     transforms = [(field.name, str(field.transform)) for field in made.spec().fields]
@@ -236,10 +236,10 @@ def test_a_delete_of_whole_files_is_marked_too(job: Ingester, stack: dict[str, s
     """Iceberg commits such a delete from metadata alone, by a path that puts no marks on the snapshot."""
     rows = [{"id": number, "part": number % 2} for number in range(4)]
     job({"path": str(csv_file(job.folder / "in.csv", rows))}, {"partition_by": ["part"]})
-    catalogue = open_catalogue(read_settings(stack))
-    before = catalogue.table(BRANCH, job.table)
+    catalog = open_catalog(read_settings(stack))
+    before = catalog.table(BRANCH, job.table)
     job(mode="sql", statements=[f"DELETE FROM {job.table} WHERE {condition}"])
-    after = catalogue.table(BRANCH, job.table)
+    after = catalog.table(BRANCH, job.table)
     assert after and after != before
     state = TableState.load(after, before, {})
     assert state.snapshots and not state.unmarked("tests", [1])

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.support import DOOR, FrontDoor, Lake, csv_file, pipeline
 
@@ -144,11 +144,11 @@ def test_checks_that_do_not_fit_a_table_that_is_there(door: FrontDoor, lake: Lak
 
 def test_a_namespace_that_somebody_described(stack: dict[str, str], lake: Lake) -> None:
     """As Spark's CREATE NAMESPACE does: it gives it a place."""
-    catalogue, branch = open_catalogue(read_settings(stack)), "wap/described"
-    catalogue.create_branch(branch, catalogue.main_head())
+    catalog, branch = open_catalog(read_settings(stack)), "wap/described"
+    catalog.create_branch(branch, catalog.initialize_main())
     content = {"type": "NAMESPACE", "elements": ["described"], "properties": {"location": "file:/there"}}
     made = {"type": "PUT", "key": {"elements": ["described"]}, "content": content}
-    catalogue.commit(branch, catalogue.head(branch), "Describe it", [made])
-    assert catalogue.put_namespaces(branch, ["described.rows"]) == []
-    assert len(catalogue.put_namespaces(branch, ["other.rows"])) == 1
+    catalog.commit(branch, catalog.head(branch), "Describe it", [made])
+    assert catalog.put_namespaces(branch, ["described.rows"]) == []
+    assert len(catalog.put_namespaces(branch, ["other.rows"])) == 1
     lake.discard(branch)

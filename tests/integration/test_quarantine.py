@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.open_catalog import open_catalog
 from runtime.schedules import schedule_id
-from sluice.contracts.quarantine import ReapOrder
+from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.settings import read_settings
 from tests.harness.support import FrontDoor, Lake, csv_file, pipeline, wait_for
-from workflows.housekeeping import Reap
+from workflows.housekeeping import ReapBranches
 
 pytestmark = pytest.mark.warm
 
@@ -100,7 +100,7 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     door: FrontDoor, lake: Lake, client: Client, stack: dict[str, str], tmp_path: Path
 ) -> None:
     settings = read_settings(stack)
-    catalogue = open_catalogue(settings)
+    catalog = open_catalog(settings)
     more = "approval: {timeout: 1h}"
     gone, waiting = [
         door.begin(pipeline(name, csv_file(tmp_path / f"{name}.csv", [{"id": 1}]), "[row_count: 1]", more))
@@ -111,20 +111,20 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     await client.get_workflow_handle(gone).terminate("by hand")
     strangers = ["wap/somebody/elses", "quarantine/somebody/elses"]
     for name in strangers:
-        catalogue.create_branch(name, catalogue.main_head())
+        catalog.create_branch(name, catalog.initialize_main())
     expired = _kept_out(door, tmp_path, "reap-old", "keep: 1s")["branch"]
     time.sleep(1.5)
     schedule = client.get_schedule_handle(schedule_id(settings))
     description = await schedule.describe()
     assert description.schedule.spec.intervals
 
-    async def reap() -> dict[str, Any]:
-        order = ReapOrder(grace=0)
+    async def reap_branches() -> dict[str, Any]:
+        order = ReapBranchesInput(grace=0)
         queue = settings.sluice_task_queue
-        found = await client.execute_workflow(Reap.run, order, id="reap-now", task_queue=queue)
+        found = await client.execute_workflow(ReapBranches.run, order, id="reap-now", task_queue=queue)
         return found.model_dump()
 
-    reaped = await reap()
+    reaped = await reap_branches()
     branches = lake.branches()
     assert held["branch"] in branches and set(strangers) <= set(branches)
     assert lost["branch"] not in branches and expired not in branches
@@ -132,7 +132,7 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     (kept,) = reaped["quarantined"]
     assert lost["run_id"] in kept and strangers[0] in reaped["strange"]
     assert lake.rows("t.reap_gone", kept) == [{"id": 1}]
-    again = await reap()
+    again = await reap_branches()
     assert again["quarantined"] == again["expired"] == []
     assert door("cancel", waiting).code == 0
     wait_for(lambda: not lake.branches(held["run_id"]), 60)

@@ -13,7 +13,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
 from tests.harness.record_histories import TARGET
-from workflows.activity_calls import Acts
+from workflows.activity_calls import ActivityCalls
 from workflows.write_audit_publish import WriteAuditPublish
 
 ENDINGS = [
@@ -43,13 +43,13 @@ async def test_the_history_replays(ending: str) -> None:
 
 
 async def test_an_incompatible_change_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    audit = Acts.audit_branch
+    audit = ActivityCalls.audit_branch
 
-    async def changed(self: Acts, order: Any) -> Any:
+    async def changed(self: ActivityCalls, order: Any) -> Any:
         await self.discard_branch("one act more")
         return await audit(self, order)
 
-    monkeypatch.setattr(Acts, "audit_branch", changed)
+    monkeypatch.setattr(ActivityCalls, "audit_branch", changed)
     replayer = Replayer(
         workflows=[WriteAuditPublish],
         data_converter=pydantic_data_converter,

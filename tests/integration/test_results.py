@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.audit_results_table import BRANCH, TABLE, Ledger
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.audit_results_table import BRANCH, TABLE, AuditResultsTable
+from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.support import FrontDoor, Lake, csv_file, pipeline
 
@@ -46,7 +46,7 @@ def test_every_run_that_ended_can_be_queried(
     lake.discard(bad["branch"])
 
     settings = read_settings(stack)
-    ledger = Ledger(open_catalogue(settings), settings.lake, {})
+    ledger = AuditResultsTable(open_catalog(settings), settings.lake, {})
     for each in range(60):
         ledger.record(f"other-{each}", [{"run_id": f"other-{each}", "pipeline": "others"}], again=False)
     rows = ledger.read()

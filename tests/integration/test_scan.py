@@ -13,14 +13,14 @@ from pyspark.sql import SparkSession
 from temporalio.testing import ActivityEnvironment
 
 from activities.scan_files import ScanFilesActivity
-from engine.duckdb_scan import Duck, FileView
-from lakehouse.open_catalog import open_catalogue
-from lakehouse.report_store import Reports
-from sluice.audit.query_builder import Asking
-from sluice.audit.statistics import FieldFacts
+from engine.duckdb_scan import DuckDBScan, FileView
+from lakehouse.open_catalog import open_catalog
+from lakehouse.report_store import ReportStore
+from sluice.audit.query_builder import AuditQuery
+from sluice.audit.statistics import SchemaField
 from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY
-from sluice.contracts.activity_inputs import AuditOrder, Origin, ScanOrder
+from sluice.contracts.activity_inputs import AuditInput, RunRef, ScanInput
 from sluice.pipeline.model import Table as PipelineTable
 from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB
@@ -154,14 +154,14 @@ TO_SPARK = ("(?i)", "id % 2", "lower(t)", "'id', 'operator': '<', 'right': 'dec'
 
 @pytest.fixture(scope="module")
 def rich(spark: SparkSession, stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Table:
-    table = Table(spark, open_catalogue(read_settings(stack)), "i.rich", tmp_path_factory.mktemp("duck"))
+    table = Table(spark, open_catalog(read_settings(stack)), "i.rich", tmp_path_factory.mktemp("duck"))
     table.fill(COLUMNS, BEFORE, ADDED)
     return table
 
 
 @pytest.fixture
 def table(spark: SparkSession, stack: dict[str, str], request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    return Table(spark, open_catalogue(read_settings(stack)), f"i.{request.node.name.split('[')[0]}", tmp_path)
+    return Table(spark, open_catalog(read_settings(stack)), f"i.{request.node.name.split('[')[0]}", tmp_path)
 
 
 def seen(result: CheckResult) -> tuple[Any, ...]:
@@ -322,7 +322,7 @@ def test_what_may_pass_fails_the_job_until_the_last_try(table: Table, monkeypatc
         raise PySparkException("Failed to execute GET request against Nessie")
 
     table.fill("id INT", before=[], added=["(1)"])
-    monkeypatch.setattr(Asking, "_aggregated", away)
+    monkeypatch.setattr(AuditQuery, "_aggregated", away)
     check = check_of({"unique": "id"})
     with pytest.raises(PySparkException):
         table.by_spark([check], insist=False)
@@ -391,18 +391,18 @@ def test_what_is_beyond_duckdb_is_handed_back(
 
     table.fill("id INT", before=[], added=["(1)", "(2)"])
     settings = Settings(sluice_home=table.scratch)
-    audit = AuditOrder(
-        origin=Origin(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1),
+    audit = AuditInput(
+        run_ref=RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1),
         branch=BRANCH,
-        base=table.catalogue.main_head(),
-        head=table.catalogue.head(BRANCH),
+        base=table.catalog.initialize_main(),
+        head=table.catalog.head(BRANCH),
         tables={table.name: PipelineTable.model_validate({"checks": [{"check": "unique", "column": "id"}]})},
     )
-    scan = ScanFilesActivity(table.catalogue, {}, settings, Reports(settings.lake, {}))
-    order = ScanOrder(audit=audit, undecided={table.name: [0]})
+    scan = ScanFilesActivity(table.catalog, {}, settings, ReportStore(settings.lake, {}))
+    order = ScanInput(audit=audit, undecided={table.name: [0]})
     plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, order))
     assert [check.verdict for check in plan.decided] == ["pass"] and not plan.undecided
-    monkeypatch.setattr(Duck, "ask", too_much)
+    monkeypatch.setattr(DuckDBScan, "ask", too_much)
     plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, order))
     assert plan.decided == [] and plan.undecided == {table.name: [0]}
 
@@ -418,9 +418,9 @@ def test_a_scan_spills_within_its_memory(tmp_path: Path) -> None:
     )  # fmt: skip
     path = tmp_path / "big.parquet"
     parquet.write_table(pyarrow.table(columns, schema=schema), path)
-    view = FileView("sluice_rows", [FieldFacts(1, "id", "long"), FieldFacts(2, "s", "string")], [str(path)])
+    view = FileView("sluice_rows", [SchemaField(1, "id", "long"), SchemaField(2, "s", "string")], [str(path)])
     question = check_of({"unique": "s"}).question(DUCKDB, {"id": "long", "s": "string"})
-    with Duck("40MB", tmp_path / "spill") as duck:
+    with DuckDBScan("40MB", tmp_path / "spill") as duck:
         types = {"id": "long", "s": "string"}
         found = duck.ask([view], {"k": question}, types, with_rest=False, sample_rows=5)
     assert found["k"].numbers["failed"] == 0

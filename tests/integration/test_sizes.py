@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.open_catalog import open_catalogue
+from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
 
@@ -29,7 +29,7 @@ def sizes(door: FrontDoor) -> FrontDoor:
 
 
 def written(stack: dict[str, str], table: str) -> TableState:
-    place = open_catalogue(read_settings(stack)).table("main", table)
+    place = open_catalog(read_settings(stack)).table("main", table)
     assert place
     return TableState.load(place, None, {})
 

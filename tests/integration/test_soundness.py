@@ -39,8 +39,8 @@ from pyiceberg.types import (
 
 from activities.audit_tables import AuditedTable
 from activities.scan_files import answered
-from engine.duckdb_scan import Duck
-from lakehouse.iceberg.statistics import gather
+from engine.duckdb_scan import DuckDBScan
+from lakehouse.iceberg.statistics import collect_statistics
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.planner import decide
 from sluice.audit.verdicts import CheckResult
@@ -112,7 +112,7 @@ CHECKS: list[Any] = [
 
 
 class Folder(NoopCatalog):
-    """A catalogue of one table: its metadata files, one after the other."""
+    """A catalog of one table: its metadata files, one after the other."""
 
     now: Table
 
@@ -168,12 +168,12 @@ def test_a_proof_never_contradicts_a_full_scan(
     checks = [_check(written) for written in CHECKS]
     columns = {column for check in checks for column in check.column_names}
     state = TableState(StaticTable.from_metadata(table.metadata_location), None)
-    facts = gather(state, columns, {"live"})
+    facts = collect_statistics(state, columns, {"live"})
     if deleted is not None:  # the same rows as if they had been deleted in place: the files keep their statistics
         table.delete(f"i == {deleted}")
         state = TableState(StaticTable.from_metadata(table.metadata_location), None)
         facts = replace(facts, live=[replace(file, deletes=True) for file in facts.live])
-    truth = _scanned(AuditedTable("n.t", checks, state, {}, gather(state, columns, {"live"})), tmp_path)
+    truth = _scanned(AuditedTable("n.t", checks, state, {}, collect_statistics(state, columns, {"live"})), tmp_path)
     for index, finding in decide(checks, facts).items():
         if finding is not None:
             told = (CHECKS[index], mode, facts.live, finding, truth[index])
@@ -190,5 +190,5 @@ def _scanned(table: AuditedTable, scratch: Path) -> list[CheckResult]:
     """Answer every check from all rows, by facts that prove nothing."""
     silent = [replace(file, columns={}) for file in table.facts.live]
     blind = replace(table, facts=replace(table.facts, live=silent, added=silent))
-    with Duck("1GB", scratch) as duck:
+    with DuckDBScan("1GB", scratch) as duck:
         return [answered(duck, blind, {index: check})[0] for index, check in enumerate(table.checks)]

@@ -17,8 +17,8 @@ from sluice.contracts.activity_inputs import (
     AuditPlan,
     JobReport,
     Publication,
-    WriteOrder,
-    Written,
+    WriteResult,
+    WriteTableInput,
 )
 from sluice.contracts.run import Policy
 from tests.harness.workflow import HEAD, MERGED, Scene, breaks, fails_for_good, opened
@@ -106,8 +106,8 @@ async def test_a_cancel_during_each_step(scene: Scene, step: str) -> None:
         await asyncio.sleep(0.5)
         ended.set()
         best: dict[str, Callable[[], Any]] = {
-            "open_branch": lambda: opened(order.origin.branch),
-            "verify_write": lambda: Written(head=HEAD, tables={}),
+            "open_branch": lambda: opened(order.run_ref.branch),
+            "verify_write": lambda: WriteResult(head=HEAD, tables={}),
             "audit_branch": lambda: AuditPlan(decided=[]),
             "publish_branch": lambda: MERGED,
         }
@@ -189,7 +189,7 @@ async def test_a_write_that_keeps_failing(scene: Scene) -> None:
     """Each attempt is fenced before the next; what the last one left is kept for a look."""
     branches: list[str] = []
 
-    async def fail(order: WriteOrder, _: int) -> Any:
+    async def fail(order: WriteTableInput, _: int) -> Any:
         branches.append(order.branch)
         raise ApplicationError("it broke", type="JobFailed")
 

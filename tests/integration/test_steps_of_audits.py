@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.activity_inputs import (
     AuditPlan,
-    Division,
+    QuarantineRowsResult,
 )
 from tests.harness.workflow import Scene
 
@@ -32,30 +32,30 @@ async def test_bad_rows_are_divided_and_the_rest_audited_again(scene: Scene) -> 
     result = await scene.end(await scene.start(**PARTED))
     assert (result.outcome, result.bad_rows) == ("published", {"t.x": 2})
     assert "2 bad rows of t.x went to t.x__quarantine" in result.reason
-    middle = ["verify_write", "audit_branch", "divide_rows", "verify_write", "audit_branch", "publish_branch"]
+    middle = ["verify_write", "audit_branch", "quarantine_rows", "verify_write", "audit_branch", "publish_branch"]
     assert scene.world.called[2:8] == middle
 
 
 async def test_above_the_cap_nothing_is_published(scene: Scene) -> None:
-    async def too_many(_: Any, __: int) -> Division:
-        return Division(bad_rows={"t.x": 9}, above_cap=["t.x"])
+    async def too_many(_: Any, __: int) -> QuarantineRowsResult:
+        return QuarantineRowsResult(bad_rows={"t.x": 9}, above_cap=["t.x"])
 
-    scene.world.instead |= {"audit_branch": _bad_once(), "divide_rows": too_many}
+    scene.world.instead |= {"audit_branch": _bad_once(), "quarantine_rows": too_many}
     result = await scene.end(await scene.start(**PARTED))
     assert (result.outcome, result.cause) == ("quarantined", "audit")
     assert "more bad rows than may be set apart: 9 of t.x" in result.reason
 
 
 async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(scene: Scene) -> None:
-    async def breaks_once(_: Any, call: int) -> Division:
+    async def breaks_once(_: Any, call: int) -> QuarantineRowsResult:
         if call == 1:
             raise ApplicationError("Spark was killed", type="JobFailed")
-        return Division(bad_rows={"t.x": 2})
+        return QuarantineRowsResult(bad_rows={"t.x": 2})
 
     async def always_bad(_: Any, call: int) -> AuditPlan:
         return await _bad_once()(None, 1 if call in (1, 2) else 3)  # type: ignore[no-any-return]
 
-    scene.world.instead |= {"audit_branch": always_bad, "divide_rows": breaks_once}
+    scene.world.instead |= {"audit_branch": always_bad, "quarantine_rows": breaks_once}
     result = await scene.end(await scene.start(**PARTED))
     assert (result.outcome, result.attempts) == ("published", 2)
     assert scene.world.called.count("write_table") == 2
@@ -64,7 +64,7 @@ async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(scene
 async def test_an_error_is_no_bad_row(scene: Scene) -> None:
     scene.world.instead["audit_branch"] = _bad_once("error")
     result = await scene.end(await scene.start(**PARTED))
-    assert (result.outcome, "divide_rows" in scene.world.called) == ("quarantined", False)
+    assert (result.outcome, "quarantine_rows" in scene.world.called) == ("quarantined", False)
 
 
 async def test_sql_in_checks_is_read_inside_the_workflow(scene: Scene) -> None:
@@ -97,11 +97,11 @@ async def test_what_duckdb_hands_back_goes_to_spark(scene: Scene) -> None:
 
 
 async def test_an_error_of_a_check_blocks(scene: Scene) -> None:
-    async def unanswered(_: Any, __: int) -> AuditPlan:
+    async def error_result(_: Any, __: int) -> AuditPlan:
         check = CheckResult(table="t.x", check="unique", columns=["a"], verdict="error", message="no answer")
         return AuditPlan(decided=[check])
 
-    scene.world.instead["audit_branch"] = unanswered
+    scene.world.instead["audit_branch"] = error_result
     result = await scene.end(await scene.start())
     assert (result.outcome, result.cause) == ("quarantined", "audit")
     assert "unique(a) of t.x: no answer" in result.reason

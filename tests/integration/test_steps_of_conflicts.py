@@ -3,22 +3,22 @@
 from typing import Any
 
 from sluice.contracts.activity_inputs import (
-    ForeseeOrder,
+    FindConflictsInput,
     Publication,
-    PublishOrder,
-    Rebased,
+    PublishBranchInput,
+    RebaseResult,
     TableChange,
-    Written,
+    WriteResult,
 )
 from tests.harness.workflow import HEAD, MERGED, NEWER, Scene, breaks
 
 
-async def _refuse_to_take_over(_: Any, __: int) -> Rebased:
-    return Rebased(why_not="it overwrites")
+async def _refuse_to_take_over(_: Any, __: int) -> RebaseResult:
+    return RebaseResult(why_not="it overwrites")
 
 
 async def test_main_moved_so_the_files_are_taken_over_and_audited_again(scene: Scene) -> None:
-    async def collide(order: PublishOrder, times: int) -> Publication:
+    async def collide(order: PublishBranchInput, times: int) -> Publication:
         if times == 1:
             return Publication(merged=False, conflicts=["t.x"])
         assert (order.head, order.branch.name[-2:]) == (NEWER, "a2")
@@ -32,14 +32,14 @@ async def test_main_moved_so_the_files_are_taken_over_and_audited_again(scene: S
 
 
 async def test_a_conflict_is_seen_before_the_audit_and_before_people_are_asked(scene: Scene) -> None:
-    async def moved_already(_: Any, __: int) -> Written:
-        return Written(head=HEAD, tables={"t.x": TableChange(operation="append")}, conflicts=["t.x"])
+    async def moved_already(_: Any, __: int) -> WriteResult:
+        return WriteResult(head=HEAD, tables={"t.x": TableChange(operation="append")}, conflicts=["t.x"])
 
-    async def moved(order: ForeseeOrder, times: int) -> list[str]:
+    async def moved(order: FindConflictsInput, times: int) -> list[str]:
         return ["t.x"] if times == 1 else []
 
     scene.world.instead["verify_write"] = moved_already
-    scene.world.instead["foresee_conflicts"] = moved
+    scene.world.instead["find_conflicts"] = moved
     handle = await scene.start(approval={"timeout": "1h"})
     result = await scene.end(handle)  # nobody answers
     assert (result.cause, result.attempts, len(result.conflicts)) == ("expired", 3, 2)

@@ -10,9 +10,9 @@ from temporalio import workflow
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from activities.merge_queue import TakeTurnsActivity
-from sluice.contracts.merge_queue import Turn, queue_id
-from workflows.merge_queue import MergeTurns
+from activities.merge_queue import MergeQueueActivity
+from sluice.contracts.merge_queue import MergeTicket, queue_id
+from workflows.merge_queue import MergeQueue
 
 _TOO_LONG = 8
 ORDER: list[str] = []
@@ -24,11 +24,11 @@ class Waiting:
     """A run that waits for its turn, keeps it for some seconds, and says whether it gives it back."""
 
     @workflow.init
-    def __init__(self, turn: Turn, seconds: int) -> None:
+    def __init__(self, turn: MergeTicket, seconds: int) -> None:
         self.mine = False
 
     @workflow.run
-    async def run(self, turn: Turn, seconds: int) -> None:
+    async def run(self, turn: MergeTicket, seconds: int) -> None:
         await workflow.wait_condition(lambda: self.mine)
         ORDER.append(turn.workflow_id)
         await workflow.sleep(seconds)
@@ -37,7 +37,7 @@ class Waiting:
             await queue.signal("give_back", turn)
 
     @workflow.signal
-    def your_turn(self, turn: Turn) -> None:
+    def your_turn(self, turn: MergeTicket) -> None:
         self.mine = True
 
 
@@ -46,11 +46,11 @@ class Line:
 
     def __init__(self, client: Client) -> None:
         self.client, self.queue, self.table = client, str(uuid.uuid4()), f"t.{uuid.uuid4().hex}"
-        self.asking = TakeTurnsActivity(self.client, "test", self.queue)
+        self.asking = MergeQueueActivity(self.client, "test", self.queue)
 
     async def stands(self, name: str, seconds: int = 1) -> WorkflowHandle[Waiting, None]:
         """Let a run stand in line."""
-        turn = Turn(table=self.table, run_id="", workflow_id=f"{name}-{self.queue}", attempt=1)
+        turn = MergeTicket(table=self.table, run_id="", workflow_id=f"{name}-{self.queue}", attempt=1)
         run = await self.client.start_workflow(
             Waiting.run, args=[turn, seconds], id=turn.workflow_id, task_queue=self.queue
         )
@@ -68,7 +68,7 @@ async def line(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     async with Worker(
         client,
         task_queue=found.queue,
-        workflows=[MergeTurns, Waiting],
+        workflows=[MergeQueue, Waiting],
         workflow_runner=UnsandboxedWorkflowRunner(),
     ):
         yield found

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.job import SparkJob
-from engine.spark.class_data_archive import archive_option, find_archive, forget_if_crashed, make_archive
+from engine.spark.class_data_archive import archive_option, create_archive, discard_if_crashed, find_archive
 from engine.spark.submit import SMALL, environment, quick_option
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
@@ -38,11 +38,11 @@ def archive(settings: Settings, java: Path, monkeypatch: pytest.MonkeyPatch) -> 
         Path(option.split("=")[1]).write_text("classes")
 
     monkeypatch.setattr("engine.spark.class_data_archive.subprocess.run", rehearsed)
-    return make_archive(settings, java)
+    return create_archive(settings, java)
 
 
 def test_an_archive_fits_one_java_and_one_class_path(settings: Settings, java: Path, archive: Path) -> None:
-    assert find_archive(settings, java) == archive == make_archive(settings, java)
+    assert find_archive(settings, java) == archive == create_archive(settings, java)
     jar = settings.sluice_home / "jars" / "spark" / "iceberg.jar"
     was = jar.stat()
     os.utime(jar, (1, 1))
@@ -63,13 +63,13 @@ def test_a_damaged_archive_is_not_used(settings: Settings, java: Path, archive: 
 def test_a_crash_of_the_jvm_is_the_archives_last(
     settings: Settings, java: Path, archive: Path, code: int, used: bool
 ) -> None:
-    forget_if_crashed(archive, code)
+    discard_if_crashed(archive, code)
     assert (find_archive(settings, java) is not None) == used
 
 
 def test_a_rehearsal_that_fails_says_so(settings: Settings, tmp_path: Path) -> None:
     with pytest.raises(BadEnvironment, match=r"no class-data archive could be made .* see .*rehearsal\.log"):
-        make_archive(settings, tmp_path)
+        create_archive(settings, tmp_path)
 
 
 def test_options_come_after_those_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from devstack.stack import ROOT
-from sluice.audit.statistics import ChangeFacts, FieldFacts, FileFacts, TableFacts
+from sluice.audit.statistics import ChangeStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check, misfits
 from sluice.checks.thresholds import contradiction, exceeds, threshold
@@ -93,15 +93,15 @@ def test_checks_that_do_not_fit_the_table(written: Any, words: str) -> None:
     assert words in "; ".join(misfits(check(written), TYPES))
 
 
-FIELDS = [FieldFacts(1, "id", "int"), FieldFacts(2, "name", "string")]
-CHANGE = ChangeFacts(
+FIELDS = [SchemaField(1, "id", "int"), SchemaField(2, "name", "string")]
+CHANGE = ChangeStatistics(
     operations=("append",), added_rows=5, added_files=2, added_bytes=2000, partitions=("day=1", "day=2"),
     partition_spec=("day", "day"), tables=("a.b",), fields_before=FIELDS, fields_after=FIELDS, volumes=(100, 110, 90),
 )  # fmt: skip
-REWRITE = ChangeFacts(
+REWRITE = ChangeStatistics(
     operations=("append", "overwrite"), added_rows=5, deleted_rows=8, partition_spec=("day", "hour"),
     sort_order=("", "1 ASC"), tables=("a.b", "a.c"), fields_before=FIELDS,
-    fields_after=[FieldFacts(1, "key", "long"), FieldFacts(3, "late", "int")], volumes=(100,),
+    fields_after=[SchemaField(1, "key", "long"), SchemaField(3, "late", "int")], volumes=(100,),
 )  # fmt: skip
 
 
@@ -127,8 +127,8 @@ REWRITE = ChangeFacts(
     ],
 )
 def test_the_blast_radius(written: Any, first: str, second: str) -> None:
-    added = [FileFacts(rows=100)]
-    found = [check(written).prove(TableFacts(types=TYPES, added=added, change=each)) for each in (CHANGE, REWRITE)]
+    added = [FileStatistics(rows=100)]
+    found = [check(written).prove(TableStatistics(types=TYPES, added=added, change=each)) for each in (CHANGE, REWRITE)]
     assert [each.level for each in found if each] == [first, second]
 
 

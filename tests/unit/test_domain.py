@@ -3,17 +3,17 @@
 import pytest
 
 from sluice.approval.decisions import Decision, Ruled, refusal, settled
-from sluice.audit.verdicts import AuditReport, CheckResult, fitted, short_row
+from sluice.audit.verdicts import AuditReport, CheckResult, short_row, trim_samples
 from sluice.contracts.activity_inputs import TableChange
-from sluice.contracts.run import Cause, Notice, Outcome, RunResult, RunStatus
+from sluice.contracts.run import Cause, Notification, Outcome, RunResult, RunStatus
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
 from sluice.pipeline.durations import seconds, spoken
-from sluice.pipeline.environment import pipeline_of_environment
+from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.model import OnFailure
 from sluice.presentation.slack import blocks, headline
 from sluice.presentation.web_ui import details
-from sluice.publishing.outcomes import cause_of, ending, exit_code, stopped_by
+from sluice.publishing.outcomes import cause_of, describe_blocking_checks, ending, exit_code
 from sluice.settings import read_settings
 
 HOSTILE = [
@@ -150,18 +150,18 @@ def test_no_evidence_blocks_whatever_the_severity() -> None:
 def test_a_report_is_thinned_but_keeps_every_verdict() -> None:
     sample = [{"text": "x" * 100} for _ in range(5)]
     checks = [check(sample=sample) for _ in range(100)]
-    thin = fitted(checks, limit=40_000)
+    thin = trim_samples(checks, limit=40_000)
     assert sum(len(each.model_dump_json()) for each in thin) <= 40_000 and len(thin) == 100
-    assert fitted(checks, limit=10**6) == checks
+    assert trim_samples(checks, limit=10**6) == checks
     assert len(str(short_row({"a": "x" * 5000})["a"])) < 200
 
 
 def test_what_stopped_a_run_is_named() -> None:
     checks = [check(observed=3), *(check(verdict="error", message="no answer") for _ in range(6))]
-    assert stopped_by(checks).startswith(
+    assert describe_blocking_checks(checks).startswith(
         "the audit says 1 fail, 6 error: not_null(a) of t.x: found 3, expected no nulls"
     )
-    assert stopped_by(checks).endswith("and 2 more")
+    assert describe_blocking_checks(checks).endswith("and 2 more")
 
 
 def test_the_web_ui_shows_what_blocks_first() -> None:
@@ -176,11 +176,11 @@ def test_the_web_ui_shows_what_blocks_first() -> None:
 
 
 def test_slack_messages() -> None:
-    ended = Notice(result=result("quarantined", reason="a < b", branch="quarantine/p/d/r"))
+    ended = Notification(result=result("quarantined", reason="a < b", branch="quarantine/p/d/r"))
     assert headline(ended) == ":no_entry: p: quarantined"
     section = blocks(ended, "http://ui/w")[1]["text"]["text"]
     assert "a &lt; b" in section and "`quarantine/p/d/r`" in section and "<http://ui/w|w>" in section
-    waiting = Notice(result=result(None), waiting_until="noon")
+    waiting = Notification(result=result(None), waiting_until="noon")
     assert "approve w" in blocks(waiting, "u")[1]["text"]["text"] and "waits" in headline(waiting)
 
 
@@ -188,7 +188,7 @@ LEGACY = {"TABLE_NAME": "cities", "NAMESPACE": "geo", "BRANCH_NAME": "nightly", 
 
 
 def test_the_pipeline_of_the_environment() -> None:
-    pipeline = pipeline_of_environment({**LEGACY, "NOT_NULL_COLUMNS": " id ,name,"})
+    pipeline = pipeline_from_environment({**LEGACY, "NOT_NULL_COLUMNS": " id ,name,"})
     assert (pipeline.name, pipeline.label) == ("geo-cities", "nightly")
     assert [check.column_names for check in pipeline.tables["geo.cities"].checks] == [["id"], ["name"]]
     assert pipeline.approval is None and pipeline.write.mode == "append"
@@ -205,7 +205,7 @@ def test_the_pipeline_of_the_environment() -> None:
 )
 def test_an_environment_that_is_wrong(changed: dict[str, str], told: str) -> None:
     with pytest.raises(InvalidPipeline) as raised:
-        pipeline_of_environment({**LEGACY, **changed})
+        pipeline_from_environment({**LEGACY, **changed})
     assert told in str(raised.value)
 
 

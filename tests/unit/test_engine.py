@@ -23,7 +23,7 @@ from engine.spark.jars import require_s3
 from engine.spark.java import find_java
 from engine.spark.job_errors import job_failure
 from engine.spark.submit import command, environment
-from sluice.contracts.activity_inputs import Origin
+from sluice.contracts.activity_inputs import RunRef
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
 from sluice.settings import Settings
 from tests.harness.support import wait_for
@@ -67,7 +67,7 @@ def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
     assert found["spark.sql.catalog.nessie.ref.hash"] == "abc"
     assert found["spark.sql.files.ignoreCorruptFiles"] == "false"
     assert found["spark.x"] == "y"
-    assert found["spark.sql.iceberg.snapshot-property.wap.run-id"] == "r"
+    assert found["spark.sql.iceberg.snapshot-property.sluice.run-id"] == "r"
     assert found["spark.yarn.maxAppAttempts"] == "1"
 
 
@@ -243,9 +243,9 @@ async def test_a_cancel_waits_until_all_is_over(tmp_path: Path) -> None:
 def test_spark_is_not_started_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)._replace(free=3 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    origin = Origin(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
+    run_ref = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
     with pytest.raises(JobFailed, match="only 3 MiB free"):
-        job_folder(Settings(sluice_home=tmp_path), origin, "write")
+        job_folder(Settings(sluice_home=tmp_path), run_ref, "write")
 
 
 def test_what_matters_outlasts_a_long_stack_trace() -> None:

@@ -8,10 +8,10 @@ import requests
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.errors import told_to_temporal
+from activities.errors import as_application_error
 from lakehouse.nessie.catalog import NoSuchBranch
-from lakehouse.nessie.errors import nessie_failures
-from lakehouse.nessie.rest_v2 import RefusedByNessie
+from lakehouse.nessie.errors import translate_nessie_errors
+from lakehouse.nessie.rest_v2 import NessieRequestRefused
 from sluice import errors
 
 
@@ -21,7 +21,7 @@ def told(error: Exception, attempt: int = 1) -> tuple[str | None, bool]:
     environment.info = replace(environment.info, attempt=attempt)
 
     def act() -> None:
-        with told_to_temporal(), nessie_failures("http://n"):
+        with as_application_error(), translate_nessie_errors("http://n"):
             raise error
 
     with pytest.raises(ApplicationError) as raised:
@@ -40,8 +40,8 @@ def nessie_said(kind: type[pynessie.error.NessieException], status: int) -> pyne
         (requests.ReadTimeout(), "ServiceUnavailable", True),
         (nessie_said(pynessie.error.NessieServerException, 503), "ServiceUnavailable", True),
         (nessie_said(pynessie.error.NessieException, 429), "ServiceUnavailable", True),
-        (nessie_said(pynessie.error.NessieException, 400), "RefusedByNessie", False),
-        (RefusedByNessie(400, "no"), "RefusedByNessie", False),
+        (nessie_said(pynessie.error.NessieException, 400), "NessieRequestRefused", False),
+        (NessieRequestRefused(400, "no"), "NessieRequestRefused", False),
         (NoSuchBranch("b"), "NoSuchBranch", False),
         (OSError("disk"), "OSError", True),
     ],

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from devstack.stack import ROOT
-from engine.job import Ended
+from engine.job import JobResult
 from engine.process.fork_client import ForkServer
 from engine.process.supervise import Supervised
 from sluice.errors import ServiceUnavailable
@@ -53,7 +53,7 @@ async def start(server: ForkServer, folder: Path, order: str) -> Supervised:
     return await server.start(order, variables(folder))
 
 
-async def run(server: ForkServer, folder: Path, order: str, log: str = "job.log") -> Ended:
+async def run(server: ForkServer, folder: Path, order: str, log: str = "job.log") -> JobResult:
     job = await start(server, folder, order)
     return await job.watch(folder / log, lambda _: None)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.import_checks import Imported, import_checks
+from cli.import_checks import ImportedChecks, import_checks
 from sluice.errors import InvalidPipeline
 
 DBT = """\
@@ -39,7 +39,7 @@ sources:
 """
 
 
-def imported(tmp_path: Path, name: str, text: str) -> Imported:
+def imported(tmp_path: Path, name: str, text: str) -> ImportedChecks:
     path = tmp_path / name
     path.write_text(text)
     return import_checks(path, "table", "shop")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.statistics import bound, reached
-from sluice.audit.planner import clusters, overlapping, readings
-from sluice.audit.statistics import ColumnFacts, FileFacts, TableFacts
+from sluice.audit.planner import clusters, overlapping, scan_groups
+from sluice.audit.statistics import ColumnStatistics, FileStatistics, TableStatistics
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
@@ -22,16 +22,16 @@ def check(written: Any) -> Check:
     return REGISTRY[fields["check"]].model_validate(fields)
 
 
-def file(rows: int = 10, deletes: bool = False, **facts: Any) -> FileFacts:
-    return FileFacts(rows=rows, columns={"c": ColumnFacts(**facts)} if facts else {}, deletes=deletes)
+def file(rows: int = 10, deletes: bool = False, **facts: Any) -> FileStatistics:
+    return FileStatistics(rows=rows, columns={"c": ColumnStatistics(**facts)} if facts else {}, deletes=deletes)
 
 
-def table(*files: FileFacts, kind: str = "int", row_deletes: bool = False) -> TableFacts:
+def table(*files: FileStatistics, kind: str = "int", row_deletes: bool = False) -> TableStatistics:
     found = [replace(each, deletes=each.deletes or row_deletes, path=str(n)) for n, each in enumerate(files)]
-    return TableFacts(types={"c": kind, "d": "string"}, added=found, live=found, now=NOW)
+    return TableStatistics(types={"c": kind, "d": "string"}, added=found, live=found, now=NOW)
 
 
-def proven(written: Any, facts: TableFacts) -> tuple[bool, Any] | None:
+def proven(written: Any, facts: TableStatistics) -> tuple[bool, Any] | None:
     finding = check(written).prove(facts)
     return None if finding is None else (finding.passed, finding.observed)
 
@@ -152,7 +152,7 @@ DATES = {"accepted_range": {"column": "c", "min": "2024-01-01", "max": "2024-12-
         ({"relationships": {"column": "c", "to": "a.b", "field": "x"}}, table(file(nulls=10)), (True, 0)),
     ],
 )
-def test_proofs(written: dict[str, Any], facts: TableFacts, answer: tuple[bool, Any] | None) -> None:
+def test_proofs(written: dict[str, Any], facts: TableStatistics, answer: tuple[bool, Any] | None) -> None:
     assert proven(written, facts) == answer
 
 
@@ -178,7 +178,7 @@ def test_schema(columns: dict[str, str], extra: bool, observed: str | None) -> N
 
 
 def test_each_scope_has_its_files() -> None:
-    facts = TableFacts(types={"c": "int"}, added=[file(nulls=0)], live=[file(nulls=0), file(nulls=2)])
+    facts = TableStatistics(types={"c": "int"}, added=[file(nulls=0)], live=[file(nulls=0), file(nulls=2)])
     assert proven({"not_null": "c"}, facts) == (True, 0)
     assert proven({"not_null": {"column": "c", "scope": "table"}}, facts) == (False, 2)
     assert proven({"row_count": {"min": 20, "scope": "table"}}, facts) == (True, 20)
@@ -197,7 +197,7 @@ def test_only_files_that_are_undecided_must_be_read() -> None:
     assert isinstance(ranged, RowCheck)
     assert [each.path for each in ranged.undecided_in(facts)] == ["1"]
     assert [ranged.known_in(each, facts.types) for each in facts.added] == [0, None, 10]
-    (reading,) = readings({0: ranged}, facts, DUCKDB)[0]
+    (reading,) = scan_groups({0: ranged}, facts, DUCKDB)[0]
     finding = reading.finding(0, ScanAnswer(numbers={"rows": 10, "failed": 4}))
     assert (finding.level, finding.observed) == ("fail", 14)
 
@@ -205,7 +205,7 @@ def test_only_files_that_are_undecided_must_be_read() -> None:
 def test_a_share_of_rows_counts_files_that_were_not_read() -> None:
     shared = check({"accepted_range": {"column": "c", "max": 9, "mostly": 0.5}})
     facts = table(file(rows=10, nulls=0, lower=1, upper=2), file(rows=10, nulls=0, lower=5, upper=15))
-    (reading,) = readings({0: shared}, facts, DUCKDB)[0]
+    (reading,) = scan_groups({0: shared}, facts, DUCKDB)[0]
     assert reading.finding(0, ScanAnswer(numbers={"rows": 10, "failed": 10})).level == "pass"
     deleted = table(file(rows=10, nulls=0, lower=1, upper=2, deletes=True), file(nulls=0, lower=5, upper=15))
     assert isinstance(shared, RowCheck)

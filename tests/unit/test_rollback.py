@@ -3,37 +3,37 @@
 import pytest
 
 from sluice.errors import InvalidPipeline
-from sluice.publishing.rollback import Published, undoing
+from sluice.publishing.rollback import PublishedCommit, plan_rollback
 
 
-def _commit(number: int, *tables: str) -> Published:
-    return Published(f"h{number}", f"h{number - 1}", f"r{number}", f"w{number}", frozenset(tables))
+def _commit(number: int, *tables: str) -> PublishedCommit:
+    return PublishedCommit(f"h{number}", f"h{number - 1}", f"r{number}", f"w{number}", frozenset(tables))
 
 
 HISTORY = [_commit(4, "c"), _commit(3, "b", "c"), _commit(2, "a", "b"), _commit(1, "a"), _commit(0, "x")]
 
 
 def test_nothing_built_on_it() -> None:
-    plan = undoing(HISTORY, "r4", with_later=False)
+    plan = plan_rollback(HISTORY, "r4", with_later=False)
     assert (plan.runs, plan.tables) == (["r4"], {"c": "h3"})
 
 
 def test_later_runs_stand_in_the_way_by_name() -> None:
     with pytest.raises(InvalidPipeline, match=r"w3 \(b, c\), w4 \(c\).*--with-later"):
-        undoing(HISTORY, "r2", with_later=False)
+        plan_rollback(HISTORY, "r2", with_later=False)
 
 
 def test_later_runs_are_taken_along_with_all_their_tables() -> None:
-    plan = undoing(HISTORY, "r2", with_later=True)
+    plan = plan_rollback(HISTORY, "r2", with_later=True)
     assert plan.runs == ["r4", "r3", "r2"]
     assert plan.tables == {"a": "h1", "b": "h1", "c": "h2"}
 
 
 def test_what_came_between_stays() -> None:
     history = [_commit(3, "a", "b"), _commit(2, "b"), _commit(1, "a")]
-    assert undoing(history, "r1", with_later=True).tables == {"a": "h0", "b": "h2"}
+    assert plan_rollback(history, "r1", with_later=True).tables == {"a": "h0", "b": "h2"}
 
 
 def test_a_run_that_is_not_there() -> None:
     with pytest.raises(InvalidPipeline, match="no commit of run r9"):
-        undoing(HISTORY, "r9", with_later=True)
+        plan_rollback(HISTORY, "r9", with_later=True)

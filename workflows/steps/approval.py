@@ -8,22 +8,22 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
-    from sluice.contracts.activity_inputs import StatementOrder
+    from sluice.contracts.activity_inputs import VerifyDecisionInput
     from sluice.pipeline.durations import spoken
     from sluice.pipeline.model import Approval
-    from workflows.activity_calls import Acts
-    from workflows.failures import Stopped, words_of
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import RunStopped, root_cause
     from workflows.run_state import RunState
     from workflows.steps.compensation import notify
     from workflows.versions import STATEMENTS
 
 
-async def decision(acts: Acts, state: RunState, approval: Approval) -> None:
+async def decision(calls: ActivityCalls, state: RunState, approval: Approval) -> None:
     """Wait for people, durably. No answer in time means no."""
     state.await_decisions(workflow.now() + timedelta(seconds=approval.timeout))
     state.enter("waiting for approval", f"until {state.deadline:%Y-%m-%d %H:%M} UTC")
     assert state.deadline
-    await notify(acts, state, state.deadline.isoformat())
+    await notify(calls, state, state.deadline.isoformat())
     left = state.deadline - workflow.now()
     try:
         await workflow.wait_condition(
@@ -35,20 +35,20 @@ async def decision(acts: Acts, state: RunState, approval: Approval) -> None:
         if state.approval:
             state.approval = state.approval.model_copy(update={"expired": True})
         state.update(approval=state.approval)
-        raise Stopped("expired", f"nobody decided within {spoken(approval.timeout)}") from None
+        raise RunStopped("expired", f"nobody decided within {spoken(approval.timeout)}") from None
     if state.settled() is False:
         last = state.rulings[-1]
-        raise Stopped("rejected", f"rejected by {last.by}" + (f": {last.reason}" if last.reason else ""))
+        raise RunStopped("rejected", f"rejected by {last.by}" + (f": {last.reason}" if last.reason else ""))
 
 
-async def decided(acts: Acts, state: RunState, decision: Decision, *, approve: bool) -> str | None:
+async def decided(calls: ActivityCalls, state: RunState, decision: Decision, *, approve: bool) -> str | None:
     """Count a decision, or note why it does not count and return that."""
     ruled = state.ruled(decision, approve)
     if ruled and STATEMENTS.is_in(state.request):
         try:
-            why = await acts.check_statement(StatementOrder(run_id=state.result.run_id, ruled=ruled))
+            why = await calls.verify_decision(VerifyDecisionInput(run_id=state.result.run_id, ruled=ruled))
         except ActivityError as error:
-            why = f"its statement could not be checked: {words_of(error)[1]}"
+            why = f"its statement could not be checked: {root_cause(error)[1]}"
         if why:
             return state.refused(decision, why)
     return state.decide(decision, approve)

@@ -5,85 +5,93 @@ from collections.abc import Awaitable, Callable
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.activity_inputs import OpenOrder, Rebased, TakeUpOrder, VerifyOrder, WriteOrder
+    from sluice.contracts.activity_inputs import (
+        OpenBranchInput,
+        RebaseResult,
+        ResumeInput,
+        VerifyWriteInput,
+        WriteTableInput,
+    )
     from sluice.pipeline.model import Write
-    from workflows.activity_calls import Acts
-    from workflows.failures import heed_cancellation
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import raise_if_cancelled
     from workflows.run_state import RunState
 
 
-async def begin(acts: Acts, state: RunState) -> None:
+async def begin(calls: ActivityCalls, state: RunState) -> None:
     """Come to a branch that holds what is to be published, verified."""
     resume, restore = state.request.resume, state.request.restore
     if resume:
-        await _take_up(acts, state, acts.resume_branch)
-        if resume.statements and state.written:
-            await _write(acts, state, Write(mode="sql", statements=resume.statements), since=state.written.head)
+        await _take_up(calls, state, calls.resume_branch)
+        if resume.statements and state.write_result:
+            await _write(calls, state, Write(mode="sql", statements=resume.statements), since=state.write_result.head)
     elif restore:
-        await _take_up(acts, state, acts.restore_tables)
+        await _take_up(calls, state, calls.restore_tables)
     else:
-        await _open(acts, state)
-        await _write(acts, state, state.request.pipeline.write)
+        await _open(calls, state)
+        await _write(calls, state, state.request.pipeline.write)
 
 
-async def _take_up(acts: Acts, state: RunState, act: Callable[[TakeUpOrder], Awaitable[Rebased]]) -> None:
-    state.begin_attempt()
+async def _take_up(
+    calls: ActivityCalls, state: RunState, act: Callable[[ResumeInput], Awaitable[RebaseResult]]
+) -> None:
+    state.start_attempt()
     state.enter("opening", f"attempt {state.attempt}")
-    order = TakeUpOrder(
-        origin=state.origin,
+    input = ResumeInput(
+        run_ref=state.run_ref,
         resume=state.request.resume,
         restore=state.request.restore,
         write=state.request.pipeline.write,
         tables=list(state.request.pipeline.tables),
-        catalogue=state.catalogue,
+        catalog_id=state.catalog_id,
     )
-    taken = await act(order)
-    assert taken.branch and taken.written
+    taken = await act(input)
+    assert taken.branch and taken.write_result
     state.opened(taken.branch)
-    state.found(taken.written)
-    heed_cancellation()
+    state.found(taken.write_result)
+    raise_if_cancelled()
 
 
-async def _open(acts: Acts, state: RunState) -> None:
+async def _open(calls: ActivityCalls, state: RunState) -> None:
     pipeline = state.request.pipeline
-    state.begin_attempt()
+    state.start_attempt()
     state.enter("opening", f"attempt {state.attempt}")
-    keeps_columns = pipeline.write.built_in and pipeline.write.mode != "sql"
-    order = OpenOrder(
-        origin=state.origin,
+    schema_is_fixed = pipeline.write.built_in and pipeline.write.mode != "sql"
+    input = OpenBranchInput(
+        run_ref=state.run_ref,
         tables=pipeline.tables,
-        keeps_columns=keeps_columns,
+        schema_is_fixed=schema_is_fixed,
         input_digest=state.request.input.digest,
         again=state.request.again,
-        catalogue=state.catalogue,
+        catalog_id=state.catalog_id,
     )
-    state.opened(await acts.open_branch(order))
-    heed_cancellation()
+    state.opened(await calls.open_branch(input))
+    raise_if_cancelled()
 
 
-async def _write(acts: Acts, state: RunState, write: Write, since: str = "") -> None:
+async def _write(calls: ActivityCalls, state: RunState, write: Write, since: str = "") -> None:
     pipeline = state.request.pipeline
     assert state.branch
     state.enter("writing", state.branch.name)
-    order = WriteOrder(
-        origin=state.origin,
+    input = WriteTableInput(
+        run_ref=state.run_ref,
         branch=state.branch.name,
         write=write,
         tables=pipeline.tables,
         input_digest=state.request.input.digest,
-        in_order=state.branch.in_order,
+        sorted_tables=state.branch.sorted_tables,
         folder=state.request.folder,
     )
-    job = await acts.write_table(order)
-    heed_cancellation()
+    job = await calls.write_table(input)
+    raise_if_cancelled()
     state.enter("verifying")
-    verify = VerifyOrder(
-        origin=state.origin,
+    verify = VerifyWriteInput(
+        run_ref=state.run_ref,
         branch=state.branch,
         write=write,
         tables=list(pipeline.tables),
         job=job,
         since=since,
     )
-    state.found(await acts.verify_write(verify))
-    heed_cancellation()
+    state.found(await calls.verify_write(verify))
+    raise_if_cancelled()
