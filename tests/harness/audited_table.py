@@ -23,7 +23,7 @@ from sluice.contracts.spark_jobs import ScanSpec
 from sluice.settings import Settings
 from sluice.sql.dialect import SPARK
 from spark_jobs.scan import scan_all
-from tests.integration.conftest import BRANCH
+from tests.component.conftest import BRANCH
 
 NOW = datetime(2024, 3, 1, tzinfo=timezone.utc)
 

@@ -1,4 +1,4 @@
-"""Record the histories that `tests/integration/test_replay.py` replays: run `make histories` after a change
+"""Record the histories that `tests/workflow/test_replay.py` replays: run `make histories` after a change
 that is meant to break replay, and only then.
 
 Each is a real run on a real stack; afterwards names of this machine are replaced.

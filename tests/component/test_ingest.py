@@ -18,8 +18,8 @@ from sluice.pipeline.model import Table, Write
 from sluice.settings import read_settings
 from spark_jobs.ingest import ingest
 from spark_jobs.job import explained
+from tests.component.conftest import BRANCH
 from tests.harness.support import Lake, csv_file
-from tests.integration.conftest import BRANCH
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a", "ratio": 0.5}, {"id": 2, "name": None, "ratio": 1.5}]
 

@@ -1,48 +1,18 @@
-"""One warm Spark session, for the tests of the programs that Spark runs; a world of fakes, for the order of things."""
+"""Temporal's time-skipping server, and a worker whose activities are fakes."""
 
-import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from engine.job import SparkJob
-from engine.spark.configuration import properties
 from engine.spark.java import find_java
-from lakehouse.nessie.operations import no_change_operation
-from lakehouse.open_catalog import open_catalog
-from sluice.settings import read_settings
 from tests.harness.workflow import Scene, World
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
-
-BRANCH = "wap/warm-tests"
-
-
-@pytest.fixture(scope="package")
-def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    settings = read_settings(stack)
-    catalog = open_catalog(settings)
-    catalog.create_branch(BRANCH, catalog.initialize_main())
-    changes = [no_change_operation(), *catalog.put_namespaces(BRANCH, ["i.x"])]
-    catalog.commit(BRANCH, catalog.head(BRANCH), "Begin the tests", changes)
-    job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, run_id="tests", attempt=1)
-    os.environ["JAVA_HOME"] = str(find_java())
-    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    conf: dict[str, bool | float | int | str | None] = {
-        **properties(settings, job),
-        **local,
-    }
-    session = SparkSession.builder.config(map=conf).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
-    catalog.delete_branch(BRANCH)
 
 
 @pytest.fixture(scope="session")

@@ -24,8 +24,8 @@ from sluice.contracts.activity_inputs import AuditInput, RunRef, ScanInput
 from sluice.pipeline.model import Table as PipelineTable
 from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB
+from tests.component.conftest import BRANCH
 from tests.harness.audited_table import Table, check_of
-from tests.integration.conftest import BRANCH
 
 COLUMNS = (
     "id INT, big BIGINT, f FLOAT, x DOUBLE, y DOUBLE, dec DECIMAL(9, 2), s STRING, t STRING, flag BOOLEAN, d DATE, "
