@@ -1,0 +1,195 @@
+"""The words of the code and of the documents: one standard term for each thing, and a list of words that stay out.
+
+`docs/glossary.md` has the terms. The lists below name what each word is replaced with.
+"""
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devstack.stack import ROOT
+
+# A part of an identifier, in snake case or camel case, and the term to use instead.
+NAMES = {
+    "acts": "activities",
+    "act": "activity",
+    "anew": "again",
+    "arena": "harness",
+    "asking": "query_builder",
+    "beat": "heartbeat",
+    "blast": "change_scope",
+    "came": "the name of the value",
+    "catalogue": "catalog",
+    "collided": "conflicted",
+    "divide": "quarantine_rows",
+    "divided": "quarantined",
+    "division": "row quarantine",
+    "door": "cli",
+    "elsewhere": "external_server, or what it is",
+    "facts": "statistics",
+    "foresee": "find_conflicts, predict",
+    "found": "the name of the value: branch, tables, result",
+    "gather": "collect",
+    "gone": "deleted, ended, missing",
+    "heed": "raise_if_cancelled, handle",
+    "hop": "local_activity",
+    "hops": "local_activities",
+    "insist": "last_attempt",
+    "ledger": "audit_results_table",
+    "misfits": "problems",
+    "perhaps": "may_be_missing, or a time-out by name",
+    "place": "path, position, location",
+    "realm": "installation",
+    "ruled": "signed decision, verified decision",
+    "ruling": "decision",
+    "said": "the name of the value: message, output, answer",
+    "scene": "harness",
+    "spare": "orphan",
+    "spoken": "describe_…",
+    "story": "run, steps",
+    "takeover": "rebase",
+    "told": "as_application_error, message",
+    "turn": "merge_slot, position",
+    "turns": "merge_queue",
+    "went": "the name of the value",
+    "whose": "owner",
+    "world": "harness, fake activities",
+}
+# Identifiers that hold such a part for a reason: another package or a protocol chose them, or the word is a plain one.
+ALLOWED_NAMES = {
+    "gather",  # asyncio.gather
+    "not_found", "NOT_FOUND", "HTTPNotFound", "NessieNotFoundException",
+    "FileNotFoundError", "ModuleNotFoundError", "PackageNotFoundError",
+}  # fmt: skip
+
+# What prose (docstrings, comments, messages, documents) does not say, and what it says instead.
+PROSE = {
+    r"\bacts?\b(?! (?:as|on behalf)\b)": "activity, or the verb that says what is done",
+    r"\banew\b": "again",
+    r"\bblast radius\b": "scope of the change",
+    r"\bcatalogues?\b": "catalog",
+    r"\bcame to\b": "reached",
+    r"\bdivision\b|\bdivid(?:e|es|ed|ing) (?:rows|bad|off)\b": "row quarantine",
+    r"\bforesee\w*|\bforesaw\b": "expect, predict, find conflicts",
+    r"\bfront doors?\b": "command line",
+    r"\bheed(?:s|ed)?\b": "handle, check, follow",
+    r"\bhops?\b": "local activity",
+    r"\bin vain\b": "without success",
+    r"\bis as good\b|\bare as good\b|\bas good as\b": "the plain statement",
+    r"\bknows? no\b": "does not know, has no",
+    r"\bledgers?\b": "audit results table",
+    r"\brealms?\b": "installation",
+    r"\bset apart\b|\bsets? \w+ (?:\w+ )?apart\b": "quarantined (rows)",
+    r"\bsteps? back\b|\bstepped back\b": "waits, backs off",
+    r"\b(?:takes?|took|taken|taking) over\b|\btake-?overs?\b": "rebase, rebased",
+    r"\b(?:takes?|took|taken|taking) up\b": "resume, continue",
+    r"\bthat there can be\b": "the plain statement",
+    r"\bso that nobody\b": "the plain statement",
+    r"\btell(?:s)? the story\b": "run the steps",
+    r"\bwhoever\b": "the one who does it, by name",
+    r"\bwhose turn\b|\btakes? turns\b|\btook turns\b": "merge queue, slot",
+    r"\bwritten again\b": "rewritten",
+}
+
+# Rooms whose identifiers, and whose prose, are held to the lists. A room joins when it is clean; none leaves.
+ROOMS_BY_NAME: list[str] = ["run_workflow.py", "pipelines"]
+ROOMS_BY_PROSE: list[str] = ["pipelines"]
+DOCUMENTS_HELD: list[str] = []
+
+
+def sources(room: str) -> list[Path]:
+    path = ROOT / room
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Each name that the code gives or uses, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(asname=str(name)):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                yield node.lineno, name
+
+
+def parts(name: str) -> set[str]:
+    """The words of an identifier in snake case or camel case."""
+    return set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Each text and comment of a source file, or each line of a document outside of code, with its line."""
+    if path.suffix == ".md":
+        text = re.sub(r"`[^`\n]*`", "``", without_code(path.read_text()))
+        yield from enumerate(text.splitlines(), 1)
+        return
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type in (tokenize.COMMENT, tokenize.STRING) or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
+                yield token.start[0], re.sub(r"`[^`\n]*`", "``", token.string)
+
+
+def without_code(markdown: str) -> str:
+    """A document with its code blocks, and the table that `make faults` writes, blank."""
+    markdown = markdown.split("<!-- table -->", maxsplit=1)[0]
+    return re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), markdown, flags=re.S | re.M)
+
+
+def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The first line of each docstring, with the line of what it describes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield getattr(node, "lineno", 1), text.split("\n\n")[0]
+
+
+@pytest.mark.parametrize("room", ROOMS_BY_NAME)
+def test_no_identifier_uses_a_word_of_the_list(room: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}: instead of {word}, {NAMES[word]}"
+        for path in sources(room)
+        for line, name in identifiers(ast.parse(path.read_text()))
+        for word in sorted(parts(name) & NAMES.keys())
+        if name not in ALLOWED_NAMES
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("room", [*ROOMS_BY_PROSE, *DOCUMENTS_HELD])
+def test_no_text_uses_a_phrase_of_the_list(room: str) -> None:
+    files = [ROOT / room] if room.endswith(".md") else sources(room)
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {match[0]!r}: {instead}"
+        for path in files
+        for line, text in prose(path)
+        for pattern, instead in PROSE.items()
+        for match in re.finditer(pattern, text, re.I)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("room", ROOMS_BY_PROSE)
+def test_a_docstring_begins_with_one_plain_sentence(room: str) -> None:
+    wrong = []
+    for path in sources(room):
+        for line, first in docstrings(ast.parse(path.read_text())):
+            sentence = first.split("\n")[0]
+            if not sentence.endswith((".", ":")) or len(sentence) > 110:
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {sentence}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_lists_catch_what_they_are_for_and_nothing_else() -> None:
+    caught = {name for name in ("found", "_last_said", "FrontDoor", "turn_came") if parts(name) & NAMES.keys()}
+    assert caught == {"found", "_last_said", "FrontDoor", "turn_came"}
+    assert not parts("return_code") & NAMES.keys()
+    plain = "The table was not found. Each activity answers once; the job actually ran as it should."
+    assert not [pattern for pattern in PROSE if re.search(pattern, plain, re.I)]
+    assert [pattern for pattern in PROSE if re.search(pattern, "Files are taken over onto a newer main.", re.I)]
