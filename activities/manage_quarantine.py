@@ -10,7 +10,6 @@ from lakehouse.nessie.operations import no_change_operation
 from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline
-from sluice.identifiers import repair_branch
 from sluice.publishing.certificate import EXPIRES, INSTALLATION
 
 
@@ -31,22 +30,13 @@ class ManageQuarantineActivity:
             if found.said.get(INSTALLATION) != self.installation:
                 raise InvalidPipeline(f"{input.branch} is of another installation, {found.said.get(INSTALLATION)!r}")
             if input.action == "discard":
-                self.catalog.delete_branch(repair_branch(found.pipeline, found.run_id))
                 self.catalog.delete_branch(input.branch)
                 return ""
-            if input.action == "keep":
-                self._keep_until(found, input)
-                return input.branch
-            return self._open(found)
+            self._keep_until(found, input)
+            return input.branch
 
     def _keep_until(self, found: QuarantinedBranch, input: ManageQuarantineInput) -> None:
         if found.said.get(EXPIRES) != input.until:
             said = {**found.said, EXPIRES: input.until}
             message = f"Keep until {input.until[:10]}, says {input.by}"
             self.catalog.commit(found.branch, found.head, message, [no_change_operation()], said)
-
-    def _open(self, found: QuarantinedBranch) -> str:
-        name = repair_branch(found.pipeline, found.run_id)
-        if not self.catalog.exists(name):
-            self.catalog.keep(name, found.head, found.branch)
-        return name

@@ -16,7 +16,7 @@ from lakehouse.nessie.mainline import Mainline
 from lakehouse.quarantine import create_quarantine, list_quarantined_branches, read_held_tables
 from sluice.contracts.activity_inputs import RunRef
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
-from sluice.identifiers import ATTEMPTS, attempt_of, quarantine_branch, repair_branch
+from sluice.identifiers import ATTEMPTS, attempt_of, quarantine_branch
 from sluice.publishing.certificate import (
     INSTALLATION,
     PIPELINE,
@@ -62,7 +62,6 @@ class ReapBranchesActivity:
             if found.expires is None or found.expires > now:
                 kept, kept_bytes = kept + 1, kept_bytes + size
                 continue
-            self.catalog.delete_branch(repair_branch(found.pipeline, found.run_id))
             self.catalog.delete_branch(found.branch)
             expired.append(found.branch)
             freed += size
@@ -108,13 +107,10 @@ class ReapBranchesActivity:
 
     def _abandoned(self, reaped: ReapBranchesResult, name: str, said: dict[str, str], now: datetime) -> None:
         attempt = attempt_of(name)
-        if name == repair_branch(said[PIPELINE], said[RUN_ID]):
-            if any(each.run_id == said[RUN_ID] for each in list_quarantined_branches(self.catalog)):
-                return  # somebody repairs it
-        elif attempt is None:
+        if attempt is None:
             reaped.strange.append(name)
             return
-        elif kept := self._kept(name, said, attempt, now):
+        if kept := self._kept(name, said, attempt, now):
             reaped.quarantined.append(kept)
             return
         self.catalog.delete_branch(name)

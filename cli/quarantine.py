@@ -17,7 +17,6 @@ from cli.follow import followed
 from cli.keys import refuse
 from cli.screens import size, verdict_line
 from lakehouse.iceberg.file_io import file_io_properties
-from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.open_catalog import open_catalog
 from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch, list_quarantined_branches, read_held_tables
 from lakehouse.report_store import ReportStore
@@ -26,7 +25,6 @@ from runtime.start_run import load_pipeline, start_again
 from sluice.contracts.activity_inputs import Resume, RunRef
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline
-from sluice.identifiers import repair_branch
 from sluice.pipeline.durations import seconds
 from sluice.pipeline.model import Pipeline, Write
 from sluice.settings import read_environment
@@ -174,7 +172,7 @@ async def _kept_house(
 @app.command()
 def release(run: What, pipeline: PipelineFile = None, detach: Detach = False, as_json: AsJson = False) -> None:
     """Audit what was kept out again, on main as it is now, and publish it if it passes: a run of its own."""
-    _again(run, pipeline, [], None, detach, as_json)
+    _again(run, pipeline, [], detach, as_json)
 
 
 @app.command()
@@ -183,41 +181,25 @@ def repair(
     sql: Annotated[
         list[str] | None, typer.Option("--sql", help="A statement that repairs the rows; several run in this order.")
     ] = None,
-    done: Annotated[bool, typer.Option("--done", help="Publish what was repaired by hand.")] = False,
     pipeline: PipelineFile = None,
     detach: Detach = False,
     as_json: AsJson = False,
 ) -> None:
-    """Repair what was kept out: by SQL at once, or open its branch for a repair by hand and say --done afterwards.
-
-    What was repaired is audited again, and published by the same door: a run of its own.
-    """
-    if sql and done:
-        refuse("--sql repairs and publishes at once; --done is for a repair by hand")
-    if sql or done:
-        try:
-            statements = Write(mode="sql", statements=sql).statements if sql else []
-        except ValueError as error:
-            refuse(str(error))
-        _again(run, pipeline, statements, done, detach, as_json)
-        return
-
-    async def act(door: CommandContext, _: None) -> int:
-        found = find_quarantined_branch(open_catalog(door.settings), run)
-        branch = await _kept_house(door, "open", found, None)
-        token = door.settings.nessie_writer_token_file
-        words = (
-            f"Open: {branch}. Repair it by any Spark whose catalog has ref={branch}"
-            + (f" and the token of {token}" if token else "")
-            + f"; then: quarantine repair {found.run_id} --done"
+    """Repair quarantined rows by SQL, audit them again, and publish them if they pass. This starts a new run."""
+    if not sql:
+        refuse(
+            f"say by --sql how the rows are repaired, as in: quarantine repair {run} "
+            '--sql "UPDATE namespace.table SET column = 0 WHERE column < 0". '
+            "Rows in a table's __quarantine table are repaired by `requeue`"
         )
-        door.say({"action": "open", "branch": branch, "quarantine": found.branch}, words)
-        return 0
+    try:
+        statements = Write(mode="sql", statements=sql).statements
+    except ValueError as error:
+        refuse(str(error))
+    _again(run, pipeline, statements, detach, as_json)
 
-    enter(act, as_json, nothing)
 
-
-def _again(run: str, file: Path | None, statements: list[str], done: bool | None, detach: bool, as_json: bool) -> None:
+def _again(run: str, file: Path | None, statements: list[str], detach: bool, as_json: bool) -> None:
     def before() -> Pipeline | None:
         return load_pipeline(file, read_environment()) if file else None
 
@@ -231,7 +213,7 @@ def _again(run: str, file: Path | None, statements: list[str], done: bool | None
         assert pipeline
         if pipeline.name != found.pipeline:
             raise InvalidPipeline(f"{found.branch} is of the pipeline {found.pipeline}, not of {pipeline.name}")
-        resume = _resume(catalog, found, statements, bool(done))
+        resume = _resume(found, statements)
         request = await start_again(
             door.client, door.settings, pipeline, earlier.input if earlier else None, resume=resume
         )
@@ -244,12 +226,7 @@ def _again(run: str, file: Path | None, statements: list[str], done: bool | None
     enter(act, as_json, before)
 
 
-def _resume(catalog: NessieCatalog, found: QuarantinedBranch, statements: list[str], done: bool) -> Resume:
-    opened = repair_branch(found.pipeline, found.run_id)
-    if done and not catalog.exists(opened):
-        raise InvalidPipeline(
-            f"{found.branch} was not opened for a repair: `quarantine repair {found.run_id}` does that"
-        )
-    branch, head = (opened, catalog.head(opened)) if done else (found.branch, found.audited)
-    both = [found.branch, opened]
-    return Resume(branch=branch, base=found.base, head=head, statements=statements, done_with=both)
+def _resume(found: QuarantinedBranch, statements: list[str]) -> Resume:
+    return Resume(
+        branch=found.branch, base=found.base, head=found.audited, statements=statements, done_with=[found.branch]
+    )

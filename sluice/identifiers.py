@@ -73,11 +73,6 @@ def attempt_of(branch: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def repair_branch(pipeline: str, run_id: str) -> str:
-    """Name the branch on which a person repairs what a run wrote: writers may write there."""
-    return f"{ATTEMPTS}repair/{pipeline}/{run_id}"
-
-
 def quarantine_branch(pipeline: str, day: str, run_id: str) -> str:
     """Name a quarantined branch so that a person sees pipeline, date (`2026-01-31`) and run."""
     return f"quarantine/{pipeline}/{day}/{run_id}"

@@ -10,8 +10,8 @@ from sluice.base_model import Model
 class ManageQuarantineInput(Model):
     """What a person orders about a quarantined branch."""
 
-    action: Literal["discard", "keep", "open"]
-    """Delete it, keep it until another day, or open it for a repair by hand."""
+    action: Literal["discard", "keep"]
+    """Delete it, or keep it until another day."""
     branch: str
     by: str
     until: str = ""

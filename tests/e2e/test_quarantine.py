@@ -83,17 +83,8 @@ def test_repaired_by_sql_and_published_by_the_same_door(door: FrontDoor, lake: L
     assert not lake.branches(kept["run_id"])
     wrong = door("quarantine", "repair", "mend", "--sql", "DROP TABLE t.mend")
     assert wrong.code == 2 and "is no DELETE FROM" in wrong.err
-
-
-def test_repaired_by_hand(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    kept = _kept_out(door, tmp_path, "hand")
-    early = door("quarantine", "repair", kept["run_id"], "--done")
-    assert early.code == 2 and "was not opened" in early.err
-    opened = _said(door, "repair", kept["run_id"])["branch"]
-    right = door.file(pipeline("hand", tmp_path / "hand.csv", "[expression_is_true: v > -5]"))
-    said = door("quarantine", "repair", kept["run_id"], "--done", "--pipeline", str(right), "--json")
-    assert said.json["outcome"] == "published" and len(lake.rows("t.hand")) == 2
-    assert opened not in lake.branches()
+    silent = door("quarantine", "repair", "mend")
+    assert silent.code == 2 and "say by --sql how" in silent.err
 
 
 async def test_the_reaper_touches_only_what_nobody_deals_with(
