@@ -1,0 +1,46 @@
+"""The documents: short lines, files that exist, and a glossary that has every word which the code shows to users."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from devstack.stack import ROOT
+from sluice.audit.verdicts import Verdict
+from sluice.checks.base import Level, Severity
+from sluice.contracts.run import Cause, Outcome, Stage
+from tests.unit.test_words import without_code
+
+LIMIT = 120
+DOCUMENTS = [ROOT / name for name in ("README.md", "docs/glossary.md", "docs/fencing.md")]
+PATH = re.compile(r"`((?:[a-z_]+/)+[A-Za-z0-9_.-]+\.(?:py|md|yml|txt|json|xml|toml))(?:::\w+)?`")
+WORDS = {word for literal in (Outcome, Cause, Stage, Verdict, Severity, Level) for word in get_args(literal)}
+
+
+def names(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names)
+def test_lines_are_short(document: Path) -> None:
+    """Outside of tables, code and the targets of links."""
+    text = re.sub(r"\]\([^)]*\)", "]", without_code(document.read_text()))
+    long = [line for line in text.splitlines() if len(line) > LIMIT and not line.startswith("|")]
+    assert not long, f"{names(document)} has lines of more than {LIMIT} characters: {long}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names)
+def test_files_that_documents_name_exist(document: Path) -> None:
+    """A path that stands in backquotes, from the project's folder or the document's own."""
+    folders = (ROOT, document.parent)
+    missing = [
+        path for path in PATH.findall(document.read_text()) if not any((folder / path).exists() for folder in folders)
+    ]
+    assert not missing, f"{names(document)} names files that are not there: {missing}"
+
+
+@pytest.mark.parametrize("word", sorted(WORDS))
+def test_the_glossary_has_the_words_of_types(word: str) -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text()
+    assert f"`{word}`" in glossary, f"docs/glossary.md does not explain {word!r}"
