@@ -1,0 +1,136 @@
+"""Measure what the fork server gains: small warm runs whose clients are forked, beside clients that are started.
+
+    python -m bench.fork_server [--rounds 8] [--rows 1000]
+
+Both ways share one Spark Connect server and one process with two workers, each on a task queue of its own. Rounds
+alternate, and each round begins with the other way. Seconds are those of the whole command `run_workflow.py run`, of
+the run alone as its workflow counts them, and of its write. The first round of each way does not count.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from bench.place import Place, keep, median, place, say, small
+from engine.process.supervise import Supervised
+from engine.spark.connect import ConnectEngine
+from runtime.temporal_client import connect, register_search_attributes
+from sluice.settings import read_settings
+from tests.harness.support import FrontDoor
+from worker import make_workers
+
+WAYS = ("forked", "started")
+_CLIENT = """\
+import os, sys, traceback
+from spark_jobs.connect_client import main
+status = 0
+try:
+    with open(sys.argv[1]) as file:
+        text = file.read()
+    os.unlink(sys.argv[1])
+    main(text)
+except SystemExit as error:
+    status = error.code if isinstance(error.code, int) else int(error.code is not None)
+except BaseException:
+    traceback.print_exc()
+    status = 1
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(status)
+"""
+"""Imports what a job needs and no more, and ends without waiting for gRPC's threads, as a forked client does."""
+
+
+class StartedClients:
+    """Clients as processes of their own under the guard, started when their job is."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._number = folder, 0
+
+    async def ready(self, environment: Mapping[str, str]) -> None:
+        """Nothing is kept."""
+
+    async def start(self, order: str, environment: Mapping[str, str]) -> Supervised:
+        """Start a client with its specification."""
+        self._number += 1
+        file = self._folder / f"client-{self._number}.json"
+        file.touch(mode=0o600)
+        file.write_text(order)
+        return await Supervised.start([sys.executable, "-c", _CLIENT, str(file)], environment)
+
+    async def close(self) -> None:
+        """Nothing is kept."""
+
+
+async def measure(at: Place, rounds: int, rows: int) -> list[dict[str, Any]]:
+    """Run both ways in turn, round after round."""
+    results: list[dict[str, Any]] = []
+    async with AsyncExitStack() as running:
+        fronts: dict[str, FrontDoor] = {}
+        shared: ConnectEngine | None = None
+        for way in WAYS:
+            variables = {**at.variables, "SLUICE_TASK_QUEUE": way, "SPARK_ENGINE": "connect"}
+            settings = read_settings(variables)
+            client = await connect(variables)
+            await register_search_attributes(client)
+            engine = ConnectEngine(settings)
+            if shared is None:
+                shared = engine
+                running.push_async_callback(engine.close)
+            else:
+                engine._server = shared._server
+                engine._clients = StartedClients(at.folder)  # type: ignore[assignment]  # has what the engine calls
+            for worker in make_workers(client, settings, engine):
+                await running.enter_async_context(worker)
+            fronts[way] = FrontDoor(at.folder, {**os.environ, **variables})
+        assert shared
+        say("starting the Spark Connect server")
+        await shared.warm_up()
+        for number in range(rounds + 1):
+            for way in WAYS if number % 2 else reversed(WAYS):
+                text = small(f"{way}", f"b.{way}", at.rows(rows))
+                began = time.monotonic()
+                ran = await asyncio.to_thread(fronts[way].run, text, "--again")
+                seconds = time.monotonic() - began
+                if ran.code != 0:
+                    raise SystemExit(f"a measured run ended otherwise: {ran}")
+                timings = ran.json["timings"]
+                say(
+                    f"round {number}: {way} {seconds:.2f} s, run {timings['total']:.2f}, write {timings['writing']:.2f}"
+                )
+                if number:
+                    one = {"way": way, "round": number, "command": seconds, "timings": timings}
+                    results.append({**one, "run": timings["total"], "write": timings["writing"]})
+    return results
+
+
+def tell(results: list[dict[str, Any]]) -> None:
+    """Print medians of each way, and what share of the wait the forked clients take off."""
+    for what in ("command", "run", "write"):
+        forked, started = ([each[what] for each in results if each["way"] == way] for way in WAYS)
+        saved = median([1 - a / b for a, b in zip(forked, started, strict=True)])
+        print(
+            f"{what:<8} forked {median(forked):6.2f} s  started {median(started):6.2f} s  saved {saved:.0%}", flush=True
+        )
+
+
+def main() -> None:
+    """Measure, print, and keep the raw data."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--rounds", type=int, default=8)
+    asked.add_argument("--rows", type=int, default=1000)
+    given = asked.parse_args()
+    with place() as at:
+        results = asyncio.run(measure(at, given.rounds, given.rows))
+    tell(results)
+    keep("fork_server", results)
+
+
+if __name__ == "__main__":
+    main()
