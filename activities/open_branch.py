@@ -13,7 +13,7 @@ from sluice.checks.base import Check, place
 from sluice.contracts.activity_inputs import BranchRef, OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.identifiers import suggestion
-from sluice.pipeline.model import fit_problems
+from sluice.pipeline.table import fit_problems
 from sluice.publishing.certificate import INPUT, PIPELINE, WORKFLOW_ID
 
 

@@ -40,14 +40,14 @@ class VerifyWriteActivity:
                 if TableState.load(key.after, since, self.io).unmarked(input.run_ref.run_id, [input.run_ref.attempt]):
                     raise UnexpectedWrite(f"{key.name} holds a snapshot that this attempt did not make")
                 changes[key.name] = state.change()
-                if input.write.mode == "compact" and not state.same_rows:
+                if input.write.traits.keeps_rows and not state.same_rows:
                     raise UnexpectedWrite(f"{key.name} has other rows than before it was compacted")
             self._check_complete(input, changes)
             return WriteResult(head=head, tables=changes, conflicts=self.mainline.conflicts(branch.name, head))
 
     def _check_complete(self, input: VerifyWriteInput, changes: dict[str, TableChange]) -> None:
         missing = [table for table in input.tables if table not in changes]
-        if missing and (not input.write.reads_tables or not changes):
+        if missing and (not input.write.traits.reads_tables or not changes):
             raise NothingWritten(
                 f"the job ended well and wrote nothing to {', '.join(missing)}: "
                 "no snapshot of this attempt is on its branch"

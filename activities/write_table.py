@@ -20,7 +20,6 @@ from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.source import Source
 
 _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
-_READS_SOURCE_ALONE = ("append", "overwrite", "overwrite_partitions")
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class WriteTableActivity:
         answer_file.unlink(missing_ok=True)
         if input.write.built_in:
             files = _identified_files(input.write.source, input.input_digest) if input.write.source else []
-            size = sum(file.size for file in files) if input.write.mode in _READS_SOURCE_ALONE else None
+            size = sum(file.size for file in files) if input.write.traits.reads_source_alone else None
             spec = self._spec(input, files, answer_file)
             (folder / "spec.json").write_text(spec.model_dump_json(by_alias=True))
         else:
@@ -75,7 +74,7 @@ class WriteTableActivity:
             where=where,
             pipeline=input.run_ref.pipeline,
             bytes=size,
-            classic=input.write.mode == "compact",
+            classic=input.write.traits.needs_jvm,
         )
 
     def _spec(self, input: WriteTableInput, files: list[InputFile], answer_file: Path) -> IngestSpec:

@@ -33,7 +33,7 @@ from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
 from sluice.checks import expand
 from sluice.contracts.activity_inputs import AuditInput, AuditPlan, RunRef, ScanInput
-from sluice.pipeline.model import Table
+from sluice.pipeline.table import Table
 from sluice.settings import Settings, read_settings
 
 SUITES = {

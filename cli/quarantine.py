@@ -26,7 +26,8 @@ from sluice.contracts.activity_inputs import Resume, RunRef
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.durations import seconds
-from sluice.pipeline.model import Pipeline, Write
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.write import Write
 from sluice.settings import read_environment
 from workflows.housekeeping import ManageQuarantine
 

@@ -18,7 +18,9 @@ from sluice.audit.bad_rows import RUN, quarantine_table
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import literal, quoted, quoted_table, suggestion
-from sluice.pipeline.model import Pipeline, Table, Write
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql.expression import columns_of, expression_problem
 

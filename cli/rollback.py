@@ -12,7 +12,9 @@ from runtime.find_run import find_run, request_of
 from runtime.start_run import start_again
 from sluice.contracts.activity_inputs import Restore
 from sluice.errors import InvalidPipeline
-from sluice.pipeline.model import Pipeline, Table, Write
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
 from sluice.publishing.rollback import RollbackPlan, plan_rollback
 
 app = typer.Typer(add_completion=False)

@@ -78,7 +78,7 @@ async def start(client: Client, settings: Settings, pipeline: Pipeline, found: R
         AlreadyPublished: the same was published before, and `again` is not asked for.
     """
     workflow_id = f"{pipeline.name}-{found.digest[:12]}"
-    again = again or pipeline.write.mode == "compact"  # small files come back
+    again = again or pipeline.write.traits.may_repeat
     if not again:
         await _refuse_twice(client, workflow_id)
     request = await _request(client, settings, pipeline, found, again=again)

@@ -1,11 +1,13 @@
-"""The built-in write job: load files into a table, or run statements, on the branch that the session is on.
+"""The built-in write job: load files into a table, run statements or compact tables, on the branch of the session.
 
     spark-submit ingest.py SPEC
 
-SPEC is a file with an `IngestSpec`; the answer goes into the file that it names.
+SPEC is a file with an `IngestSpec`; the job writes its answer into the file that the spec names. A write mode
+(`sluice/pipeline/write_modes.py`) is added as a function in one of the two tables, `_WRITERS` or `_JOBS_ON_TABLES`.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.errors import AnalysisException
@@ -16,7 +18,10 @@ from pyspark.sql.types import StructType
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, NothingToDo
 from sluice.identifiers import literal, quoted, quoted_table, suggestion
-from sluice.pipeline.model import SOURCE_VIEW, Table, fit_problems, order_parts, partition_parts
+from sluice.pipeline.table import Table, fit_problems
+from sluice.pipeline.table_layout import order_parts, partition_parts
+from sluice.pipeline.write import SOURCE_VIEW, Write
+from sluice.pipeline.write_modes import Mode
 from spark_jobs.compact import compact
 from spark_jobs.job import run_job, run_statement, say
 from spark_jobs.reading import check_names, read_source
@@ -30,50 +35,56 @@ _ICEBERG = {
     "timestamp_ntz": "timestamp",
 }
 """Spark's names of types that Iceberg calls otherwise."""
-_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+_NO_SUCH_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
-    """Do what the spec says; return how many rows were read and written."""
-    act = {"sql": _changed, "compact": _compacted}.get(spec.write.mode, _loaded)
-    return act(spark, spec)
+    """Run the write in its mode; return how many rows were read and written."""
+    if spec.write.mode in _JOBS_ON_TABLES:
+        return _JOBS_ON_TABLES[spec.write.mode](spark, spec)
+    return _load(spark, spec, _WRITERS[spec.write.mode])
 
 
-def _loaded(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
+def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer") -> JobAnswer:
+    """Read the source, transform it, and write it to the one table of the pipeline, which is created if need be."""
     ((name, table),) = spec.tables.items()
-    existing = _schema_of(spark, quoted_table(name, spec.spark_catalog))
+    quoted_name = quoted_table(name, spec.spark_catalog)
+    existing = _existing_schema(spark, quoted_name)
     say(f"reading {len(spec.files)} files")
-    by_table = existing if spec.write.transform is None else None
-    source = read_source(spark, spec, by_table)
-    came, went = Observation(), Observation()
+    source = read_source(spark, spec, existing if spec.write.transform is None else None)
+    read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
-    rows = _transformed(spark, source.observe(came, number), spec.write.transform)
+    rows = _transform(spark, source.observe(read, number), spec.write.transform)
     _check_columns(rows, name, table, existing)
     say(f"writing {name}")
-    new = existing is None
     if spec.write.transform is None:
-        went = came  # what is read is what is written, and each count costs a tenth of the write
+        written = read  # what is read is what is written, and each count costs a tenth of the write
     else:
-        rows = rows.observe(went, number)
-    _write(spark, rows, spec, name, new)
-    if spec.write.mode == "merge":
-        return JobAnswer()  # it reads its source more than once, so its counts mean nothing
-    if table.sort_by if new else spec.is_sorted:
-        return _checked(_counted_again(spark, source, spec, name))
-    read, written = came.get.get("rows"), went.get.get("rows")
-    if written is None:  # what is counted while a table is made does not come back from a server's far side
-        written = _added(spark, quoted_table(name, spec.spark_catalog))
-    return _checked(JobAnswer(rows_read=read, rows_written=written))
+        rows = rows.observe(written, number)
+    if spec.write.keys:
+        _check_keys(rows, spec.write.keys)
+    if existing is None:
+        _create(spark, rows, quoted_name, table)
+    else:
+        writer(spark, rows, quoted_name, spec.write)
+    if not spec.write.traits.counts_rows:
+        return JobAnswer()
+    if table.sort_by if existing is None else spec.is_sorted:
+        return _checked_counts(_count_again(spark, source, spec, quoted_name))
+    rows_written = written.get.get("rows")
+    if rows_written is None:  # Spark Connect does not return what is counted while a table is created
+        rows_written = _rows_added(spark, quoted_name)
+    return _checked_counts(JobAnswer(rows_read=read.get.get("rows"), rows_written=rows_written))
 
 
-def _changed(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
+def _run_statements(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     for number, statement in enumerate(spec.write.statements, 1):
         say(f"running statement {number} of {len(spec.write.statements)}")
         run_statement(spark, statement)
     return JobAnswer()
 
 
-def _compacted(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
+def _compact(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     rewritten = 0
     for name in spec.tables:
         say(f"compacting {name}")
@@ -83,20 +94,60 @@ def _compacted(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     return JobAnswer()
 
 
-def _counted_again(spark: SparkSession, source: DataFrame, spec: IngestSpec, name: str) -> JobAnswer:
+def _append(_: SparkSession, rows: DataFrame, table: str, __: Write) -> None:
+    rows.writeTo(table).append()
+
+
+def _overwrite(_: SparkSession, rows: DataFrame, table: str, __: Write) -> None:
+    rows.writeTo(table).overwrite(F.lit(True))
+
+
+def _overwrite_partitions(_: SparkSession, rows: DataFrame, table: str, __: Write) -> None:
+    rows.writeTo(table).overwritePartitions()
+
+
+def _merge(spark: SparkSession, rows: DataFrame, table: str, write: Write) -> None:
+    rows.createOrReplaceTempView(_INCOMING)
+    matched = " AND ".join(f"old.{quoted(key)} = new.{quoted(key)}" for key in write.keys)
+    spark.sql(
+        f"MERGE INTO {table} AS old USING {_INCOMING} AS new ON {matched} "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+
+Writer = Callable[[SparkSession, DataFrame, str, Write], None]
+_WRITERS: dict[Mode, Writer] = {
+    "append": _append,
+    "overwrite": _overwrite,
+    "overwrite_partitions": _overwrite_partitions,
+    "merge": _merge,
+}
+"""How each mode that loads a source writes rows to a table that exists."""
+_JOBS_ON_TABLES: dict[Mode, Callable[[SparkSession, IngestSpec], JobAnswer]] = {
+    "sql": _run_statements,
+    "compact": _compact,
+}
+"""What the modes that read tables do instead of loading a source."""
+
+
+def _count_again(spark: SparkSession, source: DataFrame, spec: IngestSpec, table: str) -> JobAnswer:
     """Count what the sampling of rows has counted twice. A transform may give other rows each time it is run."""
-    came = source.count()
-    went = came if spec.write.transform is None else _added(spark, quoted_table(name, spec.spark_catalog))
-    return JobAnswer(rows_read=came, rows_written=went)
+    read = source.count()
+    return JobAnswer(rows_read=read, rows_written=read if spec.write.transform is None else _rows_added(spark, table))
 
 
-def _added(spark: SparkSession, table: str) -> int:
-    """Return how many rows the last snapshot of a table brought."""
+def _rows_added(spark: SparkSession, table: str) -> int:
+    """Return how many rows the last snapshot of a table added."""
     last = spark.sql(f"SELECT summary['added-records'] FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1")
     return int(last.collect()[0][0] or 0)
 
 
-def _checked(answer: JobAnswer) -> JobAnswer:
+def _checked_counts(answer: JobAnswer) -> JobAnswer:
+    """Return the answer unless it says that no row was written.
+
+    Raises:
+        InvalidInput: no row was written.
+    """
     if not answer.rows_written:
         raise InvalidInput(
             "the input holds no rows"
@@ -106,16 +157,16 @@ def _checked(answer: JobAnswer) -> JobAnswer:
     return answer
 
 
-def _schema_of(spark: SparkSession, table: str) -> StructType | None:
+def _existing_schema(spark: SparkSession, table: str) -> StructType | None:
     try:
         return spark.table(table).schema
     except AnalysisException as error:
-        if error.getCondition() in _NOT_THERE:
+        if error.getCondition() in _NO_SUCH_TABLE:
             return None
         raise
 
 
-def _transformed(spark: SparkSession, source: DataFrame, transform: str | None) -> DataFrame:
+def _transform(spark: SparkSession, source: DataFrame, transform: str | None) -> DataFrame:
     if transform is None:
         return source
     source.createOrReplaceTempView(SOURCE_VIEW)
@@ -132,28 +183,6 @@ def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructTyp
     problems = fit_problems(name, table, types)
     if problems:
         raise InvalidInput("\n".join(problems))
-
-
-def _write(spark: SparkSession, rows: DataFrame, spec: IngestSpec, name: str, new: bool) -> None:
-    table = quoted_table(name, spec.spark_catalog)
-    mode = spec.write.mode
-    if mode == "merge":
-        _check_keys(rows, spec.write.keys)
-    if new:
-        _create(spark, rows, table, spec.tables[name])
-    elif mode == "append":
-        rows.writeTo(table).append()
-    elif mode == "overwrite":
-        rows.writeTo(table).overwrite(F.lit(True))
-    elif mode == "overwrite_partitions":
-        rows.writeTo(table).overwritePartitions()
-    else:
-        rows.createOrReplaceTempView(_INCOMING)
-        matched = " AND ".join(f"old.{quoted(key)} = new.{quoted(key)}" for key in spec.write.keys)
-        spark.sql(
-            f"MERGE INTO {table} AS old USING {_INCOMING} AS new ON {matched} "
-            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-        )
 
 
 def _check_keys(rows: DataFrame, keys: list[str]) -> None:

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from sluice.contracts.spark_jobs import IngestSpec
-from sluice.pipeline.model import Table, Write
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
 from spark_jobs.ingest import ingest
 
 _TABLE = "t.rows"

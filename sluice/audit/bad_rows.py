@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from sluice.audit.verdicts import CheckResult
-from sluice.pipeline.model import Table
+from sluice.pipeline.table import Table
 
 SUFFIX = "__quarantine"
 CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"

@@ -6,7 +6,8 @@ from sluice.approval.decisions import Ruled
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
 from sluice.identifiers import attempt_branch
-from sluice.pipeline.model import Table, Write
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
 
 
 class RunRef(Model):

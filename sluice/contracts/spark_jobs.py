@@ -6,7 +6,8 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.checks.base import CheckQuery
-from sluice.pipeline.model import Table, Write
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
 
 
 class IngestSpec(Model):

@@ -12,8 +12,10 @@ from ruamel.yaml.error import MarkedYAMLError
 from sluice.checks import REGISTRY, expand
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
-from sluice.pipeline.model import Approval, Pipeline, Table, Write
+from sluice.pipeline.model import Approval, Pipeline
 from sluice.pipeline.source import Source
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
 
 Location = tuple[str | int, ...]
 

@@ -14,7 +14,8 @@ from lakehouse.open_catalog import open_catalog
 from lakehouse.source_files import base_path, find_files
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput
-from sluice.pipeline.model import Table, Write
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
 from sluice.settings import read_settings
 from spark_jobs.ingest import ingest
 from spark_jobs.job import explained

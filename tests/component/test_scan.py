@@ -21,7 +21,7 @@ from sluice.audit.statistics import SchemaField
 from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY
 from sluice.contracts.activity_inputs import AuditInput, RunRef, ScanInput
-from sluice.pipeline.model import Table as PipelineTable
+from sluice.pipeline.table import Table as PipelineTable
 from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB
 from tests.component.conftest import BRANCH

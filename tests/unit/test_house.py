@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -13,6 +14,7 @@ from cli.lazy_commands import ELSEWHERE
 from devstack.stack import ROOT
 from sluice.contracts.run import RunResult
 from sluice.pipeline.file import parse_pipeline
+from sluice.pipeline.write_modes import Mode
 from sluice.presentation.check_reference import documented
 from sluice.settings import Settings
 
@@ -58,6 +60,29 @@ def test_modules_fit_on_a_few_screens() -> None:
         for file in (ROOT / room).rglob("*.py"):
             lines = len(file.read_text().splitlines())
             assert lines <= 300, f"{file.relative_to(ROOT)} has {lines} lines: is it one room or two?"
+
+
+def compared_modes(file: Path) -> list[str]:
+    """Return the names of write modes that a module compares a `mode` with, or lists together."""
+    names = set(get_args(Mode))
+    modes: list[str] = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        constants = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
+        named = names & {each for each in constants if isinstance(each, str)}
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            is_mode = any(getattr(side, "attr", getattr(side, "id", "")) == "mode" for side in sides)
+            modes += named if is_mode else ()
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set) and len(named) > 1:
+            modes += named
+    return modes
+
+
+def test_what_a_write_mode_means_stands_in_one_table() -> None:
+    table = ROOT / "sluice" / "pipeline" / "write_modes.py"
+    for room in ALLOWED:
+        for file in {*(ROOT / room).rglob("*.py")} - {table, ROOT / "spark_jobs" / "warm_up.py"}:
+            assert not compared_modes(file), f"{file.relative_to(ROOT)}: ask {table.name} about {compared_modes(file)}"
 
 
 EXAMPLES = [(doc, text) for doc in DOCS for text in re.findall(r"```yaml\n(.*?)```", doc.read_text(), re.S)]

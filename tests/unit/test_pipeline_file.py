@@ -7,8 +7,9 @@ import pytest
 from devstack.stack import ROOT
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline, read_pipeline
-from sluice.pipeline.model import Pipeline, partition_parts
+from sluice.pipeline.model import Pipeline
 from sluice.pipeline.source import Source
+from sluice.pipeline.table_layout import partition_parts
 
 GOOD = """\
 name: cities

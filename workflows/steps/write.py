@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
         VerifyWriteInput,
         WriteTableInput,
     )
-    from sluice.pipeline.model import Write
+    from sluice.pipeline.write import Write
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import raise_if_cancelled
     from workflows.run_state import RunState
@@ -56,11 +56,10 @@ async def _open(calls: ActivityCalls, state: RunState) -> None:
     pipeline = state.request.pipeline
     state.start_attempt()
     state.enter("opening", f"attempt {state.attempt}")
-    schema_is_fixed = pipeline.write.built_in and pipeline.write.mode != "sql"
     input = OpenBranchInput(
         run_ref=state.run_ref,
         tables=pipeline.tables,
-        schema_is_fixed=schema_is_fixed,
+        schema_is_fixed=pipeline.write.schema_is_fixed,
         input_digest=state.request.input.digest,
         again=state.request.again,
         catalog_id=state.catalog_id,

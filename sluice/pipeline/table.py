@@ -1,0 +1,61 @@
+"""A table of a pipeline: how it is created, its checks, and what happens to rows that fail them."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from sluice.base_model import Model
+from sluice.checks import AnyCheck
+from sluice.checks.base import misfits, place
+from sluice.identifiers import suggestion
+from sluice.pipeline.source import as_text
+from sluice.pipeline.table_layout import PartitionTerm, SortTerm, order_parts, partition_parts
+
+
+class Table(Model):
+    """A table that the run may change, and what must be true of it then."""
+
+    partition_by: list[PartitionTerm] = Field(default_factory=list)
+    sort_by: list[SortTerm] = Field(default_factory=list)
+    """The order of rows that a new table gets, for this write and all that follow."""
+    properties: dict[str, str] = Field(default_factory=dict)
+    comment: str = ""
+    comments: dict[str, str] = Field(default_factory=dict)
+    """Comments on columns, by name."""
+    checks: list[AnyCheck] = Field(default_factory=list)
+    on_bad_rows: Literal["fail", "quarantine"] = "fail"
+    """Whether rows that break a check keep the whole run out, or go to `<table>__quarantine`."""
+    max_bad_rows: int | None = Field(default=None, ge=0)
+    max_bad_proportion: float | None = Field(default=None, ge=0, le=1)
+    """Caps: with more bad rows, the whole run is kept out all the same."""
+
+    @model_validator(mode="after")
+    def _capped(self) -> "Table":
+        caps = [cap for cap in (self.max_bad_rows, self.max_bad_proportion) if cap is not None]
+        if self.on_bad_rows == "quarantine" and not caps:
+            raise ValueError("on_bad_rows: quarantine takes a cap: give max_bad_rows, max_bad_proportion or both")
+        if self.on_bad_rows == "fail" and caps:
+            raise ValueError("max_bad_rows and max_bad_proportion go with `on_bad_rows: quarantine`")
+        return self
+
+    @field_validator("properties", mode="before")
+    @classmethod
+    def _as_text(cls, properties: object) -> object:
+        return as_text(properties)
+
+
+def fit_problems(name: str, table: Table, types: Mapping[str, str]) -> list[str]:
+    """Say, one by one, what a pipeline says of a table that a table with these columns cannot have.
+
+    Args:
+        types: the Iceberg type of each column.
+    """
+    found = [f"{place(check)}{name}: {why}" for check in table.checks for why in misfits(check, types)]
+    terms = [*table.partition_by, *(order_parts(term)[0] for term in table.sort_by)]
+    named = [partition_parts(term)[2] for term in terms]
+    return found + [
+        f"{name}: the pipeline names the column {column!r}, which is not there{suggestion(column, types)}"
+        for column in dict.fromkeys([*named, *table.comments])
+        if column not in types
+    ]

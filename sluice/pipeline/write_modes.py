@@ -1,0 +1,108 @@
+"""The write modes of the built-in job, one table that says all about each.
+
+To add a mode: add its name to `Mode`, its entry to `WRITE_MODES`, and its function to the table in
+`spark_jobs/ingest.py`. Validation, the workflow, the activities and `start_run` ask this table; none of them compares
+a mode with a name (`tests/unit/test_house.py`).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql", "compact"]
+DEFAULT_MODE: Mode = "append"
+
+
+@dataclass(frozen=True)
+class WriteMode:
+    """What is true of a write because of its mode."""
+
+    summary: str
+    """What the job does with the rows, in one sentence."""
+    required: frozenset[str] = frozenset({"source"})
+    """The fields of `write` that a pipeline of this mode must give."""
+    optional: frozenset[str] = frozenset({"transform"})
+    """The other fields of `FIELDS` that it may give."""
+    reads_tables: bool = False
+    """Whether it changes rows that are there, of any number of tables, and may leave some of the tables as they are."""
+    schema_is_fixed: bool = True
+    """Whether tables keep their columns, so that checks can be compared with them before Spark starts."""
+    can_be_rebased: bool = False
+    """Whether its files can be added to a newer main instead of being written again."""
+    rebased_by_default: bool = False
+    """Whether that is done where the pipeline does not choose: its files hold what a second write would hold."""
+    keeps_rows: bool = False
+    """Whether each table must hold as many rows afterwards as before."""
+    needs_jvm: bool = False
+    """Whether the job calls Java in its own process, which a session on a Spark Connect server has not."""
+    reads_source_alone: bool = False
+    """Whether the size of the source is the size of the job."""
+    counts_rows: bool = True
+    """Whether the rows that the job counts while it writes can be compared with those of its snapshots."""
+    may_repeat: bool = False
+    """Whether a run is started again with the same input without being asked to."""
+
+
+FIELDS = ("statements", "source", "transform", "options", "keys")
+"""The fields of `write` that depend on the mode."""
+
+WRITE_MODES: dict[Mode, WriteMode] = {
+    "append": WriteMode(
+        "adds the rows of the source to the table",
+        can_be_rebased=True,
+        rebased_by_default=True,
+        reads_source_alone=True,
+    ),
+    "overwrite": WriteMode("replaces all rows of the table by those of the source", reads_source_alone=True),
+    "overwrite_partitions": WriteMode("replaces the partitions that the source has rows for", reads_source_alone=True),
+    "merge": WriteMode(
+        "updates the rows whose keys the source repeats, and adds its other rows",
+        required=frozenset({"source", "keys"}),
+        counts_rows=False,  # it reads its source more than once
+    ),
+    "sql": WriteMode(
+        "runs statements on the tables, in their order",
+        required=frozenset({"statements"}),
+        optional=frozenset(),
+        reads_tables=True,
+        schema_is_fixed=False,
+        can_be_rebased=True,
+        counts_rows=False,
+    ),
+    "compact": WriteMode(
+        "rewrites small data files into fewer, larger ones with the same rows",
+        required=frozenset(),
+        optional=frozenset({"options"}),
+        reads_tables=True,
+        keeps_rows=True,
+        needs_jvm=True,
+        counts_rows=False,
+        may_repeat=True,  # small files come back
+    ),
+}
+
+
+def field_problem(mode: Mode, given: Collection[str]) -> str | None:
+    """Return what is wrong with the fields that a write gives, those that its mode needs or does not take.
+
+    Args:
+        given: the names out of `FIELDS` that the pipeline gives a value for.
+    """
+    traits = WRITE_MODES[mode]
+    for field in FIELDS:
+        missing = field in traits.required and field not in given
+        excess = field in given and field not in traits.required | traits.optional
+        if missing or excess:
+            return _problem(mode, field, missing)
+    return None
+
+
+def _problem(mode: Mode, field: str, missing: bool) -> str:
+    takers = [name for name, each in WRITE_MODES.items() if field in each.required | each.optional]
+    if len(takers) == 1 and field in WRITE_MODES[takers[0]].required:
+        return f"`mode: {takers[0]}` and `{field}` go together"
+    if len(takers) == 1:
+        return f"`{field}` go with `mode: {takers[0]}`; those of a reader are the source's"
+    if missing:
+        return "give a source: the files to load"
+    return f"`mode: {mode}` reads tables, not a source: it {WRITE_MODES[mode].summary}"
