@@ -21,7 +21,7 @@ from temporalio.client import Client
 from bench.place import Place, keep, median, place, say, small
 from bench.runs import Plain
 from lakehouse.nessie.operations import no_change_operation
-from runtime.start_run import find_input, start
+from runtime.start_run import Starter, StartOptions, find_input, start_run
 from runtime.temporal_client import connect
 from sluice.pipeline.file import parse_pipeline
 from sluice.settings import read_settings
@@ -48,7 +48,9 @@ class Runs:
         self._number += 1
         text = small(f"many-{table}", f"m.many_{table}", self._at.rows())
         pipeline = parse_pipeline(text, "bench")
-        begun = await start(self._client, self._settings, pipeline, find_input(pipeline), again=True)
+        starter = Starter("bench", self._at.folder)
+        options = StartOptions(again=True)
+        begun = await start_run(self._client, self._settings, pipeline, find_input(pipeline), starter, options)
         result = await begun.handle.result()
         if result.outcome != "published":
             raise SystemExit(f"a measured run ended otherwise: {result}")

@@ -1,1 +1,1 @@
-"""The front door's rooms: commands, following a run, and showing it."""
+"""The command line: its commands, following a run, and what they print. It talks to Temporal alone."""

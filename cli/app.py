@@ -1,4 +1,4 @@
-"""The commands of the front door, their options, and their exit codes."""
+"""The commands of the command line, their options, and their exit codes."""
 
 import json
 import os
@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from temporalio.client import WorkflowUpdateFailedError
+from temporalio.client import WorkflowExecution, WorkflowUpdateFailedError
 
 from cli.approving import ruling_on
 from cli.checks import import_file, list_checks
-from cli.context import WRONG_USE, CommandContext, enter, nothing
-from cli.follow import begin, followed
+from cli.context import WRONG_USE, CommandContext, no_preparation, run_command
+from cli.follow import follow_and_report, start_and_follow
 from cli.keys import approver_key, codec_key
-from cli.lazy_commands import ELSEWHERE, LazyGroup
-from cli.screens import print_status, runs_table
-from cli.watch import progress_of
-from runtime.find_run import find_run, recent_runs, result_of, status_of
-from runtime.start_run import find_input, load_pipeline
+from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
+from cli.report import print_status, runs_table
+from cli.watch import read_progress
+from runtime.find_run import RunLookup, find_run, list_runs, query_status, read_result
+from runtime.start_run import StartOptions, find_input, load_pipeline
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
@@ -55,60 +55,70 @@ def run(
 ) -> None:
     """Start a run and follow it. Ctrl-C detaches; the run goes on. This is what a bare file name means."""
 
-    def before() -> tuple[Pipeline, RunInput]:
-        loaded = load_pipeline(pipeline, read_environment())
+    def prepare() -> tuple[Pipeline, RunInput]:
+        loaded = load_pipeline(pipeline, read_environment(), Path.cwd())
         return loaded, find_input(loaded)
 
-    begin(before, again, detach, as_json)
+    async def command(context: CommandContext, prepared: tuple[Pipeline, RunInput]) -> int:
+        return await start_and_follow(context, *prepared, StartOptions(again=again), detach=detach)
+
+    run_command(command, as_json, prepare)
 
 
 @app.command()
 def watch(run: Run, as_json: AsJson = False) -> None:
     """Follow a run to its end, and report it."""
 
-    async def act(door: CommandContext, _: None) -> int:
-        return await followed(door, await find_run(door.client, run))
+    async def command(context: CommandContext, _: None) -> int:
+        return await follow_and_report(context, await find_run(context.client, run))
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
 
 
 @app.command()
 def status(run: Run, as_json: AsJson = False) -> None:
-    """Show how a run stands or ended. The exit code says only whether that could be told."""
+    """Show the status of a run, or its result. The exit code says only whether the status could be read."""
 
-    async def act(door: CommandContext, _: None) -> int:
-        found = await find_run(door.client, run)
-        if found.ended:
-            result = await result_of(door.client, found.description)
-            assert result is not None
-            if as_json:
-                print(json.dumps({**result.model_dump(mode="json"), "stage": "ended", "deadline": ""}))
-            else:
-                door.finish(result)
-            return 0
-        standing_now = await status_of(found.handle)
-        if standing_now is None:
-            raise ServiceUnavailable(f"no worker answers for {run}: start one with `python worker.py` or `make up`")
-        if as_json:
-            shape = standing_now.result.model_dump(mode="json")
-            print(json.dumps({**shape, "stage": standing_now.stage, "deadline": standing_now.deadline}))
-            return 0
-        print_status(standing_now, await progress_of(found.description), door.console)
-        door.finish(standing_now.result)
+    async def command(context: CommandContext, _: None) -> int:
+        lookup = await find_run(context.client, run)
+        await (_print_ended(context, lookup) if lookup.ended else _print_running(context, lookup))
         return 0
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
+
+
+async def _print_ended(context: CommandContext, lookup: RunLookup) -> None:
+    result = await read_result(context.client, lookup.description)
+    assert result is not None
+    if context.as_json:
+        print(json.dumps({**result.model_dump(mode="json"), "stage": "ended", "deadline": ""}))
+    else:
+        context.report_result(result)
+
+
+async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
+    current = await query_status(lookup.handle)
+    if current is None:
+        raise ServiceUnavailable(
+            f"no worker answers for {lookup.handle.id}: start one with `python worker.py` or `make up`"
+        )
+    if context.as_json:
+        fields = current.result.model_dump(mode="json")
+        print(json.dumps({**fields, "stage": current.stage, "deadline": current.deadline}))
+        return
+    print_status(current, await read_progress(lookup.description), context.console)
+    context.report_result(current.result)
 
 
 @app.command("list")
-def list_runs(
+def list_command(
     limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List runs."""
 
-    async def act(door: CommandContext, _: None) -> int:
-        rows = [_row(execution) for execution in await recent_runs(door.client, limit)]
+    async def command(context: CommandContext, _: None) -> int:
+        rows = [_run_fields(execution) for execution in await list_runs(context.client, limit)]
         if as_json:
             print(json.dumps({"runs": rows}))
             return 0
@@ -122,39 +132,40 @@ def list_runs(
             )
             for row in rows
         ]
-        door.console.print(runs_table(cells) if cells else "There are no runs yet.")
+        context.console.print(runs_table(cells) if cells else "There are no runs yet.")
         return 0
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
 
 
 @app.command()
 def approve(
     run: Run, by: By = None, reason: Annotated[str, typer.Option(help="Why.")] = "", as_json: AsJson = False
 ) -> None:
-    """Say yes to a run that waits for approval."""
+    """Approve a run that waits for approval."""
     _decide(run, approve=True, by=by, reason=reason, as_json=as_json)
 
 
 @app.command()
 def reject(run: Run, reason: Annotated[str, typer.Option(help="Why.")], by: By = None, as_json: AsJson = False) -> None:
-    """Say no to a run that waits for approval."""
+    """Reject a run that waits for approval."""
     _decide(run, approve=False, by=by, reason=reason, as_json=as_json)
 
 
 @app.command()
 def cancel(run: Run, as_json: AsJson = False) -> None:
-    """Cancel a run: its Spark is ended, its branch deleted; main stays as it is."""
+    """Cancel a run: stop its Spark job and delete its branch. Main does not change."""
 
-    async def act(door: CommandContext, _: None) -> int:
-        found = await find_run(door.client, run)
-        if found.ended:
-            raise InvalidPipeline(f"{found.handle.id} has ended: there is nothing to cancel")
-        await found.handle.cancel()
-        door.say({"workflow_id": found.handle.id, "cancel_requested": True}, f"Asked {found.handle.id} to stop.")
+    async def command(context: CommandContext, _: None) -> int:
+        lookup = await find_run(context.client, run)
+        workflow_id = lookup.handle.id
+        if lookup.ended:
+            raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to cancel")
+        await lookup.handle.cancel()
+        context.print_result({"workflow_id": workflow_id, "cancel_requested": True}, f"Asked {workflow_id} to stop.")
         return 0
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
 
 
 app.command("checks")(list_checks)
@@ -164,9 +175,9 @@ app.command("codec-key")(codec_key)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a command and leave with its exit code. A bare file name, or nothing, means `run`."""
+    """Run a command and leave with its exit code. A bare file name, or no argument, means `run`."""
     known = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
-    known |= {*ELSEWHERE}
+    known |= {*LAZY_COMMANDS}
     words = list(arguments)
     if not words or (words[0] not in known and words[0] not in ("--help", "-h")):
         words.insert(0, _DEFAULT)
@@ -183,28 +194,30 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool) -> None:
-    async def act(door: CommandContext, _: None) -> int:
-        found = await find_run(door.client, run)
-        if found.ended:
-            raise InvalidPipeline(f"{found.handle.id} has ended: there is nothing to decide")
-        seen = await status_of(found.handle)
-        ruling = ruling_on(found.handle.run_id or "", seen, approve, by, reason, door.settings)
+    async def command(context: CommandContext, _: None) -> int:
+        lookup = await find_run(context.client, run)
+        workflow_id = lookup.handle.id
+        if lookup.ended:
+            raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to decide")
+        status = await query_status(lookup.handle)
+        decision = ruling_on(lookup.handle.run_id or "", status, approve, by, reason, context.settings)
         try:
-            ruled = await found.handle.execute_update(WriteAuditPublish.decide, ruling)
-        except WorkflowUpdateFailedError as refused:
-            raise InvalidPipeline(f"this does not count: {refused.cause}") from refused
-        said = (
-            f"{'Approved' if approve else 'Rejected'} {found.handle.id} as {ruled.by}, for {ruled.audited_hash[:12]}."
+            counted = await lookup.handle.execute_update(WriteAuditPublish.decide, decision)
+        except WorkflowUpdateFailedError as error:
+            raise InvalidPipeline(f"the decision was refused: {error.cause}") from error
+        text = (
+            f"{'Approved' if approve else 'Rejected'} {workflow_id} as {counted.by}, "
+            f"for the audited hash {counted.audited_hash[:12]}."
         )
-        door.say(ruled.model_dump(mode="json"), said)
+        context.print_result(counted.model_dump(mode="json"), text)
         return 0
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
 
 
-def _row(execution: Any) -> dict[str, Any]:
-    found = execution.search_attributes
-    first = {name: values[0] for name, values in found.items() if name.startswith("Sluice") and values}
+def _run_fields(execution: WorkflowExecution) -> dict[str, Any]:
+    attributes = execution.search_attributes
+    first = {name: values[0] for name, values in attributes.items() if name.startswith("Sluice") and values}
     return {
         "workflow_id": execution.id,
         "run_id": execution.run_id,
@@ -212,5 +225,5 @@ def _row(execution: Any) -> dict[str, Any]:
         "state": execution.status.name.lower() if execution.status else "",
         "outcome": first.get("SluiceOutcome"),
         "started": execution.start_time.isoformat(timespec="seconds"),
-        "tables": list(found.get("SluiceTable", [])),
+        "tables": list(attributes.get("SluiceTable", [])),
     }

@@ -1,10 +1,13 @@
-"""Opening the front door: settings, a connection, and errors that become one message and an exit code."""
+"""Running a command: settings, a connection to Temporal, and errors that become one message and an exit code."""
 
 import asyncio
+import getpass
 import json
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
@@ -12,7 +15,8 @@ from rich.console import Console
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.screens import report
+from cli.report import print_report
+from runtime.start_run import Starter
 from runtime.temporal_client import connect
 from sluice.contracts.run import RunResult
 from sluice.errors import ServiceUnavailable, SluiceError
@@ -21,7 +25,8 @@ from sluice.settings import Settings, read_environment, read_settings
 
 WRONG_USE, FAILED, UNREACHABLE, DETACHED = 2, 6, 7, 130
 _LOG_WIDTH = 140
-_Ready = TypeVar("_Ready")
+"""How wide output is that does not go to a terminal."""
+_Prepared = TypeVar("_Prepared")
 
 
 @dataclass(frozen=True)
@@ -34,54 +39,73 @@ class CommandContext:
     as_json: bool
 
     def link(self, workflow_id: str, run_id: str) -> str:
-        """Return where the Web UI shows a run."""
+        """Return the address of a run in the Web UI."""
         return f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
 
-    def finish(self, result: RunResult) -> int:
-        """Show how a run ended; return the exit code that stands for it."""
+    def report_result(self, result: RunResult) -> int:
+        """Print how a run ended; return its exit code."""
         if self.as_json:
             print(result.model_dump_json())
         else:
-            report(result, self.link(result.workflow_id, result.run_id), self.console)
+            print_report(result, self.link(result.workflow_id, result.run_id), self.console)
         return exit_code(result)
 
-    def say(self, fields: dict[str, Any], words: str) -> None:
-        """Say what was done, as an object or in words."""
+    def print_result(self, fields: dict[str, Any], text: str) -> None:
+        """Print what a command did: an object with --json, else a sentence."""
         if self.as_json:
             print(json.dumps(fields))
-        else:
-            self.console.print(words, highlight=False)
+        elif text:
+            self.console.print(text, highlight=False, soft_wrap=True)
 
 
-def enter(act: Callable[[CommandContext, _Ready], Awaitable[int]], as_json: bool, before: Callable[[], _Ready]) -> None:
-    """Do what needs no server, open the door, act, and leave with the exit code; a foreseen error is one message."""
+def run_command(
+    command: Callable[[CommandContext, _Prepared], Awaitable[int]], as_json: bool, prepare: Callable[[], _Prepared]
+) -> None:
+    """Run a command and leave with its exit code; an expected error becomes one message.
+
+    Args:
+        prepare: what needs no server. It runs before the connection, so that wrong input is reported without one.
+    """
     try:
-        code = asyncio.run(_opened(act, as_json, before()))
+        code = asyncio.run(_connect_and_run(command, as_json, prepare()))
     except KeyboardInterrupt:
         print("Detached; the run goes on. `watch` follows it again, `cancel` ends it.", file=sys.stderr)
         code = DETACHED
     except SluiceError as error:
-        code = _complain(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
+        code = _print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
     except RPCError as error:
-        lost = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
-        code = _complain(error, as_json, UNREACHABLE if lost else FAILED)
+        unreachable = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
+        code = _print_error(error, as_json, UNREACHABLE if unreachable else FAILED)
     raise typer.Exit(code)
 
 
-def nothing() -> None:
-    """Stand for a command that needs nothing done beforehand."""
+def no_preparation() -> None:
+    """Prepare nothing."""
 
 
-async def _opened(act: Callable[[CommandContext, _Ready], Awaitable[int]], as_json: bool, ready: _Ready) -> int:
-    environment = read_environment()
-    settings = read_settings(environment)
-    console = Console(stderr=as_json)
+def current_user() -> Starter:
+    """Return the person at this machine, and the current folder, as the one who starts a run."""
+    return Starter(f"{getpass.getuser()}@{socket.gethostname()}", Path.cwd())
+
+
+def make_console(*, to_stderr: bool = False) -> Console:
+    """Return a console; where the output is not a terminal, it is wide."""
+    console = Console(stderr=to_stderr)
     if not console.is_terminal:
         console.width = _LOG_WIDTH
-    return await act(CommandContext(await connect(environment), settings, console, as_json), ready)
+    return console
 
 
-def _complain(error: Exception, as_json: bool, code: int) -> int:
+async def _connect_and_run(
+    command: Callable[[CommandContext, _Prepared], Awaitable[int]], as_json: bool, prepared: _Prepared
+) -> int:
+    environment = read_environment()
+    settings = read_settings(environment)
+    client = await connect(environment)
+    return await command(CommandContext(client, settings, make_console(to_stderr=as_json), as_json), prepared)
+
+
+def _print_error(error: Exception, as_json: bool, code: int) -> int:
     print(f"sluice: {error}", file=sys.stderr)
     if as_json:
         print(json.dumps({"outcome": None, "error": str(error), "exit_code": code}))

@@ -1,35 +1,39 @@
 """Starting a run and following it, for the commands that do."""
 
-import json
-from collections.abc import Callable
-
-from cli.context import CommandContext, enter
-from cli.watch import follow
+from cli.context import CommandContext, current_user
+from cli.watch import watch_run
 from runtime.find_run import RunLookup, find_run
-from runtime.start_run import start
+from runtime.start_run import StartOptions, start_run
 from sluice.contracts.run import RunInput
 from sluice.pipeline.model import Pipeline
 
 
-def begin(before: Callable[[], tuple[Pipeline, RunInput]], again: bool, detach: bool, as_json: bool) -> None:
-    """Start what `before` finds; follow it to its end and report it, unless it is to be detached from."""
+async def start_and_follow(
+    context: CommandContext,
+    pipeline: Pipeline,
+    run_input: RunInput | None,
+    options: StartOptions,
+    *,
+    detach: bool,
+    **fields: list[str],
+) -> int:
+    """Start a run; unless `detach`, follow it to its end and report it. Return the exit code.
 
-    async def act(door: CommandContext, ready: tuple[Pipeline, RunInput]) -> int:
-        loaded, found = ready
-        started = await start(door.client, door.settings, loaded, found, again)
-        run_id = started.handle.run_id or started.handle.first_execution_run_id or ""
-        door.console.print(f"{'Attached to' if started.attached else 'Started'} run [bold]{started.handle.id}[/]")
-        door.console.print(f"[dim]{door.link(started.handle.id, run_id)}[/]", highlight=False, soft_wrap=True)
-        if detach:
-            if as_json:
-                print(json.dumps({"workflow_id": started.handle.id, "run_id": run_id, "pipeline": loaded.name}))
-            return 0
-        return await followed(door, await find_run(door.client, started.handle.id))
+    Args:
+        fields: what else `--json` prints of a run that is not followed.
+    """
+    started = await start_run(context.client, context.settings, pipeline, run_input, current_user(), options)
+    workflow_id = started.handle.id
+    run_id = started.handle.run_id or started.handle.first_execution_run_id or ""
+    context.console.print(f"{'Attached to' if started.attached else 'Started'} run [bold]{workflow_id}[/]")
+    context.console.print(f"[dim]{context.link(workflow_id, run_id)}[/]", highlight=False, soft_wrap=True)
+    if detach:
+        context.print_result({"workflow_id": workflow_id, "run_id": run_id, "pipeline": pipeline.name, **fields}, "")
+        return 0
+    return await follow_and_report(context, await find_run(context.client, workflow_id))
 
-    enter(act, as_json, before)
 
-
-async def followed(door: CommandContext, found: RunLookup) -> int:
+async def follow_and_report(context: CommandContext, run: RunLookup) -> int:
     """Follow a run to its end, report it, and return its exit code."""
-    result = await follow(door.client, found.handle, door.console)
-    return door.finish(result)
+    result = await watch_run(context.client, run.handle, context.console)
+    return context.report_result(result)

@@ -1,4 +1,4 @@
-"""Commands that are imported when they are used: a run does not wait for what only others need."""
+"""Commands that are imported when they are used, so that a run does not wait for the imports of other commands."""
 
 from importlib import import_module
 
@@ -6,27 +6,27 @@ from typer import Context
 from typer.core import TyperGroup
 from typer.main import get_command
 
-ELSEWHERE = {
+LAZY_COMMANDS = {
     "requeue": "cli.requeue",
     "results": "cli.results",
     "rollback": "cli.rollback",
     "quarantine": "cli.quarantine",
     "codec-server": "cli.codec_server",
 }
-"""By the name of a command, the module whose `app` it is."""
+"""By the name of a command, the module that holds it as `app`."""
 
 
 class LazyGroup(TyperGroup):
-    """A group of commands, some of which are elsewhere. Source: Click's documentation, "Lazily loading subcommands"."""
+    """A group that imports some commands lazily. Source: Click's documentation, "Lazily loading subcommands"."""
 
     def list_commands(self, ctx: Context) -> list[str]:  # type: ignore[override]  # Typer's own context is one
         """Return the names of all commands."""
-        return [*super().list_commands(ctx), *ELSEWHERE]
+        return [*super().list_commands(ctx), *LAZY_COMMANDS]
 
     def get_command(self, ctx: Context, cmd_name: str):  # type: ignore[no-untyped-def, override]  # Click's, or Typer's
         """Return a command, imported if need be."""
-        if cmd_name not in ELSEWHERE:
+        if cmd_name not in LAZY_COMMANDS:
             return super().get_command(ctx, cmd_name)
-        found = get_command(import_module(ELSEWHERE[cmd_name]).app)
-        found.name = cmd_name
-        return found
+        command = get_command(import_module(LAZY_COMMANDS[cmd_name]).app)
+        command.name = cmd_name
+        return command

@@ -12,16 +12,16 @@ from rich.markup import escape
 from rich.table import Table
 from temporalio.client import WorkflowFailureError
 
-from cli.context import CommandContext, enter, nothing
-from cli.follow import followed
+from cli.context import CommandContext, no_preparation, run_command
+from cli.follow import start_and_follow
 from cli.keys import refuse
-from cli.screens import size, verdict_line
+from cli.report import format_size, verdict_line
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.open_catalog import open_catalog
 from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch, list_quarantined_branches, read_held_tables
 from lakehouse.report_store import ReportStore
-from runtime.find_run import find_run, request_of
-from runtime.start_run import load_pipeline, start_again
+from runtime.find_run import read_request
+from runtime.start_run import StartOptions, load_pipeline
 from sluice.contracts.activity_inputs import Resume, RunRef
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline
@@ -48,8 +48,8 @@ PipelineFile = Annotated[
 def list_quarantined(as_json: AsJson = False) -> None:
     """List what is quarantined."""
 
-    async def act(door: CommandContext, _: None) -> int:
-        catalog = open_catalog(door.settings)
+    async def command(context: CommandContext, _: None) -> int:
+        catalog = open_catalog(context.settings)
         found = list_quarantined_branches(catalog)
         if as_json:
             print(json.dumps({"quarantined": [each.fields() for each in found]}))
@@ -58,14 +58,14 @@ def list_quarantined(as_json: AsJson = False) -> None:
         for name in ("run", "pipeline", "kept until", "holds", "because"):
             table.add_column(name, overflow="fold")
         for each in found:
-            holds = sum(part.bytes for part in read_held_tables(catalog, file_io_properties(door.settings), each))
+            holds = sum(part.bytes for part in read_held_tables(catalog, file_io_properties(context.settings), each))
             kept_until = f"{each.expires:%Y-%m-%d %H:%M}" if each.expires else ""
-            cells = (each.run_id, each.pipeline, kept_until, size(holds), each.fields()["reason"])
+            cells = (each.run_id, each.pipeline, kept_until, format_size(holds), each.fields()["reason"])
             table.add_row(*map(escape, cells))
-        door.console.print(table if found else "Nothing is quarantined.")
+        context.console.print(table if found else "Nothing is quarantined.")
         return 0
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
 
 
 @app.command()
@@ -81,12 +81,12 @@ def diff(run: What, as_json: AsJson = False) -> None:
 
 
 def _show(run: str, as_json: bool, rows: bool) -> None:
-    async def act(door: CommandContext, _: None) -> int:
-        catalog, io = open_catalog(door.settings), file_io_properties(door.settings)
+    async def command(context: CommandContext, _: None) -> int:
+        catalog, io = open_catalog(context.settings), file_io_properties(context.settings)
         found = find_quarantined_branch(catalog, run)
         parts = list(read_held_tables(catalog, io, found, rows=rows))
         run_ref = RunRef(run_id=found.run_id, workflow_id="", pipeline=found.pipeline, label="", attempt=0)
-        report = ReportStore(door.settings.lake, io).whole(run_ref)
+        report = ReportStore(context.settings.lake, io).whole(run_ref)
         if as_json:
             tables = {
                 part.name: {
@@ -101,24 +101,24 @@ def _show(run: str, as_json: bool, rows: bool) -> None:
             print(json.dumps({**found.fields(), "tables": tables, "checks": checks}, default=str))
             return 0
         for name, value in found.fields().items():
-            door.console.print(f"[dim]{name:>12}[/]  {escape(str(value))}", highlight=False, soft_wrap=True)
+            context.console.print(f"[dim]{name:>12}[/]  {escape(str(value))}", highlight=False, soft_wrap=True)
         for part in parts:
-            _print_part(door, part)
+            _print_part(context, part)
         for check in report.checks if report else []:
-            door.console.print(verdict_line(check))
+            context.console.print(verdict_line(check))
         return 0
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
 
 
-def _print_part(door: CommandContext, part: Any) -> None:
+def _print_part(context: CommandContext, part: Any) -> None:
     change = part.change
     said = f"{change.operation}: +{change.added_rows:,} -{change.deleted_rows:,} rows" if change else "dropped"
-    door.console.print(f"[bold]{part.name}[/]  {said}, {size(part.bytes)}", highlight=False)
+    context.console.print(f"[bold]{part.name}[/]  {said}, {format_size(part.bytes)}", highlight=False)
     for column in part.columns:
-        door.console.print(f"    {escape(column)}", highlight=False)
+        context.console.print(f"    {escape(column)}", highlight=False)
     for row in part.rows:
-        door.console.print(f"    + {escape(json.dumps(row, default=str, ensure_ascii=False))}", highlight=False)
+        context.console.print(f"    + {escape(json.dumps(row, default=str, ensure_ascii=False))}", highlight=False)
 
 
 @app.command()
@@ -143,26 +143,26 @@ def keep(
 
 
 def _order(run: str, action: Any, by: str | None, as_json: bool, until: str = "") -> None:
-    async def act(door: CommandContext, _: None) -> int:
-        found = find_quarantined_branch(open_catalog(door.settings), run)
-        left = await _kept_house(door, action, found, by, until)
+    async def command(context: CommandContext, _: None) -> int:
+        found = find_quarantined_branch(open_catalog(context.settings), run)
+        left = await _kept_house(context, action, found, by, until)
         words = {"discard": f"Deleted {found.branch}.", "keep": f"Kept {found.branch} until {until}."}
-        door.say({"action": action, "branch": found.branch, "left": left, "until": until}, words[action])
+        context.print_result({"action": action, "branch": found.branch, "left": left, "until": until}, words[action])
         return 0
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
 
 
 async def _kept_house(
-    door: CommandContext, action: Any, found: QuarantinedBranch, by: str | None, until: str = ""
+    context: CommandContext, action: Any, found: QuarantinedBranch, by: str | None, until: str = ""
 ) -> str:
     order = ManageQuarantineInput(action=action, branch=found.branch, by=by or getpass.getuser(), until=until)
     try:
-        return await door.client.execute_workflow(
+        return await context.client.execute_workflow(
             ManageQuarantine.run,
             order,
             id=f"house-{action}-{found.run_id}-{uuid.uuid4().hex[:8]}",
-            task_queue=door.settings.sluice_task_queue,
+            task_queue=context.settings.sluice_task_queue,
             execution_timeout=timedelta(minutes=15),
         )
     except WorkflowFailureError as failed:
@@ -201,13 +201,13 @@ def repair(
 
 
 def _again(run: str, file: Path | None, statements: list[str], detach: bool, as_json: bool) -> None:
-    def before() -> Pipeline | None:
-        return load_pipeline(file, read_environment()) if file else None
+    def prepare() -> Pipeline | None:
+        return load_pipeline(file, read_environment(), Path.cwd()) if file else None
 
-    async def act(door: CommandContext, stated: Pipeline | None) -> int:
-        catalog = open_catalog(door.settings)
+    async def command(context: CommandContext, stated: Pipeline | None) -> int:
+        catalog = open_catalog(context.settings)
         found = find_quarantined_branch(catalog, run)
-        earlier = await request_of(door.client, found.workflow_id, found.run_id)
+        earlier = await read_request(context.client, found.workflow_id, found.run_id)
         if earlier is None and stated is None:
             raise InvalidPipeline(f"Temporal has forgotten run {found.run_id}: name its pipeline file by --pipeline")
         pipeline = stated or (earlier.pipeline if earlier else None)
@@ -215,16 +215,10 @@ def _again(run: str, file: Path | None, statements: list[str], detach: bool, as_
         if pipeline.name != found.pipeline:
             raise InvalidPipeline(f"{found.branch} is of the pipeline {found.pipeline}, not of {pipeline.name}")
         resume = _resume(found, statements)
-        request = await start_again(
-            door.client, door.settings, pipeline, earlier.input if earlier else None, resume=resume
-        )
-        door.console.print(f"Started run [bold]{request.id}[/]")
-        if detach:
-            door.say({"workflow_id": request.id, "pipeline": pipeline.name}, "")
-            return 0
-        return await followed(door, await find_run(door.client, request.id))
+        run_input = earlier.input if earlier else None
+        return await start_and_follow(context, pipeline, run_input, StartOptions(resume=resume), detach=detach)
 
-    enter(act, as_json, before)
+    run_command(command, as_json, prepare)
 
 
 def _resume(found: QuarantinedBranch, statements: list[str]) -> Resume:

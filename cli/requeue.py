@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from cli.follow import begin
+from cli.context import CommandContext, run_command
+from cli.follow import start_and_follow
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.open_catalog import open_catalog
-from runtime.start_run import load_pipeline
+from runtime.start_run import StartOptions, load_pipeline
 from sluice.audit.bad_rows import RUN, quarantine_table
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline
@@ -52,10 +53,13 @@ def requeue(
     """Put rows of a quarantine table through the pipeline again: a run of its own, audited, published by one merge."""
     repair = Repair(table, run, where, repairs or [])
 
-    def before() -> tuple[Pipeline, RunInput]:
+    def prepare() -> tuple[Pipeline, RunInput]:
         return requeued(pipeline, repair, read_settings(read_environment()))
 
-    begin(before, False, detach, as_json)
+    async def command(context: CommandContext, prepared: tuple[Pipeline, RunInput]) -> int:
+        return await start_and_follow(context, *prepared, StartOptions(), detach=detach)
+
+    run_command(command, as_json, prepare)
 
 
 def requeued(file: Path, repair: Repair, settings: Settings) -> tuple[Pipeline, RunInput]:
@@ -64,7 +68,7 @@ def requeued(file: Path, repair: Repair, settings: Settings) -> tuple[Pipeline, 
     Raises:
         InvalidPipeline: there is no such table or column, or a repair is no expression.
     """
-    pipeline = load_pipeline(file, read_environment())
+    pipeline = load_pipeline(file, read_environment(), Path.cwd())
     table = _table(pipeline, repair.table)
     catalog = open_catalog(settings)
     head = catalog.initialize_main()

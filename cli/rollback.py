@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from cli.context import CommandContext, enter, nothing
-from cli.follow import followed
+from cli.context import CommandContext, no_preparation, run_command
+from cli.follow import start_and_follow
 from lakehouse.nessie.mainline import Mainline
 from lakehouse.open_catalog import open_catalog
-from runtime.find_run import find_run, request_of
-from runtime.start_run import start_again
+from runtime.find_run import find_run, read_request
+from runtime.start_run import StartOptions
 from sluice.contracts.activity_inputs import Restore
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
@@ -31,27 +31,24 @@ def rollback(
 ) -> None:
     """Take a published run back: its tables become what they were before it, by one merge. A run of its own."""
 
-    async def act(door: CommandContext, _: None) -> int:
-        found = await find_run(door.client, run)
+    async def command(context: CommandContext, _: None) -> int:
+        found = await find_run(context.client, run)
         run_id = found.description.run_id
-        catalog = open_catalog(door.settings)
+        catalog = open_catalog(context.settings)
         seen = catalog.initialize_main()
         plan = plan_rollback(Mainline(catalog).publications(seen, run_id), run_id, with_later=with_later)
-        earlier = await request_of(door.client, found.handle.id, run_id)
+        earlier = await read_request(context.client, found.handle.id, run_id)
         if earlier is None:
             raise InvalidPipeline(f"Temporal has forgotten run {run_id}")
         left = {name for name, at in plan.tables.items() if catalog.table(catalog.main, name, at)}
         restore = Restore(runs=plan.runs, seen=seen, tables=plan.tables)
-        handle = await start_again(
-            door.client, door.settings, _pipeline(earlier.pipeline, plan, left), None, restore=restore
-        )
-        door.console.print(f"Started run [bold]{handle.id}[/]: takes back {', '.join(plan.runs)}")
-        if detach:
-            door.say({"workflow_id": handle.id, "runs": plan.runs, "tables": sorted(plan.tables)}, "")
-            return 0
-        return await followed(door, await find_run(door.client, handle.id))
+        context.console.print(f"Rolls back {', '.join(plan.runs)}")
+        pipeline = _pipeline(earlier.pipeline, plan, left)
+        options = StartOptions(restore=restore)
+        fields = {"runs": plan.runs, "tables": sorted(plan.tables)}
+        return await start_and_follow(context, pipeline, None, options, detach=detach, **fields)
 
-    enter(act, as_json, nothing)
+    run_command(command, as_json, no_preparation)
 
 
 def _pipeline(earlier: Pipeline, plan: RollbackPlan, left: set[str]) -> Pipeline:

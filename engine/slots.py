@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from engine.process.progress import Progress
 from engine.process.supervise import Heartbeat
+from sluice.contracts.progress import Progress
 
 _BEAT = 1.0
 

@@ -40,20 +40,24 @@ def identity(files: list[InputFile], rest: str = "") -> RunInput:
     return RunInput(digest=digest.hexdigest(), files=len(files), bytes=sum(file.size for file in files))
 
 
-def absolute(source: Source) -> Source:
-    """Return the source with local paths made absolute, since a worker may run in another folder."""
-    paths = [path if _is_remote(path) else str(expanded(_plain(path))) for path in source.paths]
+def absolute(source: Source, folder: Path | None = None) -> Source:
+    """Return the source with absolute local paths, since a worker may run in another folder.
+
+    Args:
+        folder: what relative paths are relative to; None means the current folder.
+    """
+    paths = [path if _is_remote(path) else str(expanded(_plain(path), folder)) for path in source.paths]
     return source.model_copy(update={"path": paths[0] if isinstance(source.path, str) else paths})
 
 
-def expanded(path: str) -> Path:
+def expanded(path: str, folder: Path | None = None) -> Path:
     """Return a local path as an absolute one, `~` and `~somebody` expanded.
 
     Raises:
         InvalidInput: nothing can have such a path.
     """
     try:
-        found = Path(path).expanduser().absolute()
+        found = ((folder or Path()) / Path(path).expanduser()).absolute()
         found.exists()
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidInput(f"{path[:200]!r} is no path that there can be: {error}"[:500]) from error

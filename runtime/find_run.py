@@ -1,4 +1,4 @@
-"""Finding runs, and reading from Temporal how they stand, whether a worker is there or not."""
+"""Finding runs, and reading their status, request and result from Temporal, with or without a worker."""
 
 import re
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from sluice.contracts.run import RunRequest, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
 from workflows.write_audit_publish import RESULT_MEMO, WriteAuditPublish
 
-_OURS = 'WorkflowType = "WriteAuditPublish"'
-_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_WORKFLOW_TYPE = 'WorkflowType = "WriteAuditPublish"'
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 Handle = WorkflowHandle[WriteAuditPublish, RunResult]
 
 
 @dataclass(frozen=True)
 class RunLookup:
-    """A run that was asked for."""
+    """A run, and what Temporal says of it."""
 
     handle: Handle
     description: WorkflowExecutionDescription
 
     @property
     def ended(self) -> bool:
-        """Whether it ended, in whatever way."""
+        """Whether it ended, with any outcome."""
         return self.description.status != WorkflowExecutionStatus.RUNNING
 
 
@@ -44,21 +44,21 @@ async def find_run(client: Client, named: str) -> RunLookup:
     Raises:
         InvalidPipeline: there is no such run.
     """
-    if not _PLAIN.fullmatch(named):
-        raise InvalidPipeline(f"{named!r} is no name of a run: `list` shows them")
-    found = await _described(client, named, None)
-    if found is None:
-        query = f'{_OURS} AND (RunId = "{named}" OR WorkflowId STARTS_WITH "{named}-")'
+    if not _NAME.fullmatch(named):
+        raise InvalidPipeline(f"{named!r} is not the name of a run: `list` shows the names")
+    run = await _describe(client, named, None)
+    if run is None:
+        query = f'{_WORKFLOW_TYPE} AND (RunId = "{named}" OR WorkflowId STARTS_WITH "{named}-")'
         async for execution in client.list_workflows(query, limit=50):
             if execution.run_id == named or re.fullmatch(re.escape(named) + "-[0-9a-f]{12}", execution.id):
-                found = await _described(client, execution.id, execution.run_id)
+                run = await _describe(client, execution.id, execution.run_id)
                 break
-    if found is None:
-        raise InvalidPipeline(f"there is no run {named!r}: `list` shows those that there are")
-    return found
+    if run is None:
+        raise InvalidPipeline(f"there is no run {named!r}: `list` shows all runs")
+    return run
 
 
-async def _described(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:
+async def _describe(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:
     handle = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=run_id)
     try:
         description = await handle.describe()
@@ -70,8 +70,8 @@ async def _described(client: Client, workflow_id: str, run_id: str | None) -> Ru
     return RunLookup(pinned, description)
 
 
-async def request_of(client: Client, workflow_id: str, run_id: str) -> RunRequest | None:
-    """Return what started a run, or None where Temporal has forgotten it."""
+async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequest | None:
+    """Return the request that started a run, or None if Temporal no longer has its history."""
     try:
         history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
     except RPCError as error:
@@ -79,25 +79,26 @@ async def request_of(client: Client, workflow_id: str, run_id: str) -> RunReques
             return None
         raise
     payloads = history.events[0].workflow_execution_started_event_attributes.input.payloads
-    found: list[RunRequest] = await client.data_converter.decode(payloads, [RunRequest])
-    return found[0]
+    request: RunRequest
+    (request,) = await client.data_converter.decode(payloads, [RunRequest])
+    return request
 
 
-async def recent_runs(client: Client, limit: int) -> list[WorkflowExecution]:
+async def list_runs(client: Client, limit: int) -> list[WorkflowExecution]:
     """Return the latest runs, the newest first."""
-    return [execution async for execution in client.list_workflows(_OURS, limit=limit)]
+    return [execution async for execution in client.list_workflows(_WORKFLOW_TYPE, limit=limit)]
 
 
-async def status_of(handle: Handle) -> RunStatus | None:
-    """Ask the run itself how it stands; None where no worker answers for it."""
+async def query_status(handle: Handle) -> RunStatus | None:
+    """Query the status of a run; None if no worker answers the query."""
     try:
         return await handle.query(WriteAuditPublish.status)
     except (WorkflowQueryFailedError, RPCError):
         return None
 
 
-async def result_of(client: Client, run: WorkflowExecution) -> RunResult | None:
-    """Return the result of a run that ended, from where each kind of ending leaves it, or None."""
+async def read_result(client: Client, run: WorkflowExecution) -> RunResult | None:
+    """Return the result of a run that ended: its return value, its failure's details or its memo, by outcome."""
     handle = client.get_workflow_handle_for(WriteAuditPublish.run, run.id, run_id=run.run_id)
     try:
         return await handle.result(follow_runs=False)

@@ -3,7 +3,7 @@
 import re
 from collections import deque
 
-from sluice.base_model import Model
+from sluice.contracts.progress import Progress
 from sluice.secrets import redacted
 
 _BAR = re.compile(r"\[Stage (\d+):[=> ]*\((\d+) \+ (\d+)\) / (\d+)\]")
@@ -12,24 +12,6 @@ _REPORT = re.compile(r"Application (?:report|status) for (\S+) \((?:state|phase)
 _FRAME = re.compile(r"\s*(at [\w.$/<>@-]+\(|\.\.\. \d+ more)")
 _TAIL_LINES = 60
 _LINE_LIMIT = 4000
-
-
-class Progress(Model):
-    """How far a Spark job is. Sent with each heartbeat."""
-
-    doing: str = "starting Spark"
-    """What the job says it does."""
-    stage: int | None = None
-    tasks_done: int = 0
-    tasks_running: int = 0
-    tasks: int = 0
-
-    @property
-    def text(self) -> str:
-        """The progress as a person reads it."""
-        if self.stage is None:
-            return self.doing
-        return f"{self.doing}: stage {self.stage}, {self.tasks_done} of {self.tasks} tasks"
 
 
 SAYS = "sluice: "

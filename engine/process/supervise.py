@@ -9,7 +9,8 @@ from typing import Protocol
 
 from engine.job import JobResult
 from engine.process.guard import end_session
-from engine.process.progress import OutputReader, Progress
+from engine.process.progress import OutputReader
+from sluice.contracts.progress import Progress
 
 _GUARD = Path(__file__).with_name("guard.py")
 _BEAT = 1.0

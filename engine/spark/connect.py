@@ -13,12 +13,12 @@ from pathlib import Path
 
 from engine.job import JobResult, SparkJob
 from engine.process.fork_client import ForkServer
-from engine.process.progress import Progress
 from engine.process.supervise import Heartbeat, Supervised
 from engine.spark.configuration import rehearsal_catalogs, session
 from engine.spark.connect_server import ElsewhereServer, WarmServer
 from engine.spark.java import find_java
 from engine.spark.submit import REHEARSAL, environment
+from sluice.contracts.progress import Progress
 from sluice.contracts.spark_jobs import ConnectJobSpec
 from sluice.errors import SluiceError
 from sluice.settings import Settings

@@ -7,12 +7,12 @@ import socket
 import time
 from urllib.parse import urlsplit
 
-from engine.process.progress import Progress
 from engine.process.supervise import Heartbeat, Supervised
 from engine.spark.class_data_archive import archive_option, find_archive
 from engine.spark.configuration import application, hadoop_s3, write_properties
 from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
+from sluice.contracts.progress import Progress
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 

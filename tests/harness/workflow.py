@@ -10,7 +10,7 @@ from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.testing import WorkflowEnvironment
 
-from runtime.find_run import Handle, result_of
+from runtime.find_run import Handle, read_result
 from sluice.contracts.activity_inputs import (
     AuditPlan,
     BranchRef,
@@ -138,6 +138,6 @@ class Scene:
             await handle.result()
         except WorkflowFailureError as failure:
             assert isinstance(failure.cause, ApplicationError | CancelledError), failure.cause
-        found = await result_of(self._environment.client, await handle.describe())
+        found = await read_result(self._environment.client, await handle.describe())
         assert found
         return found

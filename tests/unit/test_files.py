@@ -51,6 +51,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
 def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert absolute(Source(path="in/*.csv")).path == f"{tmp_path}/in/*.csv"
+    assert absolute(Source(path="in/*.csv"), Path("/data")).path == "/data/in/*.csv"
     assert absolute(Source(path="s3://b/x")).path == "s3://b/x"
     assert base_path(Source(path=str(tmp_path))) == str(tmp_path)
     assert base_path(Source(path=f"{tmp_path}/*.csv")) is None

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Awaitable
 
-from engine.process.progress import Progress
 from engine.slots import SparkSlots
+from sluice.contracts.progress import Progress
 
 
 def no_beat(_: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Showing runs to a person: the report of one, the list of many."""
+"""What a person reads about runs: the report of one, its status, and the list of many."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,15 +12,23 @@ from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import RunResult, RunStatus
 
-_COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
-_OUTCOMES = {"published": "green", "quarantined": "red", "discarded": "red", "cancelled": "yellow", "failed": "red"}
+_VERDICT_COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
+_OUTCOME_COLOURS = {
+    "published": "green",
+    "quarantined": "red",
+    "discarded": "red",
+    "cancelled": "yellow",
+    "failed": "red",
+}
 
 
-def report(result: RunResult, link: str, console: Console) -> None:
-    """Print how a run ended, with all its evidence."""
+def print_report(result: RunResult, link: str, console: Console) -> None:
+    """Print how a run ended: outcome and reason, tables, checks with samples of bad rows, and details."""
     outcome = result.outcome or "under way"
     console.print()
-    console.print(f"[bold {_OUTCOMES.get(outcome, 'cyan')}]{outcome}[/]  {escape(result.reason)}", highlight=False)
+    console.print(
+        f"[bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}]{outcome}[/]  {escape(result.reason)}", highlight=False
+    )
     if result.tables:
         console.print(_tables(result.tables))
     if result.checks:
@@ -28,30 +36,30 @@ def report(result: RunResult, link: str, console: Console) -> None:
         for check in result.checks:
             if check.sample:
                 console.print(_sample(check))
-    facts = {
+    details = {
         "main before": result.main_before,
         "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
-        "audited": result.audited_hash,
+        "audited hash": result.audited_hash,
         "branch": result.branch,
         "approved by": _approvers(result),
         "attempts": str(result.attempts),
         "conflicts": _conflicts(result),
-        "seconds": ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in result.timings.items()),
+        "duration": _durations(result.timings),
         "run": result.workflow_id,
         "report": result.report,
         "Web UI": link,
     }
-    for name, value in facts.items():
+    for name, value in details.items():
         if value:
             console.print(f"[dim]{name:>12}[/]  {escape(value)}", highlight=False, soft_wrap=True)
 
 
 def verdict_line(check: CheckResult) -> Text:
     """Return one verdict on one line."""
-    found = check.message or f"found {check.observed}, expected {check.expected}"
+    evidence = check.message or f"observed {check.observed}, expected {check.expected}"
     line = Text("          ")
-    line.append(f"{check.verdict:5}", style=_COLOURS[check.verdict])
-    line.append(f" {check.table} {check.title}: {found}")
+    line.append(f"{check.verdict:5}", style=_VERDICT_COLOURS[check.verdict])
+    line.append(f" {check.table} {check.title}: {evidence}")
     line.append(f" ({check.answered_by})" if check.answered_by else "", style="dim")
     return line
 
@@ -67,7 +75,7 @@ def runs_table(rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 def print_status(status: RunStatus, progress: str, console: Console) -> None:
-    """Print how a run that goes on stands."""
+    """Print the stage and progress of a run that has not ended."""
     console.print(f"[bold]{status.stage}[/]  {escape(progress)}", highlight=False)
     if status.deadline and status.stage == "waiting for approval":
         console.print(f"[dim]until[/] {status.deadline}", highlight=False)
@@ -79,7 +87,7 @@ def _tables(changes: dict[str, TableChange]) -> Table:
     table.add_column("operation")
     for name in ("added", "changed", "removed", "rows after", "files added", "bytes added"):
         table.add_column(name, justify="right")
-    table.add_column("spread")
+    table.add_column("distribution")
     for name, change in changes.items():
         # A rewritten row is counted as deleted and added; what is both is shown as changed.
         changed = min(change.added_rows, change.deleted_rows)
@@ -89,7 +97,7 @@ def _tables(changes: dict[str, TableChange]) -> Table:
             change.operation + (", created" if change.created else ""),
             *("?" if count is None else f"{count:,}" for count in counts),
             f"{change.added_files:,}",
-            size(change.added_bytes),
+            format_size(change.added_bytes),
             change.distribution,
         )
     return table
@@ -101,7 +109,7 @@ def _checks(checks: list[CheckResult]) -> Table:
         table.add_column(name, overflow="fold")
     for check in checks:
         table.add_row(
-            Text(check.verdict, style=_COLOURS[check.verdict]),
+            Text(check.verdict, style=_VERDICT_COLOURS[check.verdict]),
             escape(check.table),
             escape(check.title),
             escape(check.message or str(check.observed)),
@@ -112,12 +120,12 @@ def _checks(checks: list[CheckResult]) -> Table:
 
 
 def _answered(check: CheckResult) -> str:
-    """Say by what a check was answered, and how much was read for it."""
-    read = f", {check.files} file{'s' * (check.files != 1)}, {size(check.bytes)}" if check.files else ""
-    return f"{check.answered_by or 'nobody'}{read}"
+    """Return what answered a check, and how much was read for it."""
+    read = f", {check.files} file{'s' * (check.files != 1)}, {format_size(check.bytes)}" if check.files else ""
+    return f"{check.answered_by or 'not answered'}{read}"
 
 
-def size(number: float) -> str:
+def format_size(number: float) -> str:
     """Write a number of bytes for a person."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if number < 1024 or unit == "GiB":
@@ -137,9 +145,17 @@ def _sample(check: CheckResult) -> Table:
 
 
 def _conflicts(result: RunResult) -> str:
-    """Say how often main moved under the run, and what the run did about it."""
+    """Return how often main moved during the run, and what the run did about it."""
     counts = Counter(conflict.resolved for conflict in result.conflicts)
     return ", ".join(f"{count} {resolved}" for resolved, count in counts.items())
+
+
+def _durations(timings: dict[str, float]) -> str:
+    """Return how long the run took, and each of its stages."""
+    stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in timings.items() if stage != "total")
+    if "total" not in timings:
+        return stages
+    return f"{timings['total']:.1f} s" + (f": {stages}" if stages else "")
 
 
 def _approvers(result: RunResult) -> str:

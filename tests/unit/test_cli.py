@@ -1,0 +1,59 @@
+"""What the command line prints: stages and verdicts in order, each once, and the report of a run."""
+
+import io
+
+from rich.console import Console
+
+from cli.report import print_report
+from cli.watch import ShownStatus
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.activity_inputs import TableChange
+from sluice.contracts.run import RunResult, RunStatus, Stage, StageEvent
+
+CHECK = CheckResult(
+    table="t.a", check="row_count", columns=[], scope="added", verdict="pass", observed=2, expected="at least 1"
+)
+
+
+def status(*stages: Stage, checks: list[CheckResult] | None = None) -> RunStatus:
+    events = [StageEvent(stage=stage, at=f"2026-01-01T00:00:{second:02}") for second, stage in enumerate(stages)]
+    result = RunResult(run_id="r", workflow_id="w", pipeline="p", checks=checks or [])
+    return RunStatus(stage=stages[-1], events=events, result=result)
+
+
+def shown(*statuses: RunStatus) -> list[str]:
+    output = io.StringIO()
+    lines = ShownStatus(Console(file=output, width=140))
+    for each in statuses:
+        lines.update(each)
+    return [line.split()[-1] if line[:1].isdigit() else line.split()[0] for line in output.getvalue().splitlines()]
+
+
+def test_verdicts_are_printed_after_the_audit_and_before_what_follows_it() -> None:
+    all_at_once = status("opening", "writing", "auditing", "publishing", "ended", checks=[CHECK])
+    assert shown(all_at_once) == ["opening", "writing", "auditing", "pass", "publishing", "ended"]
+
+
+def test_verdicts_that_are_known_later_are_printed_before_the_next_stage() -> None:
+    early, late = status("opening", "auditing"), status("opening", "auditing", "publishing", checks=[CHECK])
+    assert shown(early, late, late) == ["opening", "auditing", "pass", "publishing"]
+
+
+def test_a_second_audit_prints_only_what_is_new() -> None:
+    other = CHECK.model_copy(update={"check": "unique"})
+    first = status("auditing", "rebasing", checks=[CHECK])
+    second = status("auditing", "rebasing", "auditing", "ended", checks=[CHECK, other])
+    assert shown(first, second) == ["auditing", "pass", "rebasing", "auditing", "pass", "ended"]
+
+
+def test_the_report_uses_standard_headings() -> None:
+    change = TableChange(operation="append", added_rows=2, distribution="hash")
+    result = RunResult(
+        run_id="r", workflow_id="w", pipeline="p", outcome="published", audited_hash="abc", tables={"t.a": change},
+        checks=[CHECK], timings={"writing": 1.5, "cleaning up": 0.25, "total": 2.0},
+    )  # fmt: skip
+    output = io.StringIO()
+    print_report(result, "http://ui", Console(file=output, width=140))
+    text = output.getvalue()
+    assert "distribution" in text and "audited hash  abc" in text
+    assert "duration  2.0 s: writing 1.5 s, cleaning up 0.2 s" in text
