@@ -36,7 +36,6 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.run import Notification, RecordRunInput, RunRequest
     from sluice.identifiers import quarantine_branch
-    from workflows.versions import FEWER_STEPS, SHORT_HOPS, Change
 
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
@@ -58,7 +57,6 @@ class ActivityCalls:
 
     def __init__(self, request: RunRequest) -> None:
         policy = request.policy
-        self._request = request
         self._heartbeat = timedelta(seconds=policy.heartbeat_timeout)
         self._opening = timedelta(seconds=policy.open_timeout)
         self._step = timedelta(seconds=policy.step_timeout)
@@ -85,7 +83,7 @@ class ActivityCalls:
         checks = sum(len(table.checks) for table in input.tables.values())
         summary = f"{checks} checks at {input.head[:12]}"
         if again:
-            return await self._hop("audit_branch", input, AuditPlan, summary, since=FEWER_STEPS)
+            return await self._hop("audit_branch", input, AuditPlan, summary)
         return await self._ask("audit_branch", input, AuditPlan, summary)
 
     async def scan_files(self, input: ScanInput) -> AuditPlan:
@@ -121,7 +119,7 @@ class ActivityCalls:
     async def rebase_branch(self, input: RebaseBranchInput) -> RebaseResult:
         """Take over what an attempt wrote onto main as it is now."""
         summary = f"{input.branch.name} onto a newer main"
-        return await self._hop("rebase_branch", input, RebaseResult, summary, since=FEWER_STEPS)
+        return await self._hop("rebase_branch", input, RebaseResult, summary)
 
     async def acquire_merge_slot(self, turn: MergeTicket) -> None:
         """Stand in line at a table."""
@@ -161,7 +159,7 @@ class ActivityCalls:
     async def notify(self, notice: Notification) -> None:
         """Tell people, if there is a way to. Whoever calls this ignores its failure."""
         summary = notice.result.outcome or "waiting for approval"
-        if FEWER_STEPS.is_in(self._request) and not await self._hop("can_notify", notice, bool, summary, _PERHAPS):
+        if not await self._hop("can_notify", notice, bool, summary, _PERHAPS):
             return
         await workflow.execute_activity(
             "notify",
@@ -179,29 +177,26 @@ class ActivityCalls:
         answer: type[_T],
         summary: str,
         patience: timedelta | None = None,
-        *,
-        since: Change = SHORT_HOPS,
     ) -> _T:
-        """Ask what is answered quickly, within the workflow's own task, in runs that have it so.
+        """Ask what is answered quickly, within the workflow's own task.
 
         What was not is asked again, patiently, in a step of its own, so that a failure is seen where people look.
         The first may still go on then: these acts are idempotent.
         """
-        if since.is_in(self._request):
-            try:
-                found: _T = await workflow.execute_local_activity(
-                    name,
-                    input,
-                    result_type=answer,
-                    start_to_close_timeout=_SHORT,
-                    retry_policy=_ONCE,
-                    cancellation_type=_WAIT,
-                    summary=summary,
-                )
-                return found
-            except FailureError as error:  # as it was raised, and not within an ActivityError
-                if is_cancelled_exception(error):
-                    raise
+        try:
+            found: _T = await workflow.execute_local_activity(
+                name,
+                input,
+                result_type=answer,
+                start_to_close_timeout=_SHORT,
+                retry_policy=_ONCE,
+                cancellation_type=_WAIT,
+                summary=summary,
+            )
+            return found
+        except FailureError as error:  # as it was raised, and not within an ActivityError
+            if is_cancelled_exception(error):
+                raise
         return await self._ask(name, input, answer, summary, patience)
 
     async def _ask(

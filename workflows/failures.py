@@ -15,9 +15,8 @@ from temporalio.exceptions import (
 )
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.run import Cause, RunRequest
+    from sluice.contracts.run import Cause
     from sluice.publishing.outcomes import cause_of
-    from workflows.versions import NEVER_BEGAN
 
 _T = TypeVar("_T")
 
@@ -76,12 +75,12 @@ def is_retryable(error: ActivityError) -> bool:
     return not is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
 
 
-def was_never_started(request: RunRequest, error: ActivityError) -> bool:
+def was_never_started(error: ActivityError) -> bool:
     """Return whether an attempt was handed to a worker that never gave a sign of life: one paused, or just dead."""
     cause = error.cause
     if not isinstance(cause, TimeoutError) or cause.type != TimeoutType.HEARTBEAT:
         return False
-    return not cause.last_heartbeat_details and NEVER_BEGAN.is_in(request)
+    return not cause.last_heartbeat_details
 
 
 def is_cancelled(error: BaseException) -> bool:

@@ -82,7 +82,7 @@ class WriteAuditPublish:
                 record_conflict = self._state.write_result.conflicts if self._state.write_result else []
                 record_conflict = record_conflict or await self._audited_and_published()
             except ActivityError as error:
-                if was_never_started(self._request, error):
+                if was_never_started(error):
                     lost += 1
                 else:
                     failures += 1

@@ -11,8 +11,7 @@ from sluice.base_model import Model
 from sluice.checks.base import Check, Finding
 
 Verdict = Literal["pass", "warn", "fail", "error"]
-AnsweredBy = Literal["metadata", "duckdb", "spark", "scan"]
-"""By what. Runs of before there were two engines say `scan`."""
+AnsweredBy = Literal["metadata", "duckdb", "spark"]
 
 SAMPLE_ROWS = 5
 _CELL = 120

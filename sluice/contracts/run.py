@@ -22,7 +22,7 @@ Stage = Literal[
 
 
 REVISION = 1
-"""The newest revision of the workflow. A change of the order of its acts counts it up; see ADR 20."""
+"""The newest revision of the workflow. A change of the order of its activity calls increments it; see ADR 20."""
 
 
 class InputFile(Model):
@@ -77,8 +77,9 @@ class RunRequest(Model):
     policy: Policy = Field(default_factory=Policy)
     search_attributes: bool = False
     """Whether the server knows Sluice's search attributes."""
-    revision: int = Field(default=0, ge=0)
-    """Which revision of the workflow the run follows to its end, whatever workers it meets; 0: one before revisions."""
+    revision: int = Field(default=1, ge=1)
+    """Which revision of the workflow the run follows to its end, on every worker. `start_run` names the newest. A
+    request that names none follows the first, so that a later replay takes the same path."""
 
 
 class Notification(Model):

@@ -31,7 +31,7 @@ from sluice.contracts.activity_inputs import (
     WriteTableInput,
 )
 from sluice.contracts.merge_queue import MergeTicket
-from sluice.contracts.run import REVISION, Notification, Policy, RunInput, RunRequest, RunResult
+from sluice.contracts.run import Notification, Policy, RunInput, RunRequest, RunResult
 from sluice.pipeline.model import Pipeline
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -119,14 +119,13 @@ class Scene:
         self._environment, self.world = environment, world
         self.queue = str(uuid.uuid4())
 
-    async def start(self, policy: Policy | None = None, revision: int = REVISION, **pipeline: Any) -> Handle:
+    async def start(self, policy: Policy | None = None, **pipeline: Any) -> Handle:
         stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, **pipeline}
         request = RunRequest(
             pipeline=Pipeline.model_validate(stated),
             input=RunInput(digest="d"),
             starter="tester",
             policy=policy or Policy(conflicts=2, step_timeout=600),
-            revision=revision,
         )
         return await self._environment.client.start_workflow(
             WriteAuditPublish.run, request, id=f"p-{uuid.uuid4().hex[:12]}", task_queue=self.queue

@@ -246,8 +246,3 @@ async def test_nobody_is_to_be_told(scene: Scene) -> None:
     scene.world.instead["can_notify"] = nobody
     assert (await scene.end(await scene.start())).outcome == "published"
     assert "notify" not in scene.world.called
-
-
-async def test_a_run_from_before_revisions_goes_on_as_it_did(scene: Scene) -> None:
-    assert (await scene.end(await scene.start(revision=0))).outcome == "published"
-    assert scene.world.called[-2:] == ["record_run", "notify"]

@@ -24,6 +24,6 @@ async def test_a_run_of_a_newer_revision_waits_for_a_newer_worker(client: Client
             events = (await handle.fetch_history()).events
             said = [event.workflow_task_failed_event_attributes.failure.message for event in events]
             said = [words for words in said if words]
-        assert "bring the worker up to date" in said[0]
+        assert "upgrade the worker" in said[0]
         assert (await handle.describe()).status == WorkflowExecutionStatus.RUNNING
         await handle.terminate()

@@ -15,7 +15,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import RunStopped, root_cause
     from workflows.run_state import RunState
     from workflows.steps.compensation import notify
-    from workflows.versions import STATEMENTS
 
 
 async def decision(calls: ActivityCalls, state: RunState, approval: Approval) -> None:
@@ -44,7 +43,7 @@ async def decision(calls: ActivityCalls, state: RunState, approval: Approval) ->
 async def decided(calls: ActivityCalls, state: RunState, decision: Decision, *, approve: bool) -> str | None:
     """Count a decision, or note why it does not count and return that."""
     ruled = state.ruled(decision, approve)
-    if ruled and STATEMENTS.is_in(state.request):
+    if ruled:
         try:
             why = await calls.verify_decision(VerifyDecisionInput(run_id=state.result.run_id, ruled=ruled))
         except ActivityError as error:

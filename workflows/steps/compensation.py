@@ -14,7 +14,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.metrics import count_run
     from workflows.run_state import RunState
     from workflows.search_attributes import OUTCOME
-    from workflows.versions import RECORDED
 
 _COMMIT_TIMEOUT = timedelta(seconds=5)
 """How long Nessie works on a commit at most: a merge in flight is decided after it."""
@@ -86,7 +85,7 @@ async def close(calls: ActivityCalls, state: RunState) -> None:
 
 async def _record(calls: ActivityCalls, state: RunState) -> None:
     """Write the run down, where that is possible; it changes nothing about how the run ended."""
-    if not RECORDED.is_in(state.request) or state.result.cause == "unreachable":
+    if state.result.cause == "unreachable":
         return  # where the catalog is away, there is nothing to write to
     input = RecordRunInput(run_ref=state.run_ref, result=state.result, ended_at=workflow.now().isoformat())
     try:

@@ -12,7 +12,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, is_cancelled, raise_if_cancelled
     from workflows.run_state import RunState
-    from workflows.versions import FEWER_STEPS, REBASE, TURNS
 
 _CROWD = timedelta(seconds=2)
 """How long a run that meets its first conflict steps back, at most; the more it met, the less it waits."""
@@ -22,8 +21,6 @@ _PATIENCE = timedelta(minutes=3)
 
 async def premerge_check(calls: ActivityCalls, state: RunState) -> list[str]:
     """Return what main changed meanwhile, so that a merge now would fail."""
-    if not REBASE.is_in(state.request):
-        return []
     assert state.branch and state.write_result
     state.enter("rebasing", "would it merge?")
     input = FindConflictsInput(
@@ -45,9 +42,6 @@ async def rebase(calls: ActivityCalls, state: RunState, record_conflict: list[st
     taken = sum(conflict.resolved == "taken over" for conflict in met)
     if taken >= policy.rebases or len(met) - taken >= policy.conflicts:
         raise RunStopped("error", f"main changed {tables} each time before the merge")
-    if not REBASE.is_in(state.request):
-        state.record_conflict(record_conflict, "written again")
-        return False
     if state.request.resume or state.request.restore:
         state.record_conflict(record_conflict, "taken over")
         return False  # it begins again from where its rows are kept
@@ -85,9 +79,9 @@ async def _let_others_pass(calls: ActivityCalls, state: RunState, record_conflic
     The first time it does not wait: most runs are overtaken once, by one that is gone by now, and a turn costs more
     than a take-over.
     """
-    if not taken and FEWER_STEPS.is_in(state.request):
+    if not taken:
         return
-    if state.request.pipeline.approval or not TURNS.is_in(state.request):
+    if state.request.pipeline.approval:
         await workflow.sleep(_CROWD * workflow.random().random() / (1 + taken) ** 2, summary="let others pass")
         return
     if state.turn:
