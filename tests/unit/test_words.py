@@ -98,7 +98,8 @@ PROSE = {
 # Rooms whose identifiers, and whose prose, are held to the lists. A room joins when it is clean; none leaves.
 ROOMS_BY_NAME: list[str] = ["run_workflow.py", "pipelines"]
 ROOMS_BY_PROSE: list[str] = ["pipelines"]
-DOCUMENTS_HELD: list[str] = ["README.md", "docs/glossary.md", "docs/fencing.md"]
+DOCUMENTS_HELD = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md")))]
+DOCUMENTS_HELD = [name for name in DOCUMENTS_HELD if not re.search(r"/00(17|18|20|21)-", name)]  # in the making
 
 
 def sources(room: str) -> list[Path]:
