@@ -68,7 +68,7 @@ ALLOWED_NAMES = {
 
 # What prose (docstrings, comments, messages, documents) does not say, and what it says instead.
 PROSE = {
-    r"\bacts?\b(?! (?:as|on behalf)\b)": "activity, or the verb that says what is done",
+    r"\bacts\b(?! (?:as|on|only)\b)|\b(?:an|the|each|every|one|any|its|their|last|first|short) act\b": "activity",
     r"\banew\b": "again",
     r"\bblast radius\b": "scope of the change",
     r"\bcatalogues?\b": "catalog",
