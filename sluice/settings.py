@@ -1,7 +1,7 @@
 """Settings: everything that differs between a laptop and a cluster, by environment variable.
 
-`.env.example` documents each variable. Sources, the first that says something wins: the process's
-environment, `.env` in the working directory, what the running local stack wrote, the default.
+`.env.example` documents each variable. Sources, the first that sets a variable wins: the process's
+environment, `.env` in the working directory, the file of the running local stack, the default.
 """
 
 import json
@@ -19,44 +19,46 @@ from sluice.errors import BadEnvironment
 HOME = "SLUICE_HOME"
 STACK_FILE = "stack.json"
 DEFAULT_HOME = Path(__file__).resolve().parent.parent / ".sluice"
-"""Beside the code, so that front door and worker find it from wherever they are started."""
+"""Beside the code, so that command line and worker find it from any folder."""
 
 
 class Settings(Model):
     """The settings of one process. Each field is the environment variable of its name in capitals."""
 
-    sluice_home: Path = DEFAULT_HOME
-    """Where tools, logs and the local lake are kept."""
+    # --- First: what a first user sets. `.env.example` has the same groups, in the same order. ---
+    slack_token: str = Field(default="", repr=False)
+    slack_channel: str = ""
     nessie_uri: str = "http://127.0.0.1:19120/api/v2"
-    nessie_writer_token_file: str = ""
-    """The file with the token that Spark jobs get, where Nessie asks for one."""
-    nessie_publisher_token_file: str = ""
-    """The file with the token of whoever makes, merges and deletes branches."""
     warehouse: str = ""
-    """Where new tables lie; by default the folder `lake` of the home."""
-    sluice_catalog: str = Field(default="nessie", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    """The name of the catalog in Spark."""
-    sluice_main: str = "main"
-    """The branch that readers read."""
-    sluice_task_queue: str = "sluice"
-    sluice_spark_queue: str = ""
-    """The task queue of what runs Spark; empty means the other one's name and `-spark`."""
-    sluice_worker_role: Literal["all", "control", "spark"] = "all"
-    """What this worker does: everything, all but Spark, or Spark alone."""
-    sluice_build_id: str = ""
-    """The version of this worker; with one, a run stays with the version that it began with."""
-    sluice_shutdown_timeout: float = Field(default=5.0, ge=0)
-    """How long, in seconds, a worker that is asked to end lets its work go on before it ends its Spark."""
-    sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$")
-    """Where a worker serves metrics for Prometheus, as `127.0.0.1:9464`; empty means nowhere."""
-    sluice_log_format: Literal["text", "json"] = "text"
-    sluice_traces: str = ""
-    """Where traces go, as an OTLP endpoint over HTTP: `http://127.0.0.1:4318/v1/traces`; empty means nowhere."""
+    """Where new tables are written; by default the folder `lake` of the home."""
+    spark_master: str = "local[*]"
     spark_engine: Literal["submit", "connect"] = "submit"
     """What runs Spark jobs: an application for each by spark-submit, or sessions on a Spark Connect server."""
+
+    # --- Advanced: the local installation ---
+    sluice_home: Path = DEFAULT_HOME
+    """The folder of tools, logs and the local lake."""
+    sluice_installation: str = Field(default="sluice", pattern=r"^[A-Za-z0-9_.-]{1,100}$")
+    """The name of this installation: several that share a catalog have a name each."""
+    temporal_ui: str = "http://127.0.0.1:8233"
+    """Where the Temporal Web UI is, for links."""
+
+    # --- Advanced: the catalog and the object store ---
+    nessie_writer_token_file: str = ""
+    """The file with the token of Spark jobs, if Nessie requires one."""
+    nessie_publisher_token_file: str = ""
+    """The file with the token of the worker, which creates, merges and deletes branches."""
+    sluice_main: str = "main"
+    """The branch that readers read."""
+    sluice_catalog: str = Field(default="nessie", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """The name of the catalog in Spark."""
+    aws_endpoint_url_s3: str = ""
+    """An S3-compatible store other than Amazon's. Credentials are read as the AWS SDKs read them."""
+    aws_region: str = "us-east-1"
+
+    # --- Advanced: Spark ---
     spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
-    """The Spark Connect server, as `sc://HOST:PORT`; empty means a warm one that the worker keeps."""
-    spark_master: str = "local[*]"
+    """The Spark Connect server, as `sc://HOST:PORT`; empty means one that the worker starts and keeps warm."""
     spark_deploy_mode: Literal["client", "cluster"] = "client"
     """Where drivers run: beside the worker, or on the cluster of YARN or Kubernetes."""
     spark_driver_memory: str = Field(default="", pattern=r"^(\d+[mgMG])?$")
@@ -67,41 +69,62 @@ class Settings(Model):
     """More jars for Spark, as Maven coordinates or paths, separated by commas."""
     spark_properties_file: str = ""
     """More Spark configuration for every job, as a properties file."""
+
+    # --- Advanced: the audit of rows ---
     sluice_scan_engine: Literal["auto", "spark"] = "auto"
-    """Which engine audits rows: DuckDB where it may and Spark elsewhere, or always Spark."""
+    """The engine that scans rows: DuckDB where it gives Spark's answers and Spark elsewhere, or always Spark."""
     sluice_scan_bytes: ByteSize = ByteSize(8 * 1024**3)
-    """Beyond so many bytes of data files, rows are audited by Spark."""
+    """Above this size of data files, rows are scanned by Spark."""
     sluice_scan_memory: str = Field(default="2GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$")
-    """How much memory DuckDB may take in a worker, before it spills to disk."""
-    temporal_ui: str = "http://127.0.0.1:8233"
+    """How much memory DuckDB may use in a worker, before it spills to disk."""
+
+    # --- Advanced: workers ---
+    sluice_task_queue: str = "sluice"
+    """The task queue that command line and worker share; activities that run Spark use it with `-spark` appended."""
+    sluice_worker_role: Literal["all", "control", "spark"] = "all"
+    """What this worker does: everything, everything but Spark, or Spark alone."""
+    sluice_build_id: str = ""
+    """The version of this worker; with one, a run stays with the version that it started with."""
+    sluice_shutdown_timeout: float = Field(default=5.0, ge=0)
+    """Seconds that a stopping worker gives its activities to finish, before it ends its Spark jobs."""
+
+    # --- Advanced: time-outs, in seconds ---
     sluice_heartbeat_timeout: float = Field(default=15.0, ge=1)
+    """Without a heartbeat for this long, a worker counts as dead."""
     sluice_open_timeout: float = Field(default=60.0, ge=1)
-    sluice_act_timeout: float = Field(default=180.0, ge=1)
+    """How long Nessie may be unavailable when a run starts."""
+    sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
+    """How long a service may be unavailable in the middle of a run."""
+    sluice_activity_timeout: float = Field(default=180.0, ge=1)
+    """How long one try of an activity on the catalog may take, before another worker tries."""
+
+    # --- Advanced: approvals and encryption ---
     sluice_approval_key_file: str = ""
     """The file with the private key that signs this person's decisions."""
     sluice_approvers_file: str = ""
-    """The file that lists those who may decide, each with a public key; without it nobody has to sign."""
+    """The file that lists approvers, each with a public key; without it decisions need no signature."""
     sluice_codec_key_file: str = ""
-    """The file with the keys that encrypt what Temporal keeps."""
+    """The file with the keys that encrypt what Temporal stores."""
+
+    # --- Advanced: the reaper ---
     sluice_reap_every: float = Field(default=900.0, ge=0)
-    """How often the reaper looks, in seconds; 0 means never."""
+    """How often the reaper runs, in seconds; 0 means never."""
     sluice_reap_grace: float = Field(default=3600.0, ge=0)
-    """A branch that was touched within so many seconds is left alone by the reaper."""
-    sluice_installation: str = Field(default="sluice", pattern=r"^[A-Za-z0-9_.-]{1,100}$")
-    """Whose runs these are: two installations that share a catalog each have their own."""
-    sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
-    slack_token: str = Field(default="", repr=False)
-    slack_channel: str = ""
+    """A branch with a commit within so many seconds is left alone by the reaper."""
+
+    # --- Advanced: logs, metrics, traces, Slack's address ---
+    sluice_log_format: Literal["text", "json"] = "text"
+    sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$")
+    """Where a worker serves metrics for Prometheus, as `127.0.0.1:9464`; empty means nowhere."""
+    sluice_traces: str = ""
+    """Where traces are sent, as an OTLP endpoint over HTTP: `http://127.0.0.1:4318/v1/traces`; empty means nowhere."""
     slack_api_url: str = "https://slack.com/api/"
-    aws_endpoint_url_s3: str = ""
-    """An S3-compatible store other than Amazon's. Credentials come as the AWS SDKs look for them."""
-    aws_region: str = "us-east-1"
 
     @field_validator("nessie_uri")
     @classmethod
     def _v2(cls, uri: str) -> str:
         if not uri.startswith(("http://", "https://")) or not uri.rstrip("/").endswith("/api/v2"):
-            raise ValueError(f"{uri!r} is no address of Nessie's API: it ends in /api/v2")
+            raise ValueError(f"{uri!r} is not the address of Nessie's API: it must end in /api/v2")
         return uri.rstrip("/")
 
     @field_validator("spark_deploy_mode")
@@ -110,16 +133,18 @@ class Settings(Model):
         master = str(info.data.get("spark_master"))
         if mode == "cluster" and not master.startswith(("yarn", "k8s://")):
             raise ValueError(
-                f"SPARK_MASTER={master} runs no driver of a Python job: cluster mode is for yarn and k8s://HOST"
+                f"SPARK_MASTER={master} cannot run the driver of a Python job: cluster mode needs yarn or k8s://HOST"
             )
         if mode == "cluster" and info.data.get("spark_engine") == "connect":
-            raise ValueError("a Spark Connect server takes no drivers: cluster mode is for SPARK_ENGINE=submit")
+            raise ValueError(
+                "a Spark Connect server has no drivers per job: cluster mode needs SPARK_ENGINE=submit"
+            )
         return mode
 
     @property
     def spark_queue(self) -> str:
-        """The task queue of what runs Spark: small steps must not wait behind writes that wait for a slot."""
-        return self.sluice_spark_queue or f"{self.sluice_task_queue}-spark"
+        """The task queue of activities that run Spark: others must not wait behind writes that wait for a slot."""
+        return f"{self.sluice_task_queue}-spark"
 
     @property
     def slots(self) -> int:
@@ -140,7 +165,7 @@ class Settings(Model):
 
 
 def read_environment() -> dict[str, str]:
-    """Gather the variables of the environment, of `.env` and of the local stack, in that order of weight."""
+    """Read the variables of the environment, of `.env` and of the local stack; the first of them wins."""
     dotenv = {key: value for key, value in dotenv_values(".env").items() if value}
     given = {**dotenv, **{key: value for key, value in os.environ.items() if value}}
     stack = Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE
@@ -155,7 +180,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """Build the settings from environment variables.
 
     Raises:
-        BadEnvironment: a variable holds what it cannot mean.
+        BadEnvironment: the value of a variable is not valid.
     """
     fields = {name: environment[name.upper()] for name in Settings.model_fields if name.upper() in environment}
     try:

@@ -61,7 +61,7 @@ class Arena:
             **stack,
             "SLUICE_TASK_QUEUE": queue,
             "SLUICE_HEARTBEAT_TIMEOUT": "4",
-            "SLUICE_ACT_TIMEOUT": "8",
+            "SLUICE_ACTIVITY_TIMEOUT": "8",
             **more,
         }
         self.folder = folder

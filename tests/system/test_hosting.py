@@ -42,7 +42,7 @@ def test_control_and_spark_on_queues_of_their_own(
     door: FrontDoor, lake: Lake, sink: tuple[str, list[bytes]], tmp_path: Path
 ) -> None:
     """The worker that runs Spark has no publisher's token; logs, metrics and traces say what happens."""
-    common = {**door.environment, "SLUICE_TASK_QUEUE": "split", "SLUICE_SPARK_QUEUE": "split-spark"}
+    common = {**door.environment, "SLUICE_TASK_QUEUE": "split"}
     address = "127.0.0.1:19464"
     telling = {"SLUICE_LOG_FORMAT": "json", "SLUICE_METRICS_ADDRESS": address, "SLUICE_TRACES": sink[0]}
     control = WorkerProcess({**common, **telling, "SLUICE_WORKER_ROLE": "control"}, tmp_path)

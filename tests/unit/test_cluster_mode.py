@@ -64,9 +64,9 @@ def test_a_driver_far_away_is_told_nothing_of_this_machine(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({}, r"SPARK_DEPLOY_MODE: SPARK_MASTER=local\[\*\] runs no driver of a Python job"),
-        ({"SPARK_MASTER": "spark://host:7077"}, "cluster mode is for yarn and k8s"),
-        ({"SPARK_MASTER": "yarn", "SPARK_ENGINE": "connect"}, "cluster mode is for SPARK_ENGINE=submit"),
+        ({}, r"SPARK_DEPLOY_MODE: SPARK_MASTER=local\[\*\] cannot run the driver of a Python job"),
+        ({"SPARK_MASTER": "spark://host:7077"}, "cluster mode needs yarn or k8s"),
+        ({"SPARK_MASTER": "yarn", "SPARK_ENGINE": "connect"}, "cluster mode needs SPARK_ENGINE=submit"),
     ],
 )
 def test_cluster_mode_where_there_is_none(asked: dict[str, str], why: str) -> None:
