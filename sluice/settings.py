@@ -136,9 +136,7 @@ class Settings(Model):
                 f"SPARK_MASTER={master} cannot run the driver of a Python job: cluster mode needs yarn or k8s://HOST"
             )
         if mode == "cluster" and info.data.get("spark_engine") == "connect":
-            raise ValueError(
-                "a Spark Connect server has no drivers per job: cluster mode needs SPARK_ENGINE=submit"
-            )
+            raise ValueError("a Spark Connect server has no drivers per job: cluster mode needs SPARK_ENGINE=submit")
         return mode
 
     @property

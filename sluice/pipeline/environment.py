@@ -1,4 +1,4 @@
-"""The pipeline that the environment states, for those who have no pipeline file."""
+"""The pipeline of the environment: five variables instead of a pipeline file."""
 
 from collections.abc import Mapping
 
@@ -9,21 +9,21 @@ from sluice.pipeline.model import Pipeline
 
 _VARIABLES = ("TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL_COLUMNS")
 _NEEDED = ("TABLE_NAME", "NAMESPACE", "S3_PATH")
-_PLACES = {"tables": "NAMESPACE and TABLE_NAME", "branch": "BRANCH_NAME", "name": "NAMESPACE and TABLE_NAME",
+_VARIABLES_OF = {"tables": "NAMESPACE and TABLE_NAME", "branch": "BRANCH_NAME", "name": "NAMESPACE and TABLE_NAME",
            "write": "S3_PATH"}  # fmt: skip
 
 
 def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
-    """Load the files at S3_PATH into NAMESPACE.TABLE_NAME, through a branch, without nulls in some columns.
+    """Return the pipeline that loads S3_PATH into NAMESPACE.TABLE_NAME, with a null check on NOT_NULL_COLUMNS.
 
     Raises:
-        InvalidPipeline: a variable is missing, or holds what it cannot mean.
+        InvalidPipeline: a variable is missing, or its value is not valid.
     """
     given = {name: environment.get(name, "").strip() for name in _VARIABLES}
     missing = [name for name in _NEEDED if not given[name]]
     if missing:
         raise InvalidPipeline(
-            f"no pipeline file was named, and the environment states none: {', '.join(missing)} "
+            f"there is no pipeline file on the command line and no pipeline in the environment: {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not set (see .env.example)"
         )
     columns = [column.strip() for column in given["NOT_NULL_COLUMNS"].split(",") if column.strip()]
@@ -38,7 +38,7 @@ def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
         pipeline = Pipeline.model_validate(stated)
     except ValidationError as error:
         problems = {
-            f"{_PLACES.get(str(e['loc'][0]), e['loc'][0])}: {e['msg'].removeprefix('Value error, ')}"
+            f"{_VARIABLES_OF.get(str(e['loc'][0]), e['loc'][0])}: {e['msg'].removeprefix('Value error, ')}"
             for e in error.errors()
             if e["loc"]
         }

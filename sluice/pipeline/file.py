@@ -1,4 +1,4 @@
-"""Reading a pipeline file: every mistake is named with its line and, where one is close, the right word."""
+"""Reading a pipeline file: each error has its line, the valid keys and, if one is close, a suggestion."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +10,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError
 
 from sluice.checks import REGISTRY, expand
+from sluice.checks.base import Check
+from sluice.checks.rows import RowCheck
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.pipeline.model import Approval, Pipeline
@@ -32,7 +34,7 @@ def read_pipeline(path: Path) -> Pipeline:
     """Read and validate a pipeline file.
 
     Raises:
-        InvalidPipeline: it cannot be read, or says something that is not valid.
+        InvalidPipeline: it cannot be read, or is not valid.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -45,7 +47,7 @@ def parse_pipeline(text: str, name: str) -> Pipeline:
     """Validate the text of a pipeline file; `name` is what messages call it.
 
     Raises:
-        InvalidPipeline: it says something that is not valid; every mistake is in the message.
+        InvalidPipeline: it is not valid; the message has every error.
     """
     try:
         tree = YAML(typ="rt").load(text)
@@ -84,7 +86,7 @@ def _plain(node: Any) -> Any:
 def _expand_checks(
     plain: dict[str, Any], at: Callable[[Location], str]
 ) -> tuple[dict[str, Any], dict[Location, int], list[tuple[Location, str]]]:
-    """Replace checks as written by the checks they stand for, and remember which came from which."""
+    """Replace checks as written by the checks that they stand for; return where each is written, and errors."""
     origins: dict[Location, int] = {}
     problems: list[tuple[Location, str]] = []
     tables = plain.get("tables")
@@ -99,7 +101,7 @@ def _expand_checks(
                 for one in expand(item):
                     origins[(name, len(checks))] = index
                     if "at" in one:
-                        raise InvalidPipeline(f"unknown key 'at' of {one['check']}")
+                        raise InvalidPipeline(_unknown_key("at", _check_keys(one["check"])))
                     checks.append({**one, "at": at(where)})
             except InvalidPipeline as error:
                 problems.append((where, str(error)))
@@ -108,7 +110,7 @@ def _expand_checks(
 
 
 def _original(where: Location, origins: dict[Location, int]) -> Location:
-    """Translate a place among the expanded checks into the place in the file."""
+    """Translate the location of an expanded check into the location in the file."""
     if len(where) >= 4 and where[0] == "tables" and where[2] == "checks":
         index = origins.get((where[1], where[3]))
         return (*where[:3], index if index is not None else where[3], *where[4:])
@@ -119,23 +121,41 @@ def _sentence(error: Any) -> str:
     where: Location = tuple(error["loc"])
     name = where[-1] if where else ""
     if error["type"] == "extra_forbidden":
-        return f"unknown key {name!r}{suggestion(str(name), _known_keys(where[:-1]))}"
+        return _unknown_key(str(name), _known_keys(where[:-1]))
     if error["type"] == "missing":
-        return f"{name!r} is missing"
+        return f"{name!r} is missing{_valid(_known_keys(where[:-1]))}"
     message = error["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:] if message.startswith("Input should") else message
     given = f", not {error['input']!r}" if message.startswith("input should") else ""
-    place = ".".join(str(part) for part in where if part != "[key]")
-    return f"{place}: {message}{given}" if where else message
+    path = ".".join(str(part) for part in where if part != "[key]")
+    return f"{path}: {message}{given}" if where else message
+
+
+def _unknown_key(name: str, known: list[str]) -> str:
+    return f"unknown key {name!r}{suggestion(name, known)}{_valid(known)}"
+
+
+def _valid(keys: list[str]) -> str:
+    return f"; valid keys: {', '.join(keys)}" if keys else ""
 
 
 def _known_keys(where: Location) -> list[str]:
     if where[:1] == ("tables",) and len(where) >= 5 and where[2] == "checks":
-        fields = REGISTRY[str(where[4])].model_fields
-        return [key for key in fields if key not in ("check", "at")]
+        return _check_keys(str(where[4]))
     pattern = ("tables", "*") if where[:1] == ("tables",) else where
     model = _MODELS.get(pattern)
     return [field.alias or key for key, field in model.model_fields.items()] if model else []
+
+
+def _check_keys(check: str) -> list[str]:
+    """Return the keys that a check may have: its own, those of row checks, those of every check."""
+    cls = REGISTRY[check]
+    common = [key for key in Check.model_fields if key not in ("check", "at")]
+    rows = [key for key in RowCheck.model_fields if key in cls.model_fields and key not in Check.model_fields]
+    own = [key for key in cls.model_fields if key not in Check.model_fields and key not in rows]
+    if "column" in own and cls.shorthand == "columns":
+        own.insert(own.index("column") + 1, "columns")
+    return [*own, *rows, *common]
 
 
 def _line(tree: Any, where: Location) -> int:
