@@ -10,12 +10,13 @@ from devstack.stack import ROOT
 from sluice.audit.verdicts import Verdict
 from sluice.checks.base import Level, Severity
 from sluice.contracts.run import Cause, Outcome, Stage
+from tests.unit.test_house import ALLOWED
 from tests.unit.test_words import without_code
 
 LIMIT = 120
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTS = [path for path in DOCUMENTS if not path.name.startswith(("0017", "0018", "0020", "0021"))]  # in the making
-PATH = re.compile(r"`((?:[a-z_]+/)+[A-Za-z0-9_.-]+\.(?:py|md|yml|txt|json|xml|toml))(?:::\w+)?`")
+PATH = re.compile(r"`((?:[a-z_]+/)+(?:[A-Za-z0-9_.-]+\.(?:py|md|yml|txt|json|xml|toml))?)`")
 WORDS = {word for literal in (Outcome, Cause, Stage, Verdict, Severity, Level) for word in get_args(literal)}
 
 
@@ -59,3 +60,17 @@ def test_tests_that_documents_name_exist(document: Path) -> None:
 def test_the_glossary_has_the_words_of_types(word: str) -> None:
     glossary = (ROOT / "docs" / "glossary.md").read_text()
     assert f"`{word}`" in glossary, f"docs/glossary.md does not explain {word!r}"
+
+
+def test_each_question_of_a_contributor_is_answered_by_at_most_three_files() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    answers = [line for line in text.splitlines() if line.startswith("|") and PATH.search(line)]
+    assert len(answers) >= 20
+    assert not [line for line in answers if len(PATH.findall(line)) > 3]
+
+
+def test_the_table_of_rooms_shows_the_imports_that_are_allowed() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:3] == "| `"]
+    shown = {row[0].strip("`/"): set(re.findall(r"`(\w+)`", row[2])) for row in rows}
+    assert shown == ALLOWED
