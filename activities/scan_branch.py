@@ -59,9 +59,9 @@ class ScanBranchActivity:
                 run_id=input.audit.run_ref.run_id,
                 attempt=input.audit.run_ref.attempt,
                 pipeline=input.audit.run_ref.pipeline,
-                tries=activity.info().attempt,
+                try_number=activity.info().attempt,
                 args=[str(folder / "spec.json")],
-                bytes=_size(found, spec),
+                input_bytes=_size(found, spec),
             )
             ended = await self.spark.run(job, activity.heartbeat)
             if not answer_file.exists():

@@ -50,16 +50,16 @@ class WriteTableActivity:
             )
 
     def _job(self, input: WriteTableInput, folder: Path, answer_file: Path) -> SparkJob:
-        program, args, where, size = _INGEST, [str(folder / "spec.json")], None, None
+        program, args, working_directory, input_bytes = _INGEST, [str(folder / "spec.json")], None, None
         answer_file.unlink(missing_ok=True)
         if input.write.built_in:
             files = _identified_files(input.write.source, input.input_digest) if input.write.source else []
-            size = sum(file.size for file in files) if input.write.traits.reads_source_alone else None
+            input_bytes = sum(file.size for file in files) if input.write.traits.reads_source_alone else None
             spec = self._spec(input, files, answer_file)
             (folder / "spec.json").write_text(spec.model_dump_json(by_alias=True))
         else:
             program, args = Path(input.write.job), input.write.args
-            where = Path(input.folder) if Path(input.folder).is_dir() else None
+            working_directory = Path(input.folder) if Path(input.folder).is_dir() else None
             if not program.is_file():
                 raise InvalidPipeline(f"the job {program} is not there on the worker's machine")
         return SparkJob(
@@ -70,11 +70,11 @@ class WriteTableActivity:
             attempt=input.run_ref.attempt,
             args=args,
             conf=input.write.conf,
-            ours=input.write.built_in,
-            where=where,
+            built_in=input.write.built_in,
+            working_directory=working_directory,
             pipeline=input.run_ref.pipeline,
-            bytes=size,
-            classic=input.write.traits.needs_jvm,
+            input_bytes=input_bytes,
+            needs_jvm=input.write.traits.needs_jvm,
         )
 
     def _spec(self, input: WriteTableInput, files: list[InputFile], answer_file: Path) -> IngestSpec:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.place import Place, keep, median, place, say, small
-from engine.process.supervise import Supervised
+from engine.process.supervise import SupervisedProcess
 from engine.spark.connect import ConnectEngine
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.settings import read_settings
@@ -53,16 +53,16 @@ class StartedClients:
     def __init__(self, folder: Path) -> None:
         self._folder, self._number = folder, 0
 
-    async def ready(self, environment: Mapping[str, str]) -> None:
+    async def ensure_running(self, environment: Mapping[str, str]) -> None:
         """Nothing is kept."""
 
-    async def start(self, order: str, environment: Mapping[str, str]) -> Supervised:
+    async def start_job(self, specification: str, environment: Mapping[str, str]) -> SupervisedProcess:
         """Start a client with its specification."""
         self._number += 1
         file = self._folder / f"client-{self._number}.json"
         file.touch(mode=0o600)
-        file.write_text(order)
-        return await Supervised.start([sys.executable, "-c", _CLIENT, str(file)], environment)
+        file.write_text(specification)
+        return await SupervisedProcess.start([sys.executable, "-c", _CLIENT, str(file)], environment)
 
     async def close(self) -> None:
         """Nothing is kept."""

@@ -61,7 +61,7 @@ def once(at: Place, engine: str, number: int) -> dict[str, float]:
 
 
 def _settle(worker: WorkerProcess) -> None:
-    """Wait until a worker's own warm server has done its rehearsal and idles."""
+    """Wait until a worker's own warm server has done its warm-up job and idles."""
     time.sleep(5)
     wait_for(lambda: _spent(worker, 0.5) < 0.1, 60)
 

@@ -53,7 +53,7 @@ class Plain:
 
     def __call__(self, way: str, source: Path, table: str) -> None:
         """Run a script to its end."""
-        job = SparkJob(_SCRIPT, self._folder, "main", ours=True)
+        job = SparkJob(_SCRIPT, self._folder, "main")
         found = {**application(self._settings, self._folder), **session(self._settings, job)}
         found["spark.driver.memory"] = "4g"
         found["spark.jars"] = found.pop("spark.driver.extraClassPath").replace(":", ",")

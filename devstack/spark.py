@@ -13,7 +13,7 @@ def prepare_spark(home: Path) -> None:
     settings, java = Settings(sluice_home=home), find_java()
     if find_archive(settings, java):
         return
-    print("Rehearsing a Spark job, so that each one after it starts in half the time (once, half a minute)", flush=True)
+    print("Running a Spark job once, so that later ones start in half the time (half a minute)", flush=True)
     try:
         create_archive(settings, java)
     except BadEnvironment as error:

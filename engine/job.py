@@ -1,4 +1,4 @@
-"""One Spark job, whatever engine runs it, and how it ended."""
+"""A Spark job and its result, the same for every engine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,19 +19,19 @@ class SparkJob:
     attempt: int = 0
     args: list[str] = field(default_factory=list)
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Configuration of the pipeline's own."""
-    ours: bool = True
-    """Whether it is one of Sluice's jobs. A user's program keeps the semantics that it was written for."""
-    where: Path | None = None
-    """Its working directory; by default the worker's."""
+    """Spark configuration of the pipeline."""
+    built_in: bool = True
+    """Whether it is one of Sluice's jobs. A user's program keeps the SQL semantics that it was written for."""
+    working_directory: Path | None = None
+    """By default the worker's."""
     pipeline: str = ""
-    """Whose turn it takes when jobs wait for room."""
-    tries: int = 1
-    """Which try of its act this is; a write has but one in each attempt."""
-    classic: bool = False
-    """Whether it needs Spark's JVM beside it, which a session on a server has not."""
-    bytes: int | None = None
-    """How much it reads, where that is known beforehand."""
+    """The pipeline that the job waits for a slot with."""
+    try_number: int = 1
+    """Which try of its activity this is, from 1; a write has one try in each attempt."""
+    needs_jvm: bool = False
+    """Whether it calls Java in its own process, which a session on a Spark Connect server has not."""
+    input_bytes: int | None = None
+    """How much it reads, where that is known before it starts."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,16 @@
-"""This worker's Spark: a job goes in, and how it ended comes out."""
+"""Run Spark jobs on this worker: choose an engine, wait for a slot, run the job to its end.
+
+How an engine is chosen (`open_engine`): `SPARK_DEPLOY_MODE=cluster` is `ClusterEngine` (YARN or Kubernetes),
+`SPARK_ENGINE=connect` is `ConnectEngine` (sessions on a Spark Connect server), and everything else is `SubmitEngine`
+(an application for each job, on any master). An engine without a JVM of its own leaves the jobs that need one to
+`SubmitEngine`. To add an engine: implement `engine/spark/engine.py::Engine`, return it here, and give it a value of a
+setting in `sluice/settings.py`.
+"""
 
 from dataclasses import dataclass
 
 from engine.job import JobResult, SparkJob
-from engine.process.supervise import Heartbeat
+from engine.process.heartbeat import Heartbeat
 from engine.slots import SparkSlots
 from engine.spark.cluster import ClusterEngine
 from engine.spark.connect import ConnectEngine
@@ -13,24 +20,23 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class Spark:
-    """Needs the worker's settings, the room that it has for jobs, and what runs them."""
+    """Needs the worker's settings, its slots for jobs, and the engine that runs them."""
 
     settings: Settings
     slots: SparkSlots
     engine: Engine
 
-    async def run(self, job: SparkJob, beat: Heartbeat) -> JobResult:
-        """Run a job when there is room for it.
+    async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
+        """Wait for a slot, and run a job.
 
         Raises:
             BadEnvironment: there is no Java for Spark.
             ServiceUnavailable: the Spark Connect server does not answer.
         """
-        async with self.slots.slot(beat, job.pipeline):
-            engine = self.engine
-            if job.classic and isinstance(engine, ConnectEngine):
-                engine = SubmitEngine(self.settings)
-            return await engine.run(job, beat)
+        async with self.slots.slot(heartbeat, job.pipeline):
+            can_run = self.engine.has_jvm or not job.needs_jvm
+            engine = self.engine if can_run else SubmitEngine(self.settings)
+            return await engine.run(job, heartbeat)
 
 
 def open_engine(settings: Settings) -> Engine:

@@ -1,6 +1,8 @@
-"""Run a program in a session of its own on a Spark Connect server.
+"""The client of one job on Spark Connect: run a program in a session of its own, then release the session.
 
-The program runs as `spark-submit` would run it; the session that it gets is on the branch of its attempt already.
+The program runs as `spark-submit` would run it: its `SparkSession.builder.getOrCreate()` returns the session, which is
+on the branch of its attempt already. The module is imported by the fork server (`engine/process/fork_server.py`), so
+its imports are paid for once and not by each job.
 """
 
 import atexit
@@ -12,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pyarrow  # noqa: F401  # each of these takes its time, once for all jobs that are forked off
+import pyarrow  # noqa: F401  # slow imports that every job needs
 from pyspark.sql import SparkSession
 from pyspark.sql.connect import functions  # noqa: F401
 from pyspark.sql.connect.client.retries import DefaultPolicy
@@ -20,97 +22,101 @@ from pyspark.sql.connect.session import SparkSession as RemoteSession
 
 from sluice.contracts.spark_jobs import ConnectJobSpec
 
-_INTERNAL = Path(__file__).resolve().parent.parent
-_kept: list[RemoteSession] = []
-"""Every session, to the end: one that is collected closes its channel wherever Python is, with gRPC's locks held."""
-_ROOMS = ("engine", "sluice", "spark_jobs")
-_TRIES = 6
-"""So often a server is asked that does not answer, for some ten seconds; then the attempt is over."""
+_CODE_ROOT = Path(__file__).resolve().parent.parent
+_sessions: list[RemoteSession] = []
+"""Every session, until the process ends: a session that is collected closes its channel while gRPC holds its locks."""
+_SLUICE_PACKAGES = ("engine", "sluice", "spark_jobs")
+_RETRIES = 6
+"""How often a server that does not answer is tried again, for some ten seconds; then the attempt fails."""
 
 
-def run(order: ConnectJobSpec) -> None:
-    """Run the program in its session, and release the session whatever happens; note that it was released."""
-    for name in order.earlier:
-        release(order, name)
-    spark = connect(order, order.session)
+def main(specification: str) -> None:
+    """Run the job of a specification, a `ConnectJobSpec` as JSON, or release its session if it names no program."""
+    spec = ConnectJobSpec.model_validate_json(specification)
+    if spec.working_directory:
+        os.chdir(spec.working_directory)
+    if spec.program:
+        run(spec)
+    else:
+        release(spec, spec.session)
+
+
+def run(spec: ConnectJobSpec) -> None:
+    """Run the program in its session; release the session whatever happens, and note that in a file."""
+    for session in spec.earlier_sessions:
+        release(spec, session)
+    spark = connect(spec, spec.session)
     try:
-        _bind(spark, order)
-        spark.addTag(order.tag)
-        spark.registerProgressHandler(_show)  # type: ignore[arg-type]  # a function is one
-        sys.argv = [order.program, *order.args]
-        if not order.ours:
-            _forget_ours()
-        sys.path[:] = [str(Path(order.program).parent), *_paths(order)]
-        runpy.run_path(order.program, run_name="__main__")
+        _configure(spark, spec)
+        spark.addTag(spec.tag)
+        spark.registerProgressHandler(_print_progress)  # type: ignore[arg-type]  # a function is one
+        sys.argv = [spec.program, *spec.args]
+        if not spec.built_in:
+            _unload_sluice_modules()
+        sys.path[:] = [str(Path(spec.program).parent), *_module_paths(spec)]
+        runpy.run_path(spec.program, run_name="__main__")
     finally:
         with contextlib.suppress(Exception):
             spark.client.release_session()
-            Path(order.released).touch()
+            Path(spec.released_file).touch()
 
 
-def release(order: ConnectJobSpec, session: str) -> None:
-    """End what a session still does on the server; it cannot be used again."""
-    spark = connect(order, session)
-    with contextlib.suppress(Exception):  # a server that is gone holds no session
-        spark.interruptTag(order.tag)
+def release(spec: ConnectJobSpec, session: str) -> None:
+    """Interrupt what a session still runs on the server, and release it; it cannot be used again."""
+    spark = connect(spec, session)
+    with contextlib.suppress(Exception):  # a server that has ended holds no session
+        spark.interruptTag(spec.tag)
         spark.client.release_session()
 
 
-def connect(order: ConnectJobSpec, session: str) -> RemoteSession:
-    """Return a session by its id, made on its first use; it is what `getOrCreate` finds."""
-    url = order.url.rstrip("/;")
+def connect(spec: ConnectJobSpec, session: str) -> RemoteSession:
+    """Open a session by its id, and make it the one that `getOrCreate` returns; the server creates it on first use."""
+    url = spec.url.rstrip("/;")
     os.environ["SPARK_REMOTE"] = f"{url}{';' if ';' in url else '/;'}session_id={session}"
     RemoteSession._default_session = None
     RemoteSession._active_session.session = None
     spark: Any = SparkSession.builder.getOrCreate()
-    spark.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES, max_backoff=3000)])
+    spark.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=3000)])
     atexit.unregister(spark.client._cleanup_ml_cache)  # the session is released by then
-    _kept.append(spark)
-    found: RemoteSession = spark
-    return found
+    _sessions.append(spark)
+    remote: RemoteSession = spark
+    return remote
 
 
-def _forget_ours() -> None:
-    """Let a user's program import modules of its own that are called like ours."""
-    for name in [name for name in sys.modules if name.split(".")[0] in _ROOMS]:
+def _unload_sluice_modules() -> None:
+    """Let a user's program import modules of its own that have the names of Sluice's packages."""
+    for name in [name for name in sys.modules if name.split(".")[0] in _SLUICE_PACKAGES]:
         del sys.modules[name]
 
 
-def _paths(order: ConnectJobSpec) -> list[str]:
-    """Return where a program finds modules; a user's finds what it would find without Sluice."""
-    if order.ours:
+def _module_paths(spec: ConnectJobSpec) -> list[str]:
+    """Return the folders of modules: for a user's program, those that it would have without Sluice."""
+    if spec.built_in:
         return sys.path
-    return [*order.paths, *(path for path in sys.path if path not in (str(_INTERNAL), str(_INTERNAL / "spark_jobs")))]
+    hidden = (str(_CODE_ROOT), str(_CODE_ROOT / "spark_jobs"))
+    return [*spec.python_paths, *(path for path in sys.path if path not in hidden)]
 
 
-def _bind(spark: RemoteSession, order: ConnectJobSpec) -> None:
-    """Configure the session; refuse what only a server's start could heed."""
-    spark.conf._set_all({**order.conf}, silent=True)
-    spark.conf._set_all({**order.bound}, silent=False)
-    unheeded = sorted(key for key, value in order.conf.items() if spark.conf.get(key, None) != value)
-    if unheeded:
+def _configure(spark: RemoteSession, spec: ConnectJobSpec) -> None:
+    """Configure the session.
+
+    Raises:
+        SystemExit: the pipeline sets what can only be set when a server starts.
+    """
+    spark.conf._set_all({**spec.conf}, silent=True)
+    spark.conf._set_all({**spec.session_conf}, silent=False)
+    ignored = sorted(key for key, value in spec.conf.items() if spark.conf.get(key, None) != value)
+    if ignored:
         raise SystemExit(
-            f"InvalidPipelineError: {', '.join(unheeded)} cannot be set for one job on a warm server: "
+            f"InvalidPipelineError: {', '.join(ignored)} cannot be set for one job on a warm server: "
             "start the server with it, or run this pipeline by spark-submit"
         )
 
 
-def _show(stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+def _print_progress(stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
     """Print progress as Spark's own console does."""
-    under_way = [stage for stage in stages or () if not stage.done and stage.num_completed_tasks < stage.num_tasks]
-    if under_way and not done:
-        stage = under_way[0]
+    running = [stage for stage in stages or () if not stage.done and stage.num_completed_tasks < stage.num_tasks]
+    if running and not done:
+        stage = running[0]
         bar = f"[Stage {stage.stage_id}:> ({stage.num_completed_tasks} + {inflight_tasks}) / {stage.num_tasks}]"
         print(f"\r{bar}\r", end="", file=sys.stderr, flush=True)
-
-
-def main(order: str) -> None:
-    """Do what an order says, a `ConnectedOrder` as JSON."""
-    told = ConnectJobSpec.model_validate_json(order)
-    os.environ.update(told.environment)
-    if told.where:
-        os.chdir(told.where)
-    if told.program:
-        run(told)
-    else:
-        release(told, told.session)

@@ -1,8 +1,9 @@
-"""A job that does a little of everything, so that a class-data archive made meanwhile holds what jobs need.
+"""The warm-up job: it uses a little of everything, so that the JVM loads the classes that jobs need.
 
-    spark-submit rehearse.py FOLDER
+    spark-submit warm_up.py FOLDER
 
-Its catalog `rehearsal` keeps tables in the folder. The other, `nowhere`, is Nessie's, where nobody answers.
+Set-up runs it to make a class-data archive; the worker runs it on a Spark Connect server that it started. The catalog
+`warm_up` keeps tables in the folder. The catalog `unreachable` is one of Nessie's on an address where no server is.
 """
 
 import sys
@@ -21,39 +22,39 @@ _TABLE = "t.rows"
 _MODES = ("append", "append", "overwrite")
 
 
-def rehearse(spark: SparkSession, folder: Path) -> None:
-    """Write as the built-in job does, read as the audit does, and ask Nessie in vain."""
+def warm_up(spark: SparkSession, folder: Path) -> None:
+    """Write as the built-in job does, read as the audit does, and try to reach a Nessie server."""
     csv, parquet = folder / "rows.csv", folder / "parquet"
     csv.write_text("id,kind,day\n" + "".join(f"{i},k{i % 7},2026-01-0{1 + i % 3}\n" for i in range(200)))
     spark.read.option("header", True).schema("id int, kind string, day date").csv(str(csv)).write.parquet(str(parquet))
     for number, mode in enumerate(_MODES):
         write = Write.model_validate({"source": {"path": str(csv)}, "mode": mode})
         ingest(spark, _spec(write, [str(csv)], Table(partition_by=["kind"] if number == 2 else [])))
-    rows = spark.table(f"rehearsal.{_TABLE}")
+    rows = spark.table(f"warm_up.{_TABLE}")
     rows.groupBy("kind").agg(F.count_distinct("id"), F.avg("id"), F.max("day")).orderBy("kind").collect()
     new = spark.read.schema(rows.schema).parquet(str(parquet)).filter("kind is not null")
     new.createOrReplaceTempView("new_rows")
     statements = [
-        f"MERGE INTO rehearsal.{_TABLE} old USING new_rows new ON old.id = new.id "
+        f"MERGE INTO warm_up.{_TABLE} old USING new_rows new ON old.id = new.id "
         "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
-        f"DELETE FROM rehearsal.{_TABLE} WHERE id % 5 = 0",
-        f"SELECT * FROM rehearsal.{_TABLE}.files",
+        f"DELETE FROM warm_up.{_TABLE} WHERE id % 5 = 0",
+        f"SELECT * FROM warm_up.{_TABLE}.files",
     ]
     for statement in statements:
         spark.sql(statement).collect()
     try:
-        spark.sql("SHOW TABLES IN nowhere.t").collect()
+        spark.sql("SHOW TABLES IN unreachable.t").collect()
     except (PySparkException, OSError):
-        return  # as expected: what it takes to ask is loaded now
-    except Exception as error:  # py4j raises what it does not know as its own
-        print(f"as expected, nobody answers: {type(error).__name__}")
+        return  # as expected: the classes of Nessie's client are loaded now
+    except Exception as error:  # py4j raises errors that PySpark does not know as its own
+        print(f"as expected, no server answers: {type(error).__name__}")
 
 
 def _spec(write: Write, files: list[str], table: Table) -> IngestSpec:
     return IngestSpec(
-        spark_catalog="rehearsal", write=write, files=files, base_path=None, tables={_TABLE: table}, answer=""
+        spark_catalog="warm_up", write=write, files=files, base_path=None, tables={_TABLE: table}, answer=""
     )
 
 
 if __name__ == "__main__":
-    rehearse(SparkSession.builder.getOrCreate(), Path(sys.argv[1]))
+    warm_up(SparkSession.builder.getOrCreate(), Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Jobs forked off a process that has everything imported: they begin at once, and under a guard as all others."""
+"""The worker's side of the fork server: start it, ask it for jobs, and watch the guards of these jobs."""
 
 import asyncio
 import os
@@ -11,22 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.process.supervise import Supervised
+from engine.process.supervise import SupervisedProcess
 from sluice.errors import ServiceUnavailable
 
 _SERVER = Path(__file__).with_name("fork_server.py")
-_PATIENCE = 5.0
+_CLOSE_TIMEOUT = 5.0
 _KILLED = 128 + signal.SIGKILL
 
 
-class PipeLifeLine:
-    """The end of a life line that this process holds."""
+class PipeEnd:
+    """One end of a pipe that this process holds; closing it twice does no harm."""
 
     def __init__(self, file: int) -> None:
         self._file = file
 
     def close(self) -> None:
-        """Let go."""
+        """Close the file descriptor."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -36,121 +36,121 @@ class ForkedGuard:
     """The guard of a forked job, as far as `asyncio.subprocess.Process` has it too."""
 
     def __init__(
-        self, pid: int, life_line: PipeLifeLine, output: asyncio.StreamReader, end: asyncio.StreamReader
+        self, pid: int, worker_pipe: PipeEnd, output: asyncio.StreamReader, exit_code: asyncio.StreamReader
     ) -> None:
-        self.pid, self.stdin, self.stdout = pid, life_line, output
+        self.pid, self.stdin, self.stdout = pid, worker_pipe, output
         self.returncode: int | None = None
-        self._ending = asyncio.create_task(self._end(end))
+        self._ending = asyncio.create_task(self._read_exit_code(exit_code))
 
     async def wait(self) -> int:
-        """Return how it ended, once it has."""
+        """Wait until the guard has ended; return the job's exit code."""
         return await asyncio.shield(self._ending)
 
     def kill(self) -> None:
-        """Kill it; its job goes with it."""
+        """Kill the guard; the kernel then kills its job."""
         if self.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
-    async def _end(self, end: asyncio.StreamReader) -> int:
-        said = await end.readline()
-        self.returncode = int(said) if said else _KILLED
+    async def _read_exit_code(self, exit_code: asyncio.StreamReader) -> int:
+        line = await exit_code.readline()
+        self.returncode = int(line) if line else _KILLED
         self.stdin.close()
         return self.returncode
 
 
 class ForkServer:
-    """Starts jobs by forking `engine/process/fork_server.py`, which is started when it is not there."""
+    """Starts jobs by forking a process (`fork_server.py`), which it starts when it is not running."""
 
     def __init__(self, modules: list[str], log: Path) -> None:
         self._modules, self._log = modules, log
-        self._running: _Running | None = None
+        self._running: _ServerProcess | None = None
         self._starting = asyncio.Lock()
 
-    async def ready(self, environment: Mapping[str, str]) -> "_Running":
-        """See that the process runs, and return it; its jobs have its environment."""
+    async def ensure_running(self, environment: Mapping[str, str]) -> "_ServerProcess":
+        """Start the process if it is not running, and return it; its jobs have its environment."""
         async with self._starting:
             if self._running and self._running.process.returncode is None:
                 return self._running
             await self.close()
             self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            ours, theirs = socket.socketpair()
-            with theirs, self._log.open("a") as log:
+            control, remote_control = socket.socketpair()
+            with remote_control, self._log.open("a") as log:
                 process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, str(_SERVER), str(theirs.fileno()), *self._modules),
+                    *(sys.executable, str(_SERVER), str(remote_control.fileno()), *self._modules),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                     env=dict(environment),
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[remote_control.fileno()],
                     start_new_session=True,
                 )
-            self._running = _Running(process, ours)
+            self._running = _ServerProcess(process, control)
             return self._running
 
-    async def start(self, order: str, environment: Mapping[str, str]) -> Supervised:
-        """Start a job with an order.
+    async def start_job(self, specification: str, environment: Mapping[str, str]) -> SupervisedProcess:
+        """Start a job with its specification.
 
         Raises:
-            ServiceUnavailable: the process that is to be forked ends instead, twice.
+            ServiceUnavailable: the fork server ended instead, twice.
         """
         for _ in range(2):
-            running = await self.ready(environment)
+            running = await self.ensure_running(environment)
             with tempfile.TemporaryFile("w+", dir=self._log.parent) as file:  # it has no name: it holds a token
-                file.write(order)
+                file.write(specification)
                 file.seek(0)
-                guard = await _ask(running, file.fileno())
+                guard = await _fork_job(running, file.fileno())
             if guard:
-                return Supervised(guard)
+                return SupervisedProcess(guard)
             await running.end()
         raise ServiceUnavailable(f"a process for jobs on Spark Connect cannot be started: see {self._log}")
 
     async def close(self) -> None:
-        """Start no more jobs. Those that run are their guards'."""
+        """End the fork server. The jobs that run are ended by their guards, not from here."""
         running, self._running = self._running, None
         if running:
             await running.end()
 
 
 @dataclass(frozen=True)
-class _Running:
+class _ServerProcess:
     process: asyncio.subprocess.Process
     control: socket.socket
 
     async def end(self) -> None:
         self.control.close()
         try:
-            await asyncio.wait_for(self.process.wait(), _PATIENCE)
+            await asyncio.wait_for(self.process.wait(), _CLOSE_TIMEOUT)
         except asyncio.TimeoutError:
             self.process.kill()
             await self.process.wait()
 
 
-async def _ask(running: _Running, order: int) -> ForkedGuard | None:
-    """Have a job forked off; return nothing if that process ended instead."""
-    (life, line), (out, output), (end, ended) = os.pipe(), os.pipe(), os.pipe()
-    life_line, outgoing, ending = PipeLifeLine(line), await _reader(out), await _reader(end)
+async def _fork_job(running: _ServerProcess, specification: int) -> ForkedGuard | None:
+    """Ask the fork server for a job; return its guard, or None if the server ended instead."""
+    (pipe_to_read, pipe), (output, output_to_write), (exit_code, exit_to_write) = os.pipe(), os.pipe(), os.pipe()
+    worker_pipe, output_reader, exit_reader = PipeEnd(pipe), await _open_reader(output), await _open_reader(exit_code)
     try:
-        socket.send_fds(running.control, [b"!"], [life, output, ended, order])
+        socket.send_fds(running.control, [b"!"], [pipe_to_read, output_to_write, exit_to_write, specification])
     except OSError:
-        life_line.close()
+        worker_pipe.close()
         return None
     finally:
-        for each in (life, output, ended):
-            os.close(each)
+        for file in (pipe_to_read, output_to_write, exit_to_write):
+            os.close(file)
     try:
-        pid = await ending.readline()
+        pid = await exit_reader.readline()
     except asyncio.CancelledError:
-        life_line.close()
+        worker_pipe.close()
         raise
     if not pid:
-        life_line.close()
+        worker_pipe.close()
         return None
-    return ForkedGuard(int(pid), life_line, outgoing, ending)
+    return ForkedGuard(int(pid), worker_pipe, output_reader, exit_reader)
 
 
-async def _reader(file: int) -> asyncio.StreamReader:
-    found = asyncio.StreamReader()
+async def _open_reader(file: int) -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
     pipe = os.fdopen(file, "rb", buffering=0)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(found), pipe)
-    return found
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    return reader

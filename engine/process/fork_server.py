@@ -1,28 +1,30 @@
-"""A process that has imported what every job on Spark Connect needs, and forks itself for each job.
+"""The fork server: a process that has imported what clients of Spark Connect need, and forks itself for each job.
 
     python fork_server.py SOCKET MODULE...
 
-SOCKET is the number of the worker's socket. The first module has a `main`, which gets a job's order as text; the
-others are imported for the jobs' sake. Each byte on the socket brings four open files: the job's life line, which the
-worker holds open, its output, where its guard says its id and how it ended, and the order. When the socket closes, no
-more jobs are started; those that run have guards of their own.
+SOCKET is the file descriptor of a socket that the worker holds. The first module has a `main`, which gets the
+specification of a job as text; the others are imported so that jobs need not import them. The worker sends one byte
+and four open files for each job: the pipe that its guard reads, its output, a pipe for the guard's process id and exit
+code, and the specification. When the socket closes, no more jobs are started; those that run have guards of their own.
+
+A client that is forked starts a second or two sooner than one that imports everything itself (ADR 17).
 """
 
 import atexit
 import os
 import sys
 
-_status = 1
+_exit_code = 1
 
 
-def _leave() -> None:
-    """End the process by the status it has come to, without taking Python down: gRPC's threads can hang in that."""
+def _exit_at_once() -> None:
+    """End the process with its exit code, without shutting Python down: gRPC's threads can hang in that."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(_status)
+    os._exit(_exit_code)
 
 
-atexit.register(_leave)  # before any import registers something: what is registered first is called last
+atexit.register(_exit_at_once)  # before any import registers a function: what is registered first is called last
 
 # ruff: noqa: E402
 import gc
@@ -40,67 +42,67 @@ _FILES = 4
 
 
 def main(control: socket.socket, modules: list[str]) -> None:
-    """Fork a guard and a job for each that is asked for; it is only in such a job that this returns."""
+    """Fork a guard and a job for each request; only in the process of a job does this return."""
     runner, *_ = [importlib.import_module(name) for name in modules]
     set_process_name("sluice-forks")
-    gc.freeze()  # what is here now is here for good: no job needs to look through it
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a guard here: it tells the worker its end itself
-    order = _serve(control)
-    if order is not None:
-        with order:
-            text = order.read()
+    gc.freeze()  # objects of this process live as long as it does: no job needs to look through them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # guards are not waited for: each reports its exit code to the worker
+    specification = _serve(control)
+    if specification is not None:
+        with specification:
+            text = specification.read()
         runner.main(text)
 
 
 def _serve(control: socket.socket) -> TextIO | None:
-    """Return the order of a job in the process that is to do it, and nothing when the worker is gone."""
+    """Return the specification of a job in the process that runs it, and None when the worker has ended."""
     while True:
         _, files, _, _ = socket.recv_fds(control, 1, _FILES)
         if len(files) < _FILES:
             return None
         if os.fork() == 0:
             control.close()
-            return _begin(*files)
+            return _fork_job(*files)
         for file in files:
             os.close(file)
 
 
-def _begin(life_line: int, output: int, end: int, order: int) -> TextIO:
-    """Become the guard of a job; return in the job alone."""
+def _fork_job(worker_pipe: int, output: int, exit_pipe: int, specification: int) -> TextIO:
+    """Become the guard of a job, and fork the job; return in the job alone."""
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for number, file in enumerate((life_line, output, output)):
+    for number, file in enumerate((worker_pipe, output, output)):
         os.dup2(file, number)
-    os.close(life_line)
+    os.close(worker_pipe)
     os.close(output)
     guard = os.getpid()
     child = os.fork()
     if child == 0:
         die_with_parent(guard)
-        os.close(end)
-        _renew()
-        return os.fdopen(order)
+        os.close(exit_pipe)
+        _reset_process_state()
+        return os.fdopen(specification)
     set_process_name("sluice-guard")
-    os.close(order)
-    os.write(end, f"{guard}\n".encode())
-    os.write(end, f"{supervise_child(child)}\n".encode())
+    os.close(specification)
+    os.write(exit_pipe, f"{guard}\n".encode())
+    os.write(exit_pipe, f"{supervise_child(child)}\n".encode())
     os._exit(0)
 
 
-def _renew() -> None:
-    """Make a forked process as good as a new one."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+def _reset_process_state() -> None:
+    """Give a forked process an empty input, a name, and random numbers of its own."""
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
     set_process_name("sluice-job")
     if numpy := sys.modules.get("numpy"):
-        numpy.random.seed()  # else every job would draw the same numbers; Python's own generator sees to itself
+        numpy.random.seed()  # else every job would draw the same numbers; Python's own generator is seeded by os.fork
 
 
 if __name__ == "__main__":
     try:
         main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
-        _status = 0
-    except SystemExit as error:  # as Python reads it: nothing is success, a number is itself, a text is a failure
-        _status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        _exit_code = 0
+    except SystemExit as error:  # as Python does: None is success, a number is the exit code, a text is a failure
+        _exit_code = error.code if isinstance(error.code, int) else int(error.code is not None)
         raise

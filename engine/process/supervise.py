@@ -1,115 +1,124 @@
-"""Running one Spark job to its end: output into a log, signs of life, and an end for every process."""
+"""Run one job under a guard process: its output into a log, its progress as heartbeats, an end for every process.
+
+The guard (`guard.py`) reads a pipe that this process holds open. When this process dies or closes it, the guard ends
+every process of the job: no Spark outlives its worker and writes on.
+"""
 
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from engine.job import JobResult
 from engine.process.guard import end_session
+from engine.process.heartbeat import HEARTBEAT_INTERVAL, Heartbeat
 from engine.process.progress import OutputReader
-from sluice.contracts.progress import Progress
 
 _GUARD = Path(__file__).with_name("guard.py")
-_BEAT = 1.0
 _SIGKILL = 9
-_LAST_WORDS = 5.0
-Heartbeat = Callable[[Progress], None]
+_END_TIMEOUT = 5.0
+"""How long, in seconds, killed processes may take to end, and the rest of their output to arrive."""
 
 
-class LifeLine(Protocol):
-    """What a guard watches."""
+class LivenessPipe(Protocol):
+    """The worker's end of the pipe that a guard reads."""
 
     def close(self) -> None:
-        """Let go: the guard ends its job then."""
+        """Close it: the guard then ends its job."""
 
 
 class Guard(Protocol):
-    """The process between this one and a job, as far as `asyncio.subprocess.Process` has it too."""
+    """The process between the worker and a job, as far as `asyncio.subprocess.Process` has it too."""
 
     @property
     def pid(self) -> int: ...
     @property
     def returncode(self) -> int | None: ...
     @property
-    def stdin(self) -> LifeLine | None: ...
+    def stdin(self) -> LivenessPipe | None: ...
     @property
     def stdout(self) -> asyncio.StreamReader | None: ...
     def kill(self) -> None: ...
     async def wait(self) -> int: ...
 
 
-class Supervised:
-    """A job under a guard: it ends when this process does."""
+class SupervisedProcess:
+    """A job that runs under a guard, and ends when this process does."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
     @classmethod
-    async def start(cls, command: list[str], environment: Mapping[str, str], where: Path | None = None) -> "Supervised":
-        """Start a command in the working directory `where`, by default the worker's own."""
+    async def start(
+        cls, command: list[str], environment: Mapping[str, str], working_directory: Path | None = None
+    ) -> "SupervisedProcess":
+        """Start a command under a guard; its working directory is by default the worker's own."""
         guard = await asyncio.create_subprocess_exec(
             *(sys.executable, str(_GUARD), *command),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             env=dict(environment),
-            cwd=where,
+            cwd=working_directory,
             start_new_session=True,
         )
         return cls(guard)
 
     @property
-    def alive(self) -> bool:
-        """Whether it runs."""
+    def is_running(self) -> bool:
+        """Whether the guard, and so the job, has not ended."""
         return self._guard.returncode is None
 
-    async def watch(self, log: Path, beat: Heartbeat) -> JobResult:
-        """Wait for its end, its output going into a log; call `beat` with its progress every second.
+    async def watch(self, log: Path, heartbeat: Heartbeat) -> JobResult:
+        """Wait until the job ends, copy its output into a log, and send its progress every second.
 
-        Cancelled, it ends every process of the command before it lets the cancellation through.
+        Cancelled, it ends every process of the job before it lets the cancellation through.
         """
         assert self._guard.stdout
         reader = OutputReader()
         copying = asyncio.create_task(_copy(self._guard.stdout, reader, log))
-        ending = asyncio.create_task(self._guard.wait())  # a guard that was killed leaves who holds its output open
+        ending = asyncio.create_task(self._guard.wait())  # a killed guard may leave processes that hold its output open
         try:
             while not (copying.done() or ending.done()):
-                beat(reader.progress)
-                await asyncio.wait([copying, ending], timeout=_BEAT, return_when=asyncio.FIRST_COMPLETED)
+                heartbeat(reader.progress)
+                await asyncio.wait([copying, ending], timeout=HEARTBEAT_INTERVAL, return_when=asyncio.FIRST_COMPLETED)
             code = await ending
         finally:
             ending.cancel()
-            await asyncio.shield(self._gone(copying))
+            await asyncio.shield(self._end_processes(copying))
         return JobResult(code=code, tail=list(reader.tail), log=log)
 
     async def end(self) -> None:
-        """End every process of the command, whatever it was about to say."""
+        """End every process of the job, and drop its output."""
         assert self._guard.stdout
-        await asyncio.shield(self._gone(asyncio.create_task(_drain(self._guard.stdout))))
+        await asyncio.shield(self._end_processes(asyncio.create_task(_drain(self._guard.stdout))))
 
-    async def _gone(self, reading: "asyncio.Task[None]") -> None:
-        """Wait for the guard, whose last act is to end the others; end them here if it could not."""
+    async def _end_processes(self, reading: "asyncio.Task[None]") -> None:
+        """Wait for the guard, which ends all processes of its session; end them from here if it could not."""
         assert self._guard.stdin
         self._guard.stdin.close()
         try:
-            await asyncio.wait_for(self._guard.wait(), _LAST_WORDS + 5)
+            await asyncio.wait_for(self._guard.wait(), 2 * _END_TIMEOUT)
         except asyncio.TimeoutError:
             self._guard.kill()
             await self._guard.wait()
-        await asyncio.to_thread(end_session, self._guard.pid, _SIGKILL, _LAST_WORDS)
-        await asyncio.wait([reading], timeout=_LAST_WORDS)
+        await asyncio.to_thread(end_session, self._guard.pid, _SIGKILL, _END_TIMEOUT)
+        await asyncio.wait([reading], timeout=_END_TIMEOUT)
 
 
 async def run_supervised(
-    command: list[str], environment: Mapping[str, str], folder: Path, beat: Heartbeat, where: Path | None = None
+    command: list[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    heartbeat: Heartbeat,
+    working_directory: Path | None = None,
 ) -> JobResult:
-    """Run a command under the guard, its log and its scratch space in `folder`."""
+    """Run a command under a guard to its end, its log and its scratch space in `folder`."""
     try:
-        job = await Supervised.start(command, environment, where)
-        return await job.watch(folder / "spark.log", beat)
+        job = await SupervisedProcess.start(command, environment, working_directory)
+        return await job.watch(folder / "spark.log", heartbeat)
     finally:
         shutil.rmtree(folder / "scratch", ignore_errors=True)
 

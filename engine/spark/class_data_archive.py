@@ -1,7 +1,7 @@
-"""A class-data archive: what the JVM made of Spark's classes at one start, kept for every start after it.
+"""The class-data archive: the classes that a Spark job loads, parsed and verified, kept in a file for later starts.
 
 It halves a cold start (docs/performance.md, ADR 16). Set-up makes it for exactly one Java and one class path;
-a Spark that has others does without it. Source: JEP 350, dynamic class-data archives.
+a Spark that has others starts without it. Source: JEP 350, dynamic class-data archives.
 """
 
 import hashlib
@@ -11,48 +11,48 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.spark.configuration import application, rehearsal_catalogs, write_properties
+from engine.spark.configuration import application, warm_up_catalogs, write_properties
 from engine.spark.jars import class_path
-from engine.spark.submit import REHEARSAL, SPARK_HOME, environment, submit
+from engine.spark.submit import SPARK_HOME, WARM_UP, environment, submit
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 
 _FOLDER = "cds"
-_PATIENCE = 600
+_WARM_UP_TIMEOUT = 600
 _QUIET = "-Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
-"""An archive that does not fit after all is not worth a word: the JVM goes on without it."""
+"""If the archive does not fit after all, the JVM starts without it and prints nothing."""
 _CRASHED = (134, 135, 139)
-"""Exit codes of a JVM that was ended by SIGABRT, SIGBUS or SIGSEGV, which a damaged archive can be the reason for."""
+"""Exit codes of a JVM that was ended by SIGABRT, SIGBUS or SIGSEGV, for example because its archive is damaged."""
 
 
 def find_archive(settings: Settings, java: Path) -> Path | None:
-    """Return the archive for this Java and class path, if there is a whole one."""
-    archive = _place(settings, java)
+    """Return the archive for this Java and class path; None if there is none, or its size is wrong."""
+    archive = _path(settings, java)
     try:
-        whole = archive.stat().st_size == int(_stamp(archive).read_text())
+        is_complete = archive.stat().st_size == int(_size_file(archive).read_text())
     except (OSError, ValueError):
         return None
-    return archive if whole else None
+    return archive if is_complete else None
 
 
 def create_archive(settings: Settings, java: Path) -> Path:
-    """Rehearse a job and keep what the JVM made of its classes, unless that is there; return the archive.
+    """Run the warm-up job and keep the classes that it loads, unless there is an archive; return the archive.
 
     Raises:
-        BadEnvironment: the rehearsal failed; Spark works without it, only slower.
+        BadEnvironment: the warm-up job failed; Spark works without an archive, but starts slower.
     """
-    found = find_archive(settings, java)
-    if found:
-        return found
-    archive = _place(settings, java)
+    existing = find_archive(settings, java)
+    if existing:
+        return existing
+    archive = _path(settings, java)
     shutil.rmtree(archive.parent, ignore_errors=True)
-    scratch = archive.parent / "rehearsal"
+    scratch = archive.parent / "warm-up"
     scratch.mkdir(parents=True)
     fresh = scratch / "fresh.jsa"
-    properties = application(settings, scratch) | rehearsal_catalogs(scratch)
-    command = submit(write_properties(scratch / "spark.properties", properties), str(REHEARSAL), str(scratch))
+    properties = application(settings, scratch) | warm_up_catalogs(scratch)
+    command = submit(write_properties(scratch / "spark.properties", properties), str(WARM_UP), str(scratch))
     variables = environment(settings, java, f"-XX:ArchiveClassesAtExit={fresh}")
-    log = scratch.parent / "rehearsal.log"
+    log = scratch.parent / "warm-up.log"
     with log.open("wb") as out:
         try:
             subprocess.run(
@@ -61,11 +61,11 @@ def create_archive(settings: Settings, java: Path) -> Path:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                timeout=_PATIENCE,
+                timeout=_WARM_UP_TIMEOUT,
                 check=True,
             )
             fresh.chmod(0o444)
-            _stamp(archive).write_text(str(fresh.stat().st_size))
+            _size_file(archive).write_text(str(fresh.stat().st_size))
             fresh.replace(archive)
         except (OSError, subprocess.SubprocessError) as error:
             raise BadEnvironment(f"no class-data archive could be made ({error}); see {log}") from error
@@ -75,38 +75,38 @@ def create_archive(settings: Settings, java: Path) -> Path:
 
 
 def archive_option(archive: Path) -> str:
-    """Return the options by which a JVM uses an archive, or goes on without it."""
+    """Return the options by which a JVM uses an archive, or starts without it if it does not fit."""
     return f"-XX:SharedArchiveFile={archive} {_QUIET}"
 
 
 def discard_if_crashed(archive: Path | None, code: int) -> None:
-    """Do without an archive from now on if the JVM that used it crashed: the next attempt finds out."""
+    """Discard an archive if the JVM that used it crashed: the next attempt starts without it."""
     if archive and code in _CRASHED:
-        _stamp(archive).unlink(missing_ok=True)
+        _size_file(archive).unlink(missing_ok=True)
 
 
-def _place(settings: Settings, java: Path) -> Path:
-    marks = hashlib.sha256("\n".join(_marks(settings, java)).encode()).hexdigest()
-    return settings.sluice_home.absolute() / _FOLDER / f"{marks[:16]}.jsa"
+def _path(settings: Settings, java: Path) -> Path:
+    key = hashlib.sha256("\n".join(_key_parts(settings, java)).encode()).hexdigest()
+    return settings.sluice_home.absolute() / _FOLDER / f"{key[:16]}.jsa"
 
 
-def _marks(settings: Settings, java: Path) -> Iterator[str]:
-    """Yield what an archive is bound to: the JVM, and every jar by place, size and time."""
+def _key_parts(settings: Settings, java: Path) -> Iterator[str]:
+    """Yield what an archive is valid for: the JVM, and every jar by path, size and time of change."""
     yield sys.platform
     for path in (java / "lib" / "server" / "libjvm.so", java / "release"):
-        yield _mark(path)
+        yield _file_version(path)
     bundled = sorted((SPARK_HOME / "jars").glob("*.jar"))
     for path in (*bundled, *map(Path, class_path(settings))):
-        yield _mark(path)
+        yield _file_version(path)
 
 
-def _mark(path: Path) -> str:
+def _file_version(path: Path) -> str:
     try:
-        seen = path.stat()
+        status = path.stat()
     except OSError:
         return f"{path} is not there"
-    return f"{path} {seen.st_size} {seen.st_mtime_ns}"
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
-def _stamp(archive: Path) -> Path:
+def _size_file(archive: Path) -> Path:
     return archive.with_suffix(".size")

@@ -76,7 +76,7 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
         f"{prefix}.cache-enabled": "false",
         **_identity(settings, prefix),
         **_s3_of(settings, prefix),
-        **(_STRICT if job.ours else {}),
+        **(_STRICT if job.built_in else {}),
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         SNAPSHOT_PROPERTY + RUN_MARK: job.run_id,
@@ -120,21 +120,21 @@ def hadoop_s3(settings: Settings) -> dict[str, str]:
     return found
 
 
-def rehearsal_catalogs(folder: Path) -> dict[str, str]:
-    """Return the catalogs of a rehearsal: one that keeps tables in a folder, and Nessie's, where nobody answers."""
-    prefix, near, far = (
+def warm_up_catalogs(folder: Path) -> dict[str, str]:
+    """Return the catalogs of the warm-up job: one that keeps tables in a folder, and one that cannot be reached."""
+    implementation, local, unreachable = (
         "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.rehearsal",
-        "spark.sql.catalog.nowhere",
+        "spark.sql.catalog.warm_up",
+        "spark.sql.catalog.unreachable",
     )
     return {
-        near: prefix,
-        f"{near}.type": "hadoop",
-        f"{near}.warehouse": (folder / "lake").as_uri(),
-        far: prefix,
-        f"{far}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
-        f"{far}.uri": "http://127.0.0.1:9/api/v2",
-        f"{far}.warehouse": (folder / "lake").as_uri(),
+        local: implementation,
+        f"{local}.type": "hadoop",
+        f"{local}.warehouse": (folder / "lake").as_uri(),
+        unreachable: implementation,
+        f"{unreachable}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
+        f"{unreachable}.uri": "http://127.0.0.1:9/api/v2",
+        f"{unreachable}.warehouse": (folder / "lake").as_uri(),
     }
 
 

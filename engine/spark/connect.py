@@ -1,6 +1,8 @@
-"""Jobs on a Spark Connect server: a warm one that this worker keeps, or a cluster's.
+"""The engine for Spark Connect: each job is a session on a server, with a client process under a guard.
 
-Each try has a session of its own, whose id follows from run, attempt and try: whoever comes later can end it.
+Fencing: each try of a job has a session of its own, whose id follows from run, attempt and try. The client interrupts
+and releases its session when it ends, the worker does so when the client was killed, and the next attempt before it
+begins: no server runs the plan of a dead client.
 """
 
 import asyncio
@@ -13,127 +15,127 @@ from pathlib import Path
 
 from engine.job import JobResult, SparkJob
 from engine.process.fork_client import ForkServer
-from engine.process.supervise import Heartbeat, Supervised
-from engine.spark.configuration import rehearsal_catalogs, session
-from engine.spark.connect_server import ElsewhereServer, WarmServer
+from engine.process.heartbeat import Heartbeat, no_heartbeat, wait_with_heartbeat
+from engine.process.supervise import SupervisedProcess
+from engine.spark.configuration import session, warm_up_catalogs
+from engine.spark.connect_server import ConnectServer, ExternalConnectServer, LocalConnectServer
 from engine.spark.java import find_java
-from engine.spark.submit import REHEARSAL, environment
-from sluice.contracts.progress import Progress
+from engine.spark.submit import WARM_UP, environment
 from sluice.contracts.spark_jobs import ConnectJobSpec
 from sluice.errors import SluiceError
 from sluice.settings import Settings
 
 _log = logging.getLogger("sluice.engine")
-_CLIENT = ["spark_jobs.connect_client", "spark_jobs.ingest", "spark_jobs.scan"]
-"""What runs a job, and what the built-in ones import."""
-_NAMES = uuid.UUID("3f1c1a52-6f0e-4d54-9a35-6a8f3b1f7c11")
-_BEAT = 1.0
-_RELEASE = 20
-"""How long, in seconds, releasing a session from outside may take."""
+_CLIENT_MODULES = ["spark_jobs.connect_client", "spark_jobs.ingest", "spark_jobs.scan"]
+"""The module that runs a job, and those of the built-in jobs."""
+_SESSION_NAMESPACE = uuid.UUID("3f1c1a52-6f0e-4d54-9a35-6a8f3b1f7c11")
+_RELEASE_TIMEOUT = 20
+"""How long, in seconds, the worker tries to release a session whose client was killed."""
 
 
-def session_id(job: SparkJob, attempt: int, tries: int) -> str:
+def session_id(job: SparkJob, attempt: int, try_number: int) -> str:
     """Return the id of the session of one try of a job."""
-    digest = uuid.uuid5(_NAMES, f"{job.run_id}/{attempt}/{job.folder.name}/{tries}")
-    return str(uuid.UUID(bytes=digest.bytes, version=4))  # the server wants one of version 4
+    digest = uuid.uuid5(_SESSION_NAMESPACE, f"{job.run_id}/{attempt}/{job.folder.name}/{try_number}")
+    return str(uuid.UUID(bytes=digest.bytes, version=4))  # the server accepts version 4 only
 
 
 class ConnectEngine:
-    """Sessions on a server. Their clients are forked off a process that has everything imported."""
+    """Runs jobs in sessions on a Spark Connect server. Their clients are forked (ADR 17)."""
+
+    has_jvm = False
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        remote = settings.spark_connect_url
-        self._server = ElsewhereServer(remote) if remote else WarmServer(settings)
+        url = settings.spark_connect_url
+        self._server: ConnectServer = ExternalConnectServer(url) if url else LocalConnectServer(settings)
         self._folder = settings.sluice_home.absolute() / "clients" / str(os.getpid())
-        self._clients = ForkServer(_CLIENT, self._folder / "clients.log")
+        self._clients = ForkServer(_CLIENT_MODULES, self._folder / "clients.log")
 
-    async def run(self, job: SparkJob, beat: Heartbeat) -> JobResult:
-        """Run a job in a session of its own, and see that nothing of it goes on afterwards."""
-        url = await self._server.url(beat)
-        released = job.folder / f"released-{job.tries}"
-        order = self._order(job, url, released)
-        client = await self._start(order, beat)
+    async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
+        """Run a job in a session of its own, and release the session whatever happens."""
+        url = await self._server.ensure_running(heartbeat)
+        released = job.folder / f"released-{job.try_number}"
+        specification = self._specification(job, url, released)
+        client = await self._start_client(specification, heartbeat)
         try:
-            ended = await client.watch(job.folder / "spark.log", beat)
+            return await client.watch(job.folder / "spark.log", heartbeat)
         finally:
             if not released.exists():
-                await asyncio.shield(self._release(order))
-        return ended
+                await asyncio.shield(self._release_session(specification))
 
     async def warm_up(self) -> None:
-        """Start the server and let it do what the first job would have to wait for."""
+        """Start the fork server and this worker's own server, and run a job that loads what the first one needs."""
         try:
-            await self._clients.ready(self._environment())
-            if isinstance(self._server, WarmServer):
-                await self._rehearse(await self._server.url(lambda _: None))
-        except (OSError, SluiceError) as error:  # a job that needs it says so
-            _log.warning("the warm Spark: %s", error)
+            await self._clients.ensure_running(self._environment())
+            if self._server.is_own:
+                await self._run_warm_up_job(await self._server.ensure_running(no_heartbeat))
+        except (OSError, SluiceError) as error:  # the first job that needs it fails with the same error
+            _log.warning("warming up Spark Connect failed: %s", error)
 
     async def close(self) -> None:
-        """End the clients that wait, and the server if it is this worker's."""
+        """End the fork server, and the Spark Connect server if it is this worker's."""
         await self._clients.close()
         await self._server.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _rehearse(self, url: str) -> None:
-        folder = self._folder / "rehearsal"
+    async def _run_warm_up_job(self, url: str) -> None:
+        folder = self._folder / "warm-up"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        order = ConnectJobSpec(
+        specification = ConnectJobSpec(
             url=url,
             session=str(uuid.uuid4()),
-            program=str(REHEARSAL),
+            program=str(WARM_UP),
             args=[str(folder)],
-            bound=rehearsal_catalogs(folder),
-            released=str(folder / "released"),
+            session_conf=warm_up_catalogs(folder),
+            released_file=str(folder / "released"),
         )
-        client = await self._start(order, lambda _: None)
-        await client.watch(folder / "spark.log", lambda _: None)
+        client = await self._start_client(specification, no_heartbeat)
+        await client.watch(folder / "spark.log", no_heartbeat)
         shutil.rmtree(folder, ignore_errors=True)
 
-    def _order(self, job: SparkJob, url: str, released: Path) -> ConnectJobSpec:
+    def _specification(self, job: SparkJob, url: str, released: Path) -> ConnectJobSpec:
         earlier = [session_id(job, attempt, 1) for attempt in range(1, job.attempt)]
-        earlier += [session_id(job, job.attempt, tries) for tries in range(1, job.tries)]
+        earlier += [session_id(job, job.attempt, number) for number in range(1, job.try_number)]
         catalogs = {"spark.sql.defaultCatalog": self._settings.sluice_catalog}
+        inherited_paths = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         return ConnectJobSpec(
             url=url,
-            session=session_id(job, job.attempt, job.tries),
-            earlier=earlier,
+            session=session_id(job, job.attempt, job.try_number),
+            earlier_sessions=earlier,
             tag=f"sluice-{job.run_id or 'job'}-a{job.attempt}",
             program=str(job.program.absolute()),
-            ours=job.ours,
-            paths=[] if job.ours else [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each],
+            built_in=job.built_in,
+            python_paths=[] if job.built_in else inherited_paths,
             args=job.args,
             conf=dict(job.conf),
-            bound=catalogs | session(self._settings, job),
-            where=str(job.where or ""),
-            released=str(released),
+            session_conf=catalogs | session(self._settings, job),
+            working_directory=str(job.working_directory or ""),
+            released_file=str(released),
         )
 
-    async def _start(self, order: ConnectJobSpec, beat: Heartbeat) -> Supervised:
-        """Start a client with its order, giving signs of life."""
-        asked = asyncio.create_task(self._clients.start(order.model_dump_json(), self._environment()))
+    async def _start_client(self, specification: ConnectJobSpec, heartbeat: Heartbeat) -> SupervisedProcess:
+        """Start a client with its specification, sending heartbeats meanwhile."""
+        starting = asyncio.create_task(self._clients.start_job(specification.model_dump_json(), self._environment()))
         try:
-            while not asked.done():
-                beat(Progress(doing="starting the job"))
-                await asyncio.wait([asked], timeout=_BEAT)
+            await wait_with_heartbeat(starting, heartbeat, "starting the job")
         except asyncio.CancelledError:
-            asked.cancel()
+            starting.cancel()
             with suppress(asyncio.CancelledError, SluiceError):
-                await (await asked).end()  # it had come just then
+                await (await starting).end()  # it had started just then
             raise
-        return await asked
+        return await starting
 
     def _environment(self) -> dict[str, str]:
-        return {**environment(self._settings, find_java()), **self._server.secret()}
+        return {**environment(self._settings, find_java()), **self._server.client_variables()}
 
-    async def _release(self, order: ConnectJobSpec) -> None:
-        """End a session whose client could not: it was killed, or its server did not hear it."""
-        if not await self._server.answers():
-            return  # a server that is gone holds no session
+    async def _release_session(self, specification: ConnectJobSpec) -> None:
+        """Release a session whose client could not: it was killed, or the server did not answer it."""
+        if not await self._server.is_reachable():
+            return  # a server that has ended holds no session
         try:
-            client = await self._start(order.model_copy(update={"program": "", "earlier": []}), lambda _: None)
-            log = Path(order.released).with_name("release.log")
-            await asyncio.wait_for(client.watch(log, lambda _: None), _RELEASE)
+            release = specification.model_copy(update={"program": "", "earlier_sessions": []})
+            client = await self._start_client(release, no_heartbeat)
+            log = Path(specification.released_file).with_name("release.log")
+            await asyncio.wait_for(client.watch(log, no_heartbeat), _RELEASE_TIMEOUT)
         except asyncio.TimeoutError:
             return  # a server that does not answer: the next attempt's session ends this one first

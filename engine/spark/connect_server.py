@@ -1,13 +1,15 @@
-"""The server behind Spark Connect: one elsewhere, or one that this worker starts, watches and ends."""
+"""The Spark Connect server that jobs use: an external one, or one that this worker starts, watches and ends."""
 
 import asyncio
 import secrets
 import shutil
 import socket
 import time
+from typing import Protocol
 from urllib.parse import urlsplit
 
-from engine.process.supervise import Heartbeat, Supervised
+from engine.process.heartbeat import HEARTBEAT_INTERVAL, Heartbeat, no_heartbeat, wait_with_heartbeat
+from engine.process.supervise import SupervisedProcess
 from engine.spark.class_data_archive import archive_option, find_archive
 from engine.spark.configuration import application, hadoop_s3, write_properties
 from engine.spark.java import find_java
@@ -18,86 +20,112 @@ from sluice.settings import Settings
 
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-_USUAL = 15002
-_LOOK, _BEAT = 0.1, 1.0
-_START = 180.0
-_ELSEWHERE = 60.0
-"""How long, in seconds, a server elsewhere may be away before an attempt is given up."""
+_DEFAULT_PORT = 15002
+_POLL_INTERVAL = 0.1
+_START_TIMEOUT = 180.0
+_EXTERNAL_TIMEOUT = 60.0
+"""How long, in seconds, an external server may be unreachable before an attempt fails."""
 
 
-class ElsewhereServer:
-    """A Spark Connect server that somebody else runs."""
+class ConnectServer(Protocol):
+    """A Spark Connect server, as `ConnectEngine` uses it."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this worker started it, so that it is this worker's to warm up."""
+
+    async def ensure_running(self, heartbeat: Heartbeat) -> str:
+        """Return the address of the server once it can be reached.
+
+        Raises:
+            ServiceUnavailable: it cannot be reached in time.
+        """
+
+    async def is_reachable(self) -> bool:
+        """Return whether the server accepts connections."""
+
+    def client_variables(self) -> dict[str, str]:
+        """Return the environment variables that a client needs to authenticate."""
+
+    async def close(self) -> None:
+        """End the server if this worker started it."""
+
+
+class ExternalConnectServer:
+    """A Spark Connect server that runs independently of this worker."""
+
+    is_own = False
 
     def __init__(self, url: str) -> None:
         self._url = url
 
-    async def url(self, beat: Heartbeat) -> str:
-        """Return where the server answers, waiting while it does not.
+    async def ensure_running(self, heartbeat: Heartbeat) -> str:
+        """Return the address of the server; wait up to a minute while it cannot be reached.
 
         Raises:
-            ServiceUnavailable: it does not answer for a minute.
+            ServiceUnavailable: it cannot be reached for a minute.
         """
-        deadline = time.monotonic() + _ELSEWHERE
-        while not await self.answers():
+        deadline = time.monotonic() + _EXTERNAL_TIMEOUT
+        while not await self.is_reachable():
             if time.monotonic() > deadline:
-                where = urlsplit(self._url).netloc
-                raise ServiceUnavailable(f"Spark Connect at {where} does not answer: is it running?")
-            beat(Progress(doing="waiting for Spark Connect"))
-            await asyncio.sleep(_BEAT)
+                address = urlsplit(self._url).netloc
+                raise ServiceUnavailable(f"Spark Connect at {address} does not answer: is it running?")
+            heartbeat(Progress(doing="waiting for Spark Connect"))
+            await asyncio.sleep(HEARTBEAT_INTERVAL)
         return self._url
 
-    async def answers(self) -> bool:
-        """Return whether it does."""
+    async def is_reachable(self) -> bool:
+        """Return whether the server accepts connections."""
         parts = urlsplit(self._url)
-        return await _answers(parts.hostname or "", parts.port or _USUAL)
+        return await _accepts_connections(parts.hostname or "", parts.port or _DEFAULT_PORT)
 
-    def secret(self) -> dict[str, str]:
-        """Return nothing: what the server asks for is in its address, or in the worker's environment."""
+    def client_variables(self) -> dict[str, str]:
+        """Return nothing: the token is in the server's address, or in the worker's environment."""
         return {}
 
     async def close(self) -> None:
-        """Leave that to whoever runs it."""
+        """Do nothing: the server is not this worker's."""
 
 
-class WarmServer:
-    """A Spark Connect server of this worker's own, on a port of this machine, for those who know a token."""
+class LocalConnectServer:
+    """A Spark Connect server that this worker starts on a port of this machine; its clients need its token."""
+
+    is_own = True
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._token = secrets.token_urlsafe(24)
         self._starting = asyncio.Lock()
-        self._process: Supervised | None = None
+        self._process: SupervisedProcess | None = None
         self._watching: asyncio.Task[object] | None = None
         self._port = 0
         self._folder = settings.sluice_home.absolute() / "warm"
 
-    async def url(self, beat: Heartbeat) -> str:
-        """Return where the server answers; start it if it does not run, whether it never did or died.
+    async def ensure_running(self, heartbeat: Heartbeat) -> str:
+        """Return the address of the server; start it if it has not been started, or has died.
 
         Raises:
-            ServiceUnavailable: it does not come up.
+            ServiceUnavailable: it does not start.
         """
-        asked = asyncio.create_task(self._running())
+        starting = asyncio.create_task(self._start_if_needed())
         try:
-            while not asked.done():
-                beat(Progress(doing="starting the warm Spark"))
-                await asyncio.wait([asked], timeout=_BEAT)
+            await wait_with_heartbeat(starting, heartbeat, "starting the Spark Connect server")
         finally:
-            asked.cancel()
-        await asked
+            starting.cancel()
+        await starting
         return f"sc://localhost:{self._port}"
 
-    async def answers(self) -> bool:
-        """Return whether it does."""
-        alive = self._process is not None and self._process.alive
-        return alive and await _answers("127.0.0.1", self._port)
+    async def is_reachable(self) -> bool:
+        """Return whether the server runs and accepts connections."""
+        is_running = self._process is not None and self._process.is_running
+        return is_running and await _accepts_connections("127.0.0.1", self._port)
 
-    def secret(self) -> dict[str, str]:
-        """Return the variable by which a client knows the token."""
+    def client_variables(self) -> dict[str, str]:
+        """Return the variable that holds the server's token."""
         return {_TOKEN: self._token}
 
     async def close(self) -> None:
-        """End it."""
+        """End the server."""
         process, watching = self._process, self._watching
         self._process = self._watching = None
         if watching:
@@ -106,9 +134,9 @@ class WarmServer:
         elif process:
             await process.end()
 
-    async def _running(self) -> None:
+    async def _start_if_needed(self) -> None:
         async with self._starting:
-            if await self.answers():
+            if await self.is_reachable():
                 return
             await self.close()
             await self._start()
@@ -123,7 +151,7 @@ class WarmServer:
         properties = {
             **application(self._settings, folder),
             **hadoop_s3(self._settings),
-            "spark.app.name": "sluice warm",
+            "spark.app.name": "sluice connect server",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self._port),
             "spark.connect.authenticate.token": self._token,
@@ -131,16 +159,16 @@ class WarmServer:
         words = submit(write_properties(folder / "spark.properties", properties), "--class", _SERVER, "spark-internal")
         variables = environment(self._settings, java, archive_option(archive) if archive else "")
         log = folder / "spark.log"
-        self._process = await Supervised.start(words, variables)
-        self._watching = asyncio.create_task(self._process.watch(log, lambda _: None))
-        deadline = time.monotonic() + _START
-        while not await self.answers():
-            if not self._process.alive or time.monotonic() > deadline:
-                raise ServiceUnavailable(f"the warm Spark did not come up: see {log}")
-            await asyncio.sleep(_LOOK)
+        self._process = await SupervisedProcess.start(words, variables)
+        self._watching = asyncio.create_task(self._process.watch(log, no_heartbeat))
+        deadline = time.monotonic() + _START_TIMEOUT
+        while not await self.is_reachable():
+            if not self._process.is_running or time.monotonic() > deadline:
+                raise ServiceUnavailable(f"the Spark Connect server of this worker did not start: see {log}")
+            await asyncio.sleep(_POLL_INTERVAL)
 
 
-async def _answers(host: str, port: int) -> bool:
+async def _accepts_connections(host: str, port: int) -> bool:
     try:
         _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), 2)
     except (OSError, asyncio.TimeoutError):
@@ -150,7 +178,7 @@ async def _answers(host: str, port: int) -> bool:
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port

@@ -1,52 +1,62 @@
-"""The engines that run Spark jobs: the same jobs, logs, progress and end, whichever it is."""
+"""The interface of engines, and the engine that runs each job by spark-submit.
+
+Whichever engine runs a job, it is the same program with the same log, progress, cancellation and fencing.
+"""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.job import JobResult, SparkJob
-from engine.process.supervise import Heartbeat, run_supervised
+from engine.process.heartbeat import Heartbeat
+from engine.process.supervise import run_supervised
 from engine.spark.class_data_archive import archive_option, discard_if_crashed, find_archive
 from engine.spark.java import find_java
-from engine.spark.submit import command, environment, quick_option
+from engine.spark.submit import command, compiler_option, environment
 from sluice.settings import Settings
 
 
 class Engine(Protocol):
-    """Runs a job to its end, under supervision. Cancelled, it leaves nothing of the job behind."""
+    """Runs a job to its end, under supervision. Cancelled, it leaves no process of the job behind."""
 
-    async def run(self, job: SparkJob, beat: Heartbeat) -> JobResult:
-        """Run a job; call `beat` with its progress every second.
+    @property
+    def has_jvm(self) -> bool:
+        """Whether a job can call Java in its own process."""
+
+    async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
+        """Run a job; send its progress every second.
 
         Raises:
-            BadEnvironment: what the engine needs is not there.
+            BadEnvironment: what the engine needs is not installed.
             ServiceUnavailable: its server does not answer.
         """
 
     async def warm_up(self) -> None:
-        """Get ready what jobs would have to wait for; failing is no error yet."""
+        """Prepare what the first job would have to wait for. A failure is logged; jobs report it."""
 
     async def close(self) -> None:
-        """End what was kept ready."""
+        """End what the engine keeps between jobs."""
 
 
 @dataclass(frozen=True)
 class SubmitEngine:
-    """`spark-submit`, on whatever master: an application for each job."""
+    """Runs each job as an application of its own by `spark-submit`, on any master."""
 
     settings: Settings
+    has_jvm = True
 
-    async def run(self, job: SparkJob, beat: Heartbeat) -> JobResult:
-        """Start an application and see it to its end."""
+    async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
+        """Start an application and run it to its end."""
         java = find_java()
         archive = find_archive(self.settings, java)
-        options = " ".join(filter(None, [archive_option(archive) if archive else "", quick_option(job)]))
-        variables = environment(self.settings, java, options, ours=job.ours)
-        ended = await run_supervised(command(self.settings, job), variables, job.folder, beat, job.where)
-        discard_if_crashed(archive, ended.code)
-        return ended
+        options = " ".join(filter(None, [archive_option(archive) if archive else "", compiler_option(job)]))
+        variables = environment(self.settings, java, options, built_in=job.built_in)
+        words = command(self.settings, job)
+        result = await run_supervised(words, variables, job.folder, heartbeat, job.working_directory)
+        discard_if_crashed(archive, result.code)
+        return result
 
     async def warm_up(self) -> None:
-        """Nothing is kept between jobs."""
+        """Do nothing: no process is kept between jobs."""
 
     async def close(self) -> None:
-        """Nothing is kept between jobs."""
+        """Do nothing: no process is kept between jobs."""

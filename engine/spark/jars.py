@@ -1,4 +1,4 @@
-"""The jars that Spark needs, and where they go."""
+"""The jars that Spark needs: those that set-up installed, and those that settings add."""
 
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
@@ -7,7 +7,7 @@ _JARS = "jars"
 
 
 def class_path(settings: Settings) -> list[str]:
-    """Return the jars that set-up installed, by their real places: Iceberg with its Nessie catalog, S3's bundle."""
+    """Return the paths of the jars that set-up installed, links resolved: Iceberg with its catalogs, S3's bundle."""
     return [*_installed(settings, "spark"), *_installed(settings, "s3")]
 
 
@@ -26,15 +26,15 @@ def has_s3(settings: Settings) -> bool:
     return bool(_installed(settings, "s3"))
 
 
-def require_s3(settings: Settings, *places: str) -> None:
-    """Make sure that places on S3 can be reached.
+def require_s3(settings: Settings, *paths: str) -> None:
+    """Make sure that Spark can read and write paths on S3.
 
     Raises:
-        BadEnvironment: one is on S3, and the jars for it were not installed.
+        BadEnvironment: a path is on S3, and the jars for S3 were not installed.
     """
-    wanted = [place for place in places if place.startswith(("s3://", "s3a://"))]
-    if wanted and not has_s3(settings):
-        raise BadEnvironment(f"{wanted[0]} is on S3, and this worker has no jars for it: install them with `make s3`")
+    on_s3 = [path for path in paths if path.startswith(("s3://", "s3a://"))]
+    if on_s3 and not has_s3(settings):
+        raise BadEnvironment(f"{on_s3[0]} is on S3, and this worker has no jars for it: install them with `make s3`")
 
 
 def _installed(settings: Settings, purpose: str) -> list[str]:

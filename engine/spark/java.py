@@ -1,4 +1,4 @@
-"""Finding a Java that Spark runs on."""
+"""Find a Java that Spark runs on."""
 
 import os
 import re
@@ -10,57 +10,57 @@ from pathlib import Path
 from sluice.errors import BadEnvironment
 
 OLDEST, NEWEST = 17, 23
-"""Spark 4.1 needs 17; from 24 on the security manager is gone, and Hadoop's client with it."""
+"""Spark 4.1 needs 17; Java 24 removed the security manager, which Hadoop's client needs."""
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-_USUAL = ("/usr/lib/jvm/*", "/opt/java/*", "/Library/Java/JavaVirtualMachines/*/Contents/Home")
+_USUAL_FOLDERS = ("/usr/lib/jvm/*", "/opt/java/*", "/Library/Java/JavaVirtualMachines/*/Contents/Home")
 
 
-_known: dict[Path, int] = {}
-"""What Javas said: asking costs a process, and each Spark job needs to know."""
+_versions: dict[Path, int] = {}
+"""The versions that are known: each look-up starts a process, and each Spark job needs one."""
 
 
 def java_version(home: Path) -> int | None:
-    """Return the major version of the Java at `home`, or None where none answers."""
-    if home in _known:
-        return _known[home]
+    """Return the major version of the Java at `home`, or None if there is none."""
+    if home in _versions:
+        return _versions[home]
     try:
         command = [str(home / "bin" / "java"), "-version"]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = _VERSION.search(said.stderr + said.stdout)
+    match = _VERSION.search(result.stderr + result.stdout)
     if match:
-        _known[home] = int(match[1])
-    return _known.get(home)
+        _versions[home] = int(match[1])
+    return _versions.get(home)
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the home of a Java for Spark: JAVA_HOME if set, else that of the PATH, else a usual place.
+    """Return the home of a Java for Spark: JAVA_HOME if set, else that of the PATH, else of a usual folder.
 
     Raises:
         BadEnvironment: JAVA_HOME is set to an unsuitable Java, or none is suitable.
     """
-    demanded = environment.get("JAVA_HOME")
-    if demanded:
-        version = java_version(Path(demanded))
-        if not _suits(version):
-            found = f"Java {version}" if version else "no Java"
+    java_home = environment.get("JAVA_HOME")
+    if java_home:
+        version = java_version(Path(java_home))
+        if not _is_suitable(version):
+            actual = f"Java {version}" if version else "no Java"
             raise BadEnvironment(
-                f"Spark 4.1 needs Java 17 or 21, but JAVA_HOME={demanded} is {found}: "
+                f"Spark 4.1 needs Java 17 or 21, but JAVA_HOME={java_home} is {actual}: "
                 "point JAVA_HOME at a suitable one, or unset it"
             )
-        return Path(demanded)
-    seen = []
+        return Path(java_home)
+    unsuitable = []
     for home in _candidates(environment):
         version = java_version(home)
-        if _suits(version):
+        if _is_suitable(version):
             return home
-        seen.append(f"{home} is {f'Java {version}' if version else 'no Java'}")
-    looked = "; ".join(seen) or "none was found"
-    raise BadEnvironment(f"Spark 4.1 needs Java 17 or 21 ({looked}): install one, or set JAVA_HOME")
+        unsuitable.append(f"{home} is {f'Java {version}' if version else 'no Java'}")
+    candidates = "; ".join(unsuitable) or "none was found"
+    raise BadEnvironment(f"Spark 4.1 needs Java 17 or 21 ({candidates}): install one, or set JAVA_HOME")
 
 
-def _suits(version: int | None) -> bool:
+def _is_suitable(version: int | None) -> bool:
     return version is not None and OLDEST <= version <= NEWEST
 
 
@@ -68,7 +68,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
     on_path = shutil.which("java", path=environment.get("PATH"))
     if on_path:
         yield Path(on_path).resolve().parent.parent
-    for pattern in _USUAL:
+    for pattern in _USUAL_FOLDERS:
         root = Path(pattern[: pattern.index("*")])
         if root.is_dir():
             yield from sorted(root.glob(pattern[len(str(root)) + 1 :]))

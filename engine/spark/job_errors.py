@@ -1,4 +1,4 @@
-"""Reading from the last lines of a job what went wrong, and whether trying again can help."""
+"""Tell from the last lines of a failed job why it failed, and whether another attempt can succeed."""
 
 import re
 
@@ -6,9 +6,9 @@ from sluice.errors import InvalidInput, JobFailed, SluiceError, WriteRefused
 
 _EXCEPTION = re.compile(r"^[\w.$]*(?:Error|Exception)\b.*: .+")
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
-_REFUSED = re.compile(r"'(?P<op>[A-Z_]+)' is not allowed for role '[^']*' on \w+ '(?P<where>[^']*)'")
-_FAR = re.compile(r"Application (?P<id>application_\w+) finished with")
-_FINAL = (
+_REFUSED = re.compile(r"'(?P<op>[A-Z_]+)' is not allowed for role '[^']*' on \w+ '(?P<branch>[^']*)'")
+_YARN_APPLICATION = re.compile(r"Application (?P<id>application_\w+) finished with")
+_FINAL_ERRORS = (
     "AnalysisException",
     "ParseException",
     "SyntaxError",
@@ -16,22 +16,22 @@ _FINAL = (
     "ModuleNotFoundError",
     "NameError",
 )
-"""Errors that the same program on the same data raises again."""
+"""Errors that the same program raises again on the same data."""
 
 
 def job_failure(code: int, tail: list[str]) -> SluiceError:
     """Return the error for a job that ended with a code other than 0."""
-    refused = next((found for line in tail if (found := _REFUSED.search(line))), None)
+    refused = next((match for line in tail if (match := _REFUSED.search(line))), None)
     if refused:
         return WriteRefused(
-            f"the job tried to change {refused['where']!r}, and Nessie refused it ({refused['op']}): "
+            f"the job tried to change {refused['branch']!r}, and Nessie refused it ({refused['op']}): "
             "a job may write to the branch of its run alone"
         )
-    said = _last_error(tail)
-    message = f"the Spark job ended with exit code {code}" + (f": {said}" if said else "")
-    if far := _FAR.search(said):
-        message += f"; what its driver said is with YARN: yarn logs -applicationId {far['id']}"
-    if said and any(name in said for name in _FINAL):
+    error = _last_error(tail)
+    message = f"the Spark job ended with exit code {code}" + (f": {error}" if error else "")
+    if on_yarn := _YARN_APPLICATION.search(error):
+        message += f"; the log of its driver is with YARN: yarn logs -applicationId {on_yarn['id']}"
+    if error and any(name in error for name in _FINAL_ERRORS):
         return InvalidInput(message)
     return JobFailed(message)
 

@@ -1,4 +1,4 @@
-"""How much memory a Spark driver gets where nobody says."""
+"""The memory of a Spark driver where no setting says how much it gets."""
 
 from pathlib import Path
 
@@ -8,14 +8,14 @@ from sluice.settings import Settings
 
 _MIB = 2**20
 _LEAST, _MOST = 1024, 8192
-"""In MiB: what Spark needs to start at all with room for a small job, and beyond which a heap mostly idles."""
+"""In MiB: Spark and a small job need the first; a heap larger than the second is mostly unused."""
 _CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def driver_memory(settings: Settings, drivers: int) -> str:
-    """Return the heap of one of so many drivers that may run at once: together they take half of the machine.
+    """Return the heap size of one of so many drivers that may run at once: together they get half of the memory.
 
-    The other half is for what a JVM has beside its heap, for Python, the worker, and the files that the system caches.
+    The other half is for a JVM's memory outside of its heap, for Python, the worker, and cached files.
     """
     if settings.spark_driver_memory:
         return settings.spark_driver_memory
@@ -29,6 +29,6 @@ def machine_memory() -> int:
     for file in _CGROUP:
         try:
             limits.append(int(file.read_text()))
-        except (OSError, ValueError):  # not there, or "max"
+        except (OSError, ValueError):  # no such file, or "max"
             continue
     return min(limits)

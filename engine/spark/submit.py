@@ -1,4 +1,4 @@
-"""From a job to a `spark-submit` command, and the environment that it runs in."""
+"""The `spark-submit` command of a job, and its environment variables."""
 
 import os
 import sys
@@ -13,20 +13,20 @@ from sluice.secrets import PRIVATE
 from sluice.settings import Settings
 
 SPARK_HOME = Path(pyspark.__file__).resolve().parent
-INTERNAL = Path(__file__).resolve().parent.parent.parent
-REHEARSAL = INTERNAL / "spark_jobs" / "warm_up.py"
-"""A job that does a little of everything, so that what comes after it starts sooner."""
+CODE_ROOT = Path(__file__).resolve().parent.parent.parent
+WARM_UP = CODE_ROOT / "spark_jobs" / "warm_up.py"
+"""A job that uses a little of everything, so that the classes that jobs need are loaded."""
 _OPTIONS = "SPARK_SUBMIT_OPTS"
-SMALL = 64 * 2**20
-"""A job that reads fewer bytes than this ends before the JVM's second compiler pays (ADR 16)."""
-_QUICK = "-XX:TieredStopAtLevel=1"
+SMALL_INPUT = 64 * 2**20
+"""In bytes: a job that reads less ends before the JVM's second compiler pays for itself (ADR 16)."""
+_FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 
 
 def command(settings: Settings, job: SparkJob, more: Mapping[str, str] | None = None) -> list[str]:
-    """Write the job's configuration into its folder, for its owner's eyes alone, and return the command.
+    """Write the job's configuration into its folder, readable by its owner alone, and return the command.
 
     Args:
-        more: configuration beside what every job of these settings has.
+        more: configuration in addition to that of every job.
     """
     (job.folder / "scratch").mkdir(parents=True, exist_ok=True)
     file = write_properties(job.folder / "spark.properties", {**properties(settings, job), **(more or {})})
@@ -34,15 +34,15 @@ def command(settings: Settings, job: SparkJob, more: Mapping[str, str] | None = 
 
 
 def submit(properties_file: Path, *words: str) -> list[str]:
-    """Return the command that starts an application of Spark."""
+    """Return the command that starts a Spark application."""
     return [str(SPARK_HOME / "bin" / "spark-submit"), "--properties-file", str(properties_file), *words]
 
 
-def environment(settings: Settings, java: Path, options: str = "", *, ours: bool = True) -> dict[str, str]:
-    """Return the environment of a job: this Python, that Java, and for our jobs Sluice's domain to import from.
+def environment(settings: Settings, java: Path, options: str = "", *, built_in: bool = True) -> dict[str, str]:
+    """Return the environment of a job: this Python, that Java, and for built-in jobs Sluice's modules on the path.
 
     Args:
-        options: options for the JVM of the driver, after those that the worker's own environment has for it.
+        options: options for the JVM of the driver, added to those of the worker's own environment.
     """
     inherited = {key: value for key, value in os.environ.items() if key not in PRIVATE}
     local = settings.spark_master.startswith("local")
@@ -54,11 +54,11 @@ def environment(settings: Settings, java: Path, options: str = "", *, ours: bool
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         **({_OPTIONS: options} if options else {}),
-        **({"PYTHONPATH": str(INTERNAL)} if ours else {}),
+        **({"PYTHONPATH": str(CODE_ROOT)} if built_in else {}),
         **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
     }
 
 
-def quick_option(job: SparkJob) -> str:
-    """Return the JVM option that suits a job of known, small size."""
-    return _QUICK if job.bytes is not None and job.bytes < SMALL else ""
+def compiler_option(job: SparkJob) -> str:
+    """Return the JVM option that leaves out the second compiler for a job whose input is known to be small."""
+    return _FIRST_COMPILER if job.input_bytes is not None and job.input_bytes < SMALL_INPUT else ""

@@ -27,31 +27,30 @@ class IngestSpec(Model):
 
 
 class ConnectJobSpec(Model):
-    """What `spark_jobs/connected.py` runs, and in which session."""
+    """What `spark_jobs/connect_client.py` runs, and in which session."""
 
     url: str
     """The Spark Connect server, as `sc://HOST:PORT`."""
     session: str
     """The id of the job's own session, a UUID."""
-    earlier: list[str] = Field(default_factory=list)
-    """Sessions of earlier tries, which are to end first."""
+    earlier_sessions: list[str] = Field(default_factory=list)
+    """Sessions of earlier tries, which are released before this one begins."""
     tag: str = "sluice"
-    """By which what the session does can be interrupted."""
-    ours: bool = True
+    """The tag by which the operations of the session can be interrupted."""
+    built_in: bool = True
     """Whether it is one of Sluice's jobs, which imports Sluice's modules."""
-    paths: list[str] = Field(default_factory=list)
-    """Where else a user's program finds modules."""
+    python_paths: list[str] = Field(default_factory=list)
+    """More folders in which a user's program finds modules."""
     program: str = ""
-    """Nothing means that the session is to be released."""
+    """Empty if the session is to be released instead."""
     args: list[str] = Field(default_factory=list)
     conf: dict[str, str] = Field(default_factory=dict)
-    """What the pipeline asks for."""
-    bound: dict[str, str] = Field(default_factory=dict)
-    """What the session is bound to, whatever anybody asks for."""
-    environment: dict[str, str] = Field(default_factory=dict)
-    where: str = ""
-    released: str = ""
-    """The file that says afterwards that the session was released."""
+    """Spark configuration of the pipeline."""
+    session_conf: dict[str, str] = Field(default_factory=dict)
+    """Configuration that the pipeline cannot change: the branch, the run and attempt of its snapshots."""
+    working_directory: str = ""
+    released_file: str = ""
+    """The file that the client creates when it has released the session."""
 
 
 class View(Model):

@@ -7,7 +7,7 @@ import pytest
 
 from engine.job import SparkJob
 from engine.spark.class_data_archive import archive_option, create_archive, discard_if_crashed, find_archive
-from engine.spark.submit import SMALL, environment, quick_option
+from engine.spark.submit import SMALL_INPUT, compiler_option, environment
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 
@@ -31,13 +31,13 @@ def java(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def archive(settings: Settings, java: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What a rehearsal leaves, without the rehearsal."""
+    """What the warm-up job leaves, without the job."""
 
-    def rehearsed(_: list[str], env: dict[str, str], **__: object) -> None:
+    def warm_up(_: list[str], env: dict[str, str], **__: object) -> None:
         option = next(word for word in env["SPARK_SUBMIT_OPTS"].split() if "ArchiveClassesAtExit" in word)
         Path(option.split("=")[1]).write_text("classes")
 
-    monkeypatch.setattr("engine.spark.class_data_archive.subprocess.run", rehearsed)
+    monkeypatch.setattr("engine.spark.class_data_archive.subprocess.run", warm_up)
     return create_archive(settings, java)
 
 
@@ -67,8 +67,8 @@ def test_a_crash_of_the_jvm_is_the_archives_last(
     assert (find_archive(settings, java) is not None) == used
 
 
-def test_a_rehearsal_that_fails_says_so(settings: Settings, tmp_path: Path) -> None:
-    with pytest.raises(BadEnvironment, match=r"no class-data archive could be made .* see .*rehearsal\.log"):
+def test_a_warm_up_job_that_fails_says_so(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(BadEnvironment, match=r"no class-data archive could be made .* see .*warm-up\.log"):
         create_archive(settings, tmp_path)
 
 
@@ -78,7 +78,7 @@ def test_options_come_after_those_of_the_environment(tmp_path: Path, monkeypatch
     assert environment(Settings(), tmp_path, option)["SPARK_SUBMIT_OPTS"] == f"-Xss4m {option}"
 
 
-@pytest.mark.parametrize(("size", "quick"), [(None, False), (0, True), (SMALL, False)])
+@pytest.mark.parametrize(("size", "quick"), [(None, False), (0, True), (SMALL_INPUT, False)])
 def test_only_a_small_job_does_without_the_second_compiler(size: int | None, quick: bool, tmp_path: Path) -> None:
-    job = SparkJob(program=tmp_path, folder=tmp_path, branch="b", bytes=size)
-    assert bool(quick_option(job)) == quick
+    job = SparkJob(program=tmp_path, folder=tmp_path, branch="b", input_bytes=size)
+    assert bool(compiler_option(job)) == quick

@@ -7,7 +7,7 @@ import pytest
 from engine.job import SparkJob
 from engine.process.progress import OutputReader
 from engine.runner import open_engine
-from engine.spark.cluster import Kubernetes, Yarn, submission
+from engine.spark.cluster import Kubernetes, Yarn, submission_name
 from engine.spark.configuration import properties
 from engine.spark.job_errors import job_failure
 from sluice.errors import BadEnvironment
@@ -26,26 +26,29 @@ def job(folder: Path, **more: str) -> SparkJob:
 
 
 def test_a_submission_is_named_by_run_attempt_job_and_try(tmp_path: Path) -> None:
-    assert submission(job(tmp_path)) == "sluice-r-a2-write-1"
-    assert Yarn().naming(job(tmp_path))["spark.yarn.tags"] == "sluice-r,sluice-r-a2-write-1"
-    assert Kubernetes("k8s://x", "n").naming(job(tmp_path))["spark.kubernetes.driver.pod.name"] == "sluice-r-a2-write-1"
+    assert submission_name(job(tmp_path)) == "sluice-r-a2-write-1"
+    assert Yarn().submission_conf(job(tmp_path))["spark.yarn.tags"] == "sluice-r,sluice-r-a2-write-1"
+    assert (
+        Kubernetes("k8s://x", "n").submission_conf(job(tmp_path))["spark.kubernetes.driver.pod.name"]
+        == "sluice-r-a2-write-1"
+    )
 
 
 def test_yarn_ends_exactly_what_it_listed() -> None:
-    (ending,) = Yarn().ending("r", _LISTED.splitlines())
+    (ending,) = Yarn().kill_commands("r", _LISTED.splitlines())
     assert ending[-3:] == ["-kill", "application_1795316122137_0003", "application_1795316122137_0012"]
-    assert not Yarn().ending("r", _LISTED.splitlines()[:2])
+    assert not Yarn().kill_commands("r", _LISTED.splitlines()[:2])
 
 
 def test_kubernetes_ends_the_pods_of_the_run_alone() -> None:
     cluster = Kubernetes("k8s://https://host:443", "lake")
-    assert cluster.looking("r")[1:] == ["--master", "k8s://https://host:443", "--status", "lake:sluice-r-*"]
+    assert cluster.list_command("r")[1:] == ["--master", "k8s://https://host:443", "--status", "lake:sluice-r-*"]
     said = ["request for the status of submission lake:sluice-r-* in k8s", "Application status (driver):"]
     for number, phase in enumerate(("Failed", "Running", "Pending"), 1):
         said += [f"\t pod name: sluice-r-a{number}-write-1", "\t namespace: lake", f"\t phase: {phase}"]
-    ended = [command[-2:] for command in cluster.ending("r", said)]
+    ended = [command[-2:] for command in cluster.kill_commands("r", said)]
     assert ended == [["--kill", f"lake:sluice-r-a{number}-write-1"] for number in (2, 3)]
-    assert not cluster.ending("r", ["No applications found."])
+    assert not cluster.kill_commands("r", ["No applications found."])
 
 
 def test_a_driver_far_away_is_told_nothing_of_this_machine(tmp_path: Path) -> None:

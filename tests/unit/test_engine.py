@@ -74,9 +74,9 @@ def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
 def test_a_users_program_keeps_its_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "/their/modules")
     lenient = {"spark.sql.ansi.enabled": "false"}
-    theirs = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient, ours=False))
+    theirs = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient, built_in=False))
     assert theirs["spark.sql.ansi.enabled"] == "false" and "spark.sql.session.timeZone" not in theirs
-    assert environment(Settings(), tmp_path, ours=False)["PYTHONPATH"] == "/their/modules"
+    assert environment(Settings(), tmp_path, built_in=False)["PYTHONPATH"] == "/their/modules"
     ours = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient))
     assert ours["spark.sql.ansi.enabled"] == "true" and ours["spark.sql.session.timeZone"] == "UTC"
 

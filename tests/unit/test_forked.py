@@ -12,7 +12,7 @@ import pytest
 from devstack.stack import ROOT
 from engine.job import JobResult
 from engine.process.fork_client import ForkServer
-from engine.process.supervise import Supervised
+from engine.process.supervise import SupervisedProcess
 from sluice.errors import ServiceUnavailable
 
 _JOBS = """\
@@ -49,8 +49,8 @@ def variables(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}"}
 
 
-async def start(server: ForkServer, folder: Path, order: str) -> Supervised:
-    return await server.start(order, variables(folder))
+async def start(server: ForkServer, folder: Path, order: str) -> SupervisedProcess:
+    return await server.start_job(order, variables(folder))
 
 
 async def run(server: ForkServer, folder: Path, order: str, log: str = "job.log") -> JobResult:
