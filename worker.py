@@ -37,14 +37,14 @@ from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from engine.runner import Spark, open_engine
 from engine.slots import SparkSlots
+from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.engine import Engine
 from engine.spark.jars import class_path
 from engine.spark.java import find_java
 from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.file_io import file_io_properties
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.mainline import Mainline
-from lakehouse.open_catalog import open_catalog
+from lakehouse.open_catalog import open_catalog, unreachable_properties
 from lakehouse.report_store import ReportStore
 from runtime.log_context import RunLogContext
 from runtime.schedules import register_reaper
@@ -84,19 +84,19 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
 
 
 def _control(
-    client: Client, settings: Settings, catalog: NessieCatalog, io: dict[str, str], reports: ReportStore
+    client: Client, settings: Settings, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Act]:
     """Return the acts on the catalog and on people."""
-    mainline, installation = Mainline(catalog), settings.sluice_installation
+    installation = settings.sluice_installation
     ending = EndBranchActivity(catalog, installation)
-    publishing = PublishBranchActivity(catalog, mainline, settings.sluice_approvers_file)
-    rebasing = RebaseBranchActivity(catalog, mainline, io, installation)
-    taking_up = ResumeBranchActivity(catalog, mainline, io, installation)
+    publishing = PublishBranchActivity(catalog, settings.sluice_approvers_file)
+    rebasing = RebaseBranchActivity(catalog, io, installation)
+    taking_up = ResumeBranchActivity(catalog, io, installation)
     telling = NotifyActivity(settings, client.namespace)
     turns = MergeQueueActivity(client, installation, settings.sluice_task_queue)
     return [
-        OpenBranchActivity(catalog, mainline, io, installation).open_branch,
-        VerifyWriteActivity(catalog, mainline, io).verify_write,
+        OpenBranchActivity(catalog, io, installation).open_branch,
+        VerifyWriteActivity(catalog, io).verify_write,
         AuditBranchActivity(catalog, io, settings, reports).audit_branch,
         ScanFilesActivity(catalog, io, settings, reports).scan_files,
         rebasing.find_conflicts,
@@ -112,19 +112,19 @@ def _control(
         ending.quarantine_branch,
         RecordRunActivity(reports, AuditResultsTable(catalog, settings.lake, io)).record_run,
         ManageQuarantineActivity(catalog, installation).manage_quarantine,
-        ReapBranchesActivity(catalog, mainline, io, client, asyncio.get_running_loop(), installation).reap_branches,
+        ReapBranchesActivity(catalog, io, client, asyncio.get_running_loop(), installation).reap_branches,
         telling.can_notify,
         telling.notify,
     ]
 
 
 def _spark(
-    settings: Settings, engine: Engine, catalog: NessieCatalog, io: dict[str, str], reports: ReportStore
+    settings: Settings, engine: Engine, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Act]:
     """Return the acts that run Spark."""
     spark = Spark(settings, SparkSlots(settings.slots), engine)
     return [
-        WriteTableActivity(spark).write_table,
+        WriteTableActivity(catalog, spark).write_table,
         ScanBranchActivity(catalog, io, spark, reports).scan_branch,
         QuarantineRowsActivity(catalog, io, spark).quarantine_rows,
     ]
@@ -167,7 +167,7 @@ async def serve() -> None:
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
-    engine = open_engine(settings)
+    engine = open_engine(settings, unreachable_properties(UNREACHABLE_CATALOG))
     async with AsyncExitStack() as running:
         running.push_async_callback(engine.close)
         for worker in make_workers(client, settings, engine):

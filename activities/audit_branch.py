@@ -8,7 +8,7 @@ from temporalio import activity
 from activities.audit_tables import AuditedTable, load_audited_tables
 from activities.errors import as_application_error
 from activities.scan_files import sample_of, unreadable
-from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.catalog import BranchCatalog
 from lakehouse.report_store import ReportStore
 from sluice.audit.planner import decide
 from sluice.audit.verdicts import AnswerSource, CheckResult, check_result, error_result, trim_samples
@@ -21,7 +21,7 @@ from sluice.settings import Settings
 class AuditBranchActivity:
     """Needs the catalog, the worker's settings, and the properties by which Iceberg reads the lake."""
 
-    catalog: NessieCatalog
+    catalog: BranchCatalog
     io: dict[str, str]
     settings: Settings
     reports: ReportStore

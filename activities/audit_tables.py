@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 
+from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.statistics import collect_statistics, file_statistics
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import NessieCatalog
 from sluice.audit.planner import overlapping, referenced_tables
 from sluice.audit.statistics import FileStatistics, SchemaField, TableStatistics
 from sluice.checks.base import Check, CheckQuery, Other, misfits
@@ -94,7 +94,7 @@ class AuditedTable:
 
 
 def load_audited_tables(
-    catalog: NessieCatalog, input: AuditInput, io: Mapping[str, str]
+    catalog: BranchCatalog, input: AuditInput, io: Mapping[str, str]
 ) -> Iterator[tuple[str, AuditedTable | None]]:
     """Load each table of an audit; None where it is not on the branch."""
     wants_tables = any(check.check == "changed_tables" for table in input.tables.values() for check in table.checks)
@@ -124,10 +124,10 @@ def needs_of(checks: Sequence[Check]) -> set[str]:
     return live | {need for check in checks for need in check.needs}
 
 
-def load(catalog: NessieCatalog, input: AuditInput, name: str, io: Mapping[str, str]) -> TableState | None:
+def load(catalog: BranchCatalog, input: AuditInput, name: str, io: Mapping[str, str]) -> TableState | None:
     """Load one table of the branch at the audited hash, beside what it was at the base; None if it is not there."""
-    after = catalog.table(input.branch, name, input.head)
-    before = catalog.table(catalog.main, name, input.base)
+    after = catalog.table_version(input.branch, name, input.head)
+    before = catalog.table_version(catalog.main, name, input.base)
     return TableState.load(after, before, io) if after else None
 
 
@@ -137,13 +137,12 @@ def fields_of(state: TableState) -> list[SchemaField]:
     return [SchemaField(each.field_id, each.name, str(each.field_type), each.required) for each in schema.fields]
 
 
-def _other(catalog: NessieCatalog, input: AuditInput, other: Other, io: Mapping[str, str]) -> OtherTable | None:
+def _other(catalog: BranchCatalog, input: AuditInput, other: Other, io: Mapping[str, str]) -> OtherTable | None:
     at_main = other.ref == "main"
     ref, at = (catalog.main, input.base) if at_main else (input.branch, input.head)
-    place = catalog.table(ref, other.table, at)
-    return OtherTable(other, TableState.load(place, None, io), input.base if at_main else "") if place else None
+    version = catalog.table_version(ref, other.table, at)
+    return OtherTable(other, TableState.load(version, None, io), input.base if at_main else "") if version else None
 
 
-def _changed(catalog: NessieCatalog, input: AuditInput) -> list[str]:
-    keys = catalog.changes(input.base, input.branch, input.head)
-    return [key.name for key in keys if key.kind != "NAMESPACE"]
+def _changed(catalog: BranchCatalog, input: AuditInput) -> list[str]:
+    return [diff.name for diff in catalog.diff(input.base, input.branch, input.head)]

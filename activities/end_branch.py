@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
-from lakehouse.nessie.catalog import NessieCatalog, NoSuchBranch
+from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import create_quarantine
 from sluice.contracts.activity_inputs import QuarantineBranchInput
+from sluice.errors import NoSuchBranch
 from sluice.publishing.certificate import INSTALLATION
 
 
@@ -15,12 +16,12 @@ from sluice.publishing.certificate import INSTALLATION
 class EndBranchActivity:
     """Needs the catalog, and whose runs these are."""
 
-    catalog: NessieCatalog
+    catalog: BranchCatalog
     installation: str
 
     @activity.defn(name="discard_branch")
     def discard_branch(self, name: str) -> None:
-        """Delete a branch for good. Whoever still writes on it fails from now on."""
+        """Delete a branch for good. Each later commit to it fails."""
         with as_application_error():
             self.catalog.delete_branch(name)
 
@@ -35,14 +36,13 @@ class EndBranchActivity:
             name = input.name
             try:
                 head = input.head or self.catalog.head(branch.name)
-                changes = self.catalog.changes(branch.base, branch.name, head)
-                if all(key.kind == "NAMESPACE" for key in changes):
+                if not self.catalog.diff(branch.base, branch.name, head):
                     name = ""
                 else:
                     said = {**input.said, INSTALLATION: self.installation}
                     create_quarantine(self.catalog, name, head, branch.name, said)
             except NoSuchBranch:
-                if not self.catalog.exists(name):  # kept by an earlier try whose answer was lost?
+                if self.catalog.find_head(name) is None:  # kept by an earlier try whose answer was lost?
                     name = ""
             self.catalog.delete_branch(branch.name)
             return name

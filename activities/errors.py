@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from pynessie.error import NessieException
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 
-from lakehouse.nessie.catalog import NoSuchBranch
-from lakehouse.nessie.rest_v2 import NessieRequestRefused
 from sluice.errors import SluiceError, Terminal
 from sluice.secrets import redacted
 
@@ -38,10 +35,6 @@ def as_application_error() -> Iterator[None]:
         yield
     except FailureError:
         raise
-    except NoSuchBranch as error:
-        raise _told(error, f"the branch {error} is gone", "NoSuchBranch", final=True) from None
-    except (NessieException, NessieRequestRefused) as error:  # an overloaded Nessie is ServiceUnavailable by now
-        raise _told(error, str(error), "NessieRequestRefused", final=True) from None
     except SluiceError as error:
         raise _told(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
     except Exception as error:

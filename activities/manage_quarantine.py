@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.operations import no_change_operation
+from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline
@@ -17,26 +16,28 @@ from sluice.publishing.certificate import EXPIRES, INSTALLATION
 class ManageQuarantineActivity:
     """Needs the catalog, and whose runs these are."""
 
-    catalog: NessieCatalog
+    catalog: BranchCatalog
     installation: str
 
     @activity.defn(name="manage_quarantine")
     def manage_quarantine(self, input: ManageQuarantineInput) -> str:
         """Do what a person ordered; return the branch that is there now, if any."""
         with as_application_error():
-            if input.action == "discard" and not self.catalog.exists(input.branch):
+            if input.action == "discard" and self.catalog.find_head(input.branch) is None:
                 return ""
-            found = find_quarantined_branch(self.catalog, input.branch)
-            if found.said.get(INSTALLATION) != self.installation:
-                raise InvalidPipeline(f"{input.branch} is of another installation, {found.said.get(INSTALLATION)!r}")
+            branch = find_quarantined_branch(self.catalog, input.branch)
+            if branch.properties.get(INSTALLATION) != self.installation:
+                raise InvalidPipeline(
+                    f"{input.branch} is of another installation, {branch.properties.get(INSTALLATION)!r}"
+                )
             if input.action == "discard":
                 self.catalog.delete_branch(input.branch)
                 return ""
-            self._keep_until(found, input)
+            self._keep_until(branch, input)
             return input.branch
 
-    def _keep_until(self, found: QuarantinedBranch, input: ManageQuarantineInput) -> None:
-        if found.said.get(EXPIRES) != input.until:
-            said = {**found.said, EXPIRES: input.until}
+    def _keep_until(self, branch: QuarantinedBranch, input: ManageQuarantineInput) -> None:
+        if branch.properties.get(EXPIRES) != input.until:
+            properties = {**branch.properties, EXPIRES: input.until}
             message = f"Keep until {input.until[:10]}, says {input.by}"
-            self.catalog.commit(found.branch, found.head, message, [no_change_operation()], said)
+            self.catalog.commit_tables(branch.branch, branch.head, message, properties=properties)

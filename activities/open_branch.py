@@ -6,9 +6,8 @@ from temporalio import activity
 
 from activities.attempt_branch import AttemptBranch
 from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.mainline import Mainline
 from sluice.checks.base import Check, place
 from sluice.contracts.activity_inputs import BranchRef, OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
@@ -21,8 +20,7 @@ from sluice.publishing.certificate import INPUT, PIPELINE, WORKFLOW_ID
 class OpenBranchActivity:
     """Needs the catalog, the properties by which Iceberg reads the lake, and whose runs these are."""
 
-    catalog: NessieCatalog
-    mainline: Mainline
+    catalog: BranchCatalog
     io: dict[str, str]
     installation: str
 
@@ -34,21 +32,26 @@ class OpenBranchActivity:
             if input.catalog_id is not None:
                 self.catalog.check_identity(input.catalog_id)
             name = input.run_ref.branch
-            making = AttemptBranch(self.catalog, self.mainline, self.installation, name)
-            base = making.base
+            attempt = AttemptBranch(self.catalog, self.installation, name)
+            base = attempt.base
             self._refuse_twice(input)
             self._check_checks(input, base)
             message = f"Begin attempt {input.run_ref.attempt}"
-            making.begin(input.run_ref, message, lambda: self.catalog.put_namespaces(name, input.tables))
-            return BranchRef(name=name, base=base, catalog_id=identity, sorted_tables=self._in_order(input, base))
+            attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables))
+            return BranchRef(
+                name=name,
+                base=base,
+                catalog_id=identity,
+                sorted_tables=self._sorted_tables(input, base),
+                commit_timeout=self.catalog.capabilities.commit_timeout,
+            )
 
     def _refuse_twice(self, input: OpenBranchInput) -> None:
         if input.again:
             return
-        wanted = {PIPELINE: input.run_ref.pipeline, INPUT: input.input_digest}
-        earlier = self.mainline.published(wanted)
+        earlier = self.catalog.find_published({PIPELINE: input.run_ref.pipeline, INPUT: input.input_digest})
         if earlier is not None:
-            workflow, commit = earlier.get(WORKFLOW_ID, "?"), earlier["hash"][:12]
+            workflow, commit = earlier.properties.get(WORKFLOW_ID, "?"), earlier.hash[:12]
             raise AlreadyPublished(
                 f"this input was published by {input.run_ref.pipeline} already: run {workflow}, commit {commit} "
                 "on main. To publish it again, say --again"
@@ -65,7 +68,7 @@ class OpenBranchActivity:
         if problems:
             raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
 
-    def _in_order(self, input: OpenBranchInput, base: str) -> list[str]:
+    def _sorted_tables(self, input: OpenBranchInput, base: str) -> list[str]:
         states = {name: self._state(name, base) for name in input.tables} if input.schema_is_fixed else {}
         return [name for name, state in states.items() if state and state.distribution == "range"]
 
@@ -74,8 +77,8 @@ class OpenBranchActivity:
         return state.types if state else None
 
     def _state(self, table: str, at: str) -> TableState | None:
-        found = self.catalog.table(self.catalog.main, table, at)
-        return TableState.load(found, None, self.io) if found else None
+        version = self.catalog.table_version(self.catalog.main, table, at)
+        return TableState.load(version, None, self.io) if version else None
 
     def _other_problems(self, check: Check, input: OpenBranchInput, base: str) -> list[str]:
         """Say which other tables of a check are not there; those that the run makes may come yet."""

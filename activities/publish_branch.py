@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.mainline import Mainline
+from lakehouse.catalog import BranchCatalog, tables_changed_since
 from sluice.approval.signatures import read_approvers, verification_error
 from sluice.contracts.activity_inputs import (
     ConfirmPublicationInput,
@@ -14,15 +13,14 @@ from sluice.contracts.activity_inputs import (
     PublishBranchInput,
     VerifyDecisionInput,
 )
-from sluice.errors import ServiceUnavailable, Unapproved
+from sluice.errors import Unapproved
 
 
 @dataclass(frozen=True)
 class PublishBranchActivity:
-    """Needs the catalog and main."""
+    """Needs the catalog."""
 
-    catalog: NessieCatalog
-    mainline: Mainline
+    catalog: BranchCatalog
     approvers_file: str = ""
     """Where those who may decide are listed; empty means that nobody has to sign."""
 
@@ -32,19 +30,12 @@ class PublishBranchActivity:
         with as_application_error():
             self.catalog.check_identity(input.branch.catalog_id)
             self._check_approvals(input)
-            earlier = self.mainline.find_publication(input.head, input.branch.base)
+            earlier = self.catalog.find_publication(input.head, input.branch.base)
             if earlier:
                 return earlier
-            if moved := self.mainline.moved(input.referenced_tables, input.branch.base):
-                return Publication(merged=False, conflicts=moved)
-            found = self.mainline.merge(input.branch, input.head, input.author, input.message, input.properties)
-            if found.merged or found.conflicts:
-                return found
-            # Nessie says that there was nothing to do: an earlier request of ours was still under way.
-            earlier = self.mainline.find_publication(input.head, input.branch.base)
-            if earlier is None:
-                raise ServiceUnavailable("Nessie merged nothing, and the history of main does not say why")
-            return earlier
+            if changed := tables_changed_since(self.catalog, input.referenced_tables, input.branch.base):
+                return Publication(merged=False, conflicts=changed)
+            return self.catalog.publish(input.branch, input.head, input.author, input.message, input.properties)
 
     @activity.defn(name="verify_decision")
     def verify_decision(self, input: VerifyDecisionInput) -> str:
@@ -75,5 +66,5 @@ class PublishBranchActivity:
     def confirm_publication(self, input: ConfirmPublicationInput) -> Publication:
         """Say whether main holds the hash, whatever was intended and whoever was told what."""
         with as_application_error():
-            found = self.mainline.find_publication(input.head, input.base)
+            found = self.catalog.find_publication(input.head, input.base)
             return found or Publication(merged=False)

@@ -13,7 +13,7 @@ from activities.scan_branch import target
 from engine.job import SparkJob
 from engine.runner import Spark
 from engine.spark.job_errors import job_failure
-from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.catalog import BranchCatalog
 from sluice import errors
 from sluice.audit.bad_rows import bad_row_limit, quarantine_table
 from sluice.audit.planner import scan_groups
@@ -29,7 +29,7 @@ _DIVIDE = Path(__file__).resolve().parent.parent / "spark_jobs" / "quarantine_ro
 class QuarantineRowsActivity:
     """Needs the catalog, the properties by which Iceberg reads the lake, and this worker's Spark."""
 
-    catalog: NessieCatalog
+    catalog: BranchCatalog
     io: dict[str, str]
     spark: Spark
 
@@ -54,6 +54,7 @@ class QuarantineRowsActivity:
                 program=_DIVIDE,
                 folder=folder,
                 branch=input.audit.branch,
+                catalog=self.catalog.spark_properties(self.spark.settings.sluice_catalog, input.audit.branch),
                 run_id=run_ref.run_id,
                 attempt=run_ref.attempt,
                 pipeline=run_ref.pipeline,
@@ -64,7 +65,7 @@ class QuarantineRowsActivity:
             if answer and answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)
             if answer is None or ended.code != 0:
-                raise job_failure(ended.code, ended.tail)
+                raise job_failure(ended.code, ended.tail, self.catalog.explain_refused_write(ended.tail))
             return QuarantineRowsResult(bad_rows=answer.bad_rows, above_cap=answer.above_cap)
 
     def _divided(self, input: QuarantineRowsInput) -> Iterator[QuarantineRowsSpec.Part]:

@@ -1,21 +1,20 @@
 """The reaper: deals with branches whose run is gone, and with quarantines whose time is over."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.errors import as_application_error
-from lakehouse.nessie.catalog import NessieCatalog, NoSuchBranch
-from lakehouse.nessie.mainline import Mainline
+from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import create_quarantine, list_quarantined_branches, read_held_tables
 from sluice.contracts.activity_inputs import RunRef
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
+from sluice.errors import NoSuchBranch
 from sluice.identifiers import ATTEMPTS, attempt_of, quarantine_branch
 from sluice.publishing.certificate import (
     INSTALLATION,
@@ -34,8 +33,7 @@ _PATIENCE = 30
 class ReapBranchesActivity:
     """Needs the catalog, how Iceberg reads the lake, Temporal and its client's loop, and whose runs these are."""
 
-    catalog: NessieCatalog
-    mainline: Mainline
+    catalog: BranchCatalog
     io: dict[str, str]
     client: Client
     loop: asyncio.AbstractEventLoop
@@ -47,16 +45,16 @@ class ReapBranchesActivity:
         with as_application_error():
             now = datetime.now(timezone.utc)
             reaped = self._quarantines(now)
-            for name, touched in self._attempts():
-                if now - touched >= timedelta(seconds=input.grace):
-                    self._attempt(reaped, name, now)
+            for branch in self.catalog.list_branches(ATTEMPTS):
+                if now - branch.committed_at >= timedelta(seconds=input.grace):
+                    self._attempt(reaped, branch.name, now)
             return reaped
 
     def _quarantines(self, now: datetime) -> ReapBranchesResult:
         expired: list[str] = []
         kept = kept_bytes = freed = 0
         for found in list_quarantined_branches(self.catalog):
-            if found.said.get(INSTALLATION) != self.installation:
+            if found.properties.get(INSTALLATION) != self.installation:
                 continue
             size = sum(table.bytes for table in read_held_tables(self.catalog, self.io, found))
             if found.expires is None or found.expires > now:
@@ -66,13 +64,6 @@ class ReapBranchesActivity:
             expired.append(found.branch)
             freed += size
         return ReapBranchesResult(expired=expired, kept=kept, kept_bytes=kept_bytes, freed_bytes=freed)
-
-    def _attempts(self) -> Iterator[tuple[str, datetime]]:
-        """Yield every branch of an attempt, and when its last commit was made."""
-        for each in list(self.catalog.v2.references(f"ref.name.startsWith('{ATTEMPTS}')")):
-            head: dict[str, Any] = (each.get("metadata") or {}).get("commitMetaOfHEAD") or {}
-            touched = str(head.get("commitTime", "2000-01-01T00:00:00"))[:19]
-            yield each["name"], datetime.fromisoformat(touched + "+00:00")
 
     def _attempt(self, reaped: ReapBranchesResult, name: str, now: datetime) -> None:
         try:
@@ -84,14 +75,13 @@ class ReapBranchesActivity:
         except NoSuchBranch:
             return  # somebody was faster
 
-    def _said(self, name: str) -> dict[str, str] | None:
+    def _said(self, name: str) -> Mapping[str, str] | None:
         """Return what the newest commit on the branch that says who made it says, or None."""
-        fork = self.mainline.fork_point(name)
-        for commit in self.catalog.v2.history(name):
-            said = {key: values[0] for key, values in (commit.get("allProperties") or {}).items()}
-            if {RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION} <= said.keys():
-                return said
-            if commit["hash"] == fork:
+        fork = self.catalog.fork_point(name)
+        for commit in self.catalog.history(name):
+            if {RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION} <= commit.properties.keys():
+                return commit.properties
+            if commit.hash == fork:
                 break
         return None
 
@@ -105,7 +95,7 @@ class ReapBranchesActivity:
             raise
         return described.status == WorkflowExecutionStatus.RUNNING
 
-    def _abandoned(self, reaped: ReapBranchesResult, name: str, said: dict[str, str], now: datetime) -> None:
+    def _abandoned(self, reaped: ReapBranchesResult, name: str, said: Mapping[str, str], now: datetime) -> None:
         attempt = attempt_of(name)
         if attempt is None:
             reaped.strange.append(name)
@@ -116,11 +106,10 @@ class ReapBranchesActivity:
         self.catalog.delete_branch(name)
         reaped.deleted.append(name)
 
-    def _kept(self, name: str, said: dict[str, str], attempt: int, now: datetime) -> str:
+    def _kept(self, name: str, said: Mapping[str, str], attempt: int, now: datetime) -> str:
         """Keep what an abandoned attempt holds, if it holds rows that main does not; return the branch's name."""
-        head, base = self.catalog.head(name), self.mainline.fork_point(name)
-        changes: list[Any] = self.catalog.changes(base, name, head)
-        if all(key.kind == "NAMESPACE" for key in changes) or self.mainline.find_publication(head, ""):
+        head, base = self.catalog.head(name), self.catalog.fork_point(name)
+        if not self.catalog.diff(base, name, head) or self.catalog.find_publication(head, ""):
             return ""
         run_ref = RunRef(
             run_id=said[RUN_ID], workflow_id=said[WORKFLOW_ID], pipeline=said[PIPELINE], label="", attempt=attempt

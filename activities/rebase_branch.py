@@ -6,10 +6,9 @@ from temporalio import activity
 
 from activities.attempt_branch import AttemptBranch
 from activities.errors import as_application_error
-from lakehouse.iceberg.rebase import CannotRebase, RebaseOptions, operations, rebase_tables
+from lakehouse.catalog import BranchCatalog, tables_changed_since
+from lakehouse.iceberg.rebase import CannotRebase, RebaseOptions, rebase_tables
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.mainline import Mainline
 from sluice.contracts.activity_inputs import (
     BranchRef,
     FindConflictsInput,
@@ -26,8 +25,7 @@ from sluice.publishing.certificate import marks
 class RebaseBranchActivity:
     """Needs the catalog, the properties by which Iceberg reads the lake, and whose runs these are."""
 
-    catalog: NessieCatalog
-    mainline: Mainline
+    catalog: BranchCatalog
     io: dict[str, str]
     installation: str
 
@@ -35,8 +33,8 @@ class RebaseBranchActivity:
     def find_conflicts(self, input: FindConflictsInput) -> list[str]:
         """Return what main changed since the branch began, of what the run changed or its checks looked at."""
         with as_application_error():
-            found = self.mainline.conflicts(input.branch.name, input.head)
-            return found or self.mainline.moved(input.referenced_tables, input.branch.base)
+            conflicts = self.catalog.find_conflicts(input.branch.name, input.head)
+            return conflicts or tables_changed_since(self.catalog, input.referenced_tables, input.branch.base)
 
     @activity.defn(name="rebase_branch")
     def rebase_branch(self, input: RebaseBranchInput) -> RebaseResult:
@@ -44,30 +42,28 @@ class RebaseBranchActivity:
         with as_application_error():
             self.catalog.check_identity(input.branch.catalog_id)
             name = input.run_ref.branch
-            making = AttemptBranch(self.catalog, self.mainline, self.installation, name)
-            branch = BranchRef(name=name, base=making.base, catalog_id=input.branch.catalog_id)
-            if not making.has_begun:
+            attempt = AttemptBranch(self.catalog, self.installation, name)
+            branch = input.branch.model_copy(update={"name": name, "base": attempt.base, "sorted_tables": []})
+            if not attempt.is_created:
                 try:
-                    self._take_over(input, branch, making)
+                    self._rebase(input, attempt)
                 except CannotRebase as why:
                     return RebaseResult(why_not=str(why))
             return RebaseResult(branch=branch, write_result=self._read_back(input, branch))
 
-    def _take_over(self, input: RebaseBranchInput, branch: BranchRef, making: AttemptBranch) -> None:
-        old = self.catalog.changes(input.branch.base, input.branch.name, input.write_result.head)
+    def _rebase(self, input: RebaseBranchInput, attempt: AttemptBranch) -> None:
+        written = self.catalog.diff(input.branch.base, input.branch.name, input.write_result.head)
         by = RebaseOptions(input.write.rebases, input.divided, marks(input.run_ref))
-        moved = rebase_tables(self.catalog, self.io, old, branch.base, by)
-        message = f"Take over what {input.branch.name} holds"
-        making.begin(input.run_ref, message, lambda: list(operations(self.catalog, branch.name, moved)))
+        tables = rebase_tables(self.catalog, self.io, written, attempt.base, by)
+        message = f"Rebase {input.branch.name}"
+        attempt.create(input.run_ref, message, lambda: [table.commit for table in tables])
 
     def _read_back(self, input: RebaseBranchInput, branch: BranchRef) -> WriteResult:
         """Find exactly what the earlier attempt wrote on the new branch, and pin the hash that holds it."""
         head = self.catalog.head(branch.name)
         attempts = range(1, input.run_ref.attempt + 1)
         changes: dict[str, TableChange] = {}
-        for key in self.catalog.changes(branch.base, branch.name, head):
-            if key.kind == "NAMESPACE":
-                continue
+        for key in self.catalog.diff(branch.base, branch.name, head):
             before = input.write_result.tables.get(key.name)
             if before is None or key.after is None:
                 raise UnexpectedWrite(f"{branch.name} changes {key.name}, and {input.branch.name} did not")

@@ -12,7 +12,7 @@ from activities.job_folder import job_folder
 from engine.job import SparkJob
 from engine.runner import Spark
 from engine.spark.job_errors import job_failure
-from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.catalog import BranchCatalog
 from lakehouse.report_store import ReportStore
 from sluice.audit.planner import ScanGroup, scan_groups
 from sluice.audit.verdicts import SAMPLE_ROWS, AnswerSource, CheckResult, check_result, error_result, trim_samples
@@ -29,7 +29,7 @@ _SCAN = Path(__file__).resolve().parent.parent / "spark_jobs" / "scan.py"
 class ScanBranchActivity:
     """Needs the catalog, the properties by which Iceberg reads the lake, and this worker's Spark."""
 
-    catalog: NessieCatalog
+    catalog: BranchCatalog
     io: dict[str, str]
     spark: Spark
     reports: ReportStore
@@ -55,7 +55,9 @@ class ScanBranchActivity:
                 program=_SCAN,
                 folder=folder,
                 branch=input.audit.branch,
-                at=input.audit.head,
+                catalog=self.catalog.spark_properties(
+                    self.spark.settings.sluice_catalog, input.audit.branch, input.audit.head
+                ),
                 run_id=input.audit.run_ref.run_id,
                 attempt=input.audit.run_ref.attempt,
                 pipeline=input.audit.run_ref.pipeline,
@@ -65,7 +67,7 @@ class ScanBranchActivity:
             )
             ended = await self.spark.run(job, activity.heartbeat)
             if not answer_file.exists():
-                raise job_failure(ended.code, ended.tail)
+                raise job_failure(ended.code, ended.tail, self.catalog.explain_refused_write(ended.tail))
             answer = JobAnswer.model_validate_json(answer_file.read_text())
             if answer.error:
                 raise JobFailed(answer.error)

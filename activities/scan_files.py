@@ -12,8 +12,8 @@ from activities.audit_tables import AuditedTable, fields_of, load_audited_tables
 from activities.errors import as_application_error
 from activities.job_folder import job_folder
 from engine.duckdb_scan import DuckDBScan, FileView
+from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.report_store import ReportStore
 from sluice.audit.planner import READABLE, ScanGroup, clusters, duckdb_refusal, scan_groups
 from sluice.audit.statistics import FileStatistics
@@ -34,7 +34,7 @@ log = logging.getLogger("sluice.scan")
 class ScanFilesActivity:
     """Needs the catalog, the properties by which Iceberg reads the lake, and the worker's settings."""
 
-    catalog: NessieCatalog
+    catalog: BranchCatalog
     io: dict[str, str]
     settings: Settings
     reports: ReportStore

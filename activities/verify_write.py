@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.mainline import Mainline
 from sluice.contracts.activity_inputs import TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import NothingWritten, UnexpectedWrite
 
@@ -16,8 +15,7 @@ from sluice.errors import NothingWritten, UnexpectedWrite
 class VerifyWriteActivity:
     """Needs the catalog and the properties by which Iceberg reads the lake."""
 
-    catalog: NessieCatalog
-    mainline: Mainline
+    catalog: BranchCatalog
     io: dict[str, str]
 
     @activity.defn(name="verify_write")
@@ -26,7 +24,7 @@ class VerifyWriteActivity:
         with as_application_error():
             branch = input.branch
             head = self.catalog.head(branch.name)
-            changed = [key for key in self.catalog.changes(branch.base, branch.name, head) if key.kind != "NAMESPACE"]
+            changed = self.catalog.diff(branch.base, branch.name, head)
             changes: dict[str, TableChange] = {}
             for key in changed:
                 if key.name not in (*input.tables, *input.set_apart):
@@ -36,14 +34,14 @@ class VerifyWriteActivity:
                 if key.after is None:
                     raise UnexpectedWrite(f"the job dropped {key.name}")
                 state = TableState.load(key.after, key.before, self.io)
-                since = self.catalog.table(branch.name, key.name, input.since) if input.since else key.before
+                since = self.catalog.table_version(branch.name, key.name, input.since) if input.since else key.before
                 if TableState.load(key.after, since, self.io).unmarked(input.run_ref.run_id, [input.run_ref.attempt]):
                     raise UnexpectedWrite(f"{key.name} holds a snapshot that this attempt did not make")
                 changes[key.name] = state.change()
                 if input.write.traits.keeps_rows and not state.same_rows:
                     raise UnexpectedWrite(f"{key.name} has other rows than before it was compacted")
             self._check_complete(input, changes)
-            return WriteResult(head=head, tables=changes, conflicts=self.mainline.conflicts(branch.name, head))
+            return WriteResult(head=head, tables=changes, conflicts=self.catalog.find_conflicts(branch.name, head))
 
     def _check_complete(self, input: VerifyWriteInput, changes: dict[str, TableChange]) -> None:
         missing = [table for table in input.tables if table not in changes]

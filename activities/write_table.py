@@ -11,6 +11,7 @@ from engine.job import SparkJob
 from engine.runner import Spark
 from engine.spark.jars import require_s3
 from engine.spark.job_errors import job_failure
+from lakehouse.catalog import BranchCatalog
 from lakehouse.source_files import base_path, find_files, identity
 from sluice import errors
 from sluice.contracts.activity_inputs import JobReport, WriteTableInput
@@ -24,8 +25,9 @@ _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
 
 @dataclass(frozen=True)
 class WriteTableActivity:
-    """Needs this worker's Spark."""
+    """Needs the catalog and this worker's Spark."""
 
+    catalog: BranchCatalog
     spark: Spark
 
     @activity.defn(name="write_table")
@@ -42,7 +44,7 @@ class WriteTableActivity:
             if answer and answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)
             if ended.code != 0:
-                raise job_failure(ended.code, ended.tail)
+                raise job_failure(ended.code, ended.tail, self.catalog.explain_refused_write(ended.tail))
             return JobReport(
                 rows_read=answer.rows_read if answer else None,
                 rows_written=answer.rows_written if answer else None,
@@ -66,6 +68,7 @@ class WriteTableActivity:
             program=program,
             folder=folder,
             branch=input.branch,
+            catalog=self.catalog.spark_properties(self.spark.settings.sluice_catalog, input.branch),
             run_id=input.run_ref.run_id,
             attempt=input.run_ref.attempt,
             args=args,

@@ -29,6 +29,7 @@ from activities.scan_files import ScanFilesActivity
 from bench import suites, tables
 from lakehouse.iceberg.statistics import file_statistics
 from lakehouse.iceberg.table_state import TableState, forget
+from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
 from sluice.checks import expand
@@ -67,6 +68,7 @@ class Audit:
         )
         worker = ActivityEnvironment()
         forget()  # a run audits a hash that nobody read before
+        assert isinstance(self._catalog, NessieCatalog)
         self._catalog.forget()
         parts: Any = (self._catalog, {}, self._settings, self._reports)
         plan = worker.run(AuditBranchActivity(*parts).audit_branch, order)
@@ -83,7 +85,7 @@ class Audit:
 
 def paths_of(settings: Settings, table: str) -> list[str]:
     """Return the data files of a table, for DuckDB by hand."""
-    place = open_catalog(settings).table(tables.BRANCH, table)
+    place = open_catalog(settings).table_version(tables.BRANCH, table)
     assert place
     return [file.path.removeprefix("file:") for file in file_statistics(TableState.load(place, None, {}), [])]
 

@@ -19,7 +19,9 @@ from typing import Any
 
 from bench.place import Place, keep, median, place, say, small
 from engine.process.supervise import SupervisedProcess
+from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.connect import ConnectEngine
+from lakehouse.open_catalog import unreachable_properties
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.settings import read_settings
 from tests.harness.support import FrontDoor
@@ -79,7 +81,7 @@ async def measure(at: Place, rounds: int, rows: int) -> list[dict[str, Any]]:
             settings = read_settings(variables)
             client = await connect(variables)
             await register_search_attributes(client)
-            engine = ConnectEngine(settings)
+            engine = ConnectEngine(settings, unreachable_properties(UNREACHABLE_CATALOG))
             if shared is None:
                 shared = engine
                 running.push_async_callback(engine.close)

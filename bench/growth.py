@@ -10,7 +10,6 @@ import argparse
 from typing import Any
 
 from bench.place import Place, keep, median, place, say, small
-from lakehouse.nessie.operations import no_change_operation
 
 _SNAPSHOTS = (1, 100, 1_000)
 _REFERENCES = (10, 1_000, 10_000)
@@ -43,7 +42,7 @@ def references(at: Place, rounds: int) -> dict[int, list[float]]:
     timed(at, "g.among", 1)
     for number in _REFERENCES:
         for made in range(there, number):
-            head = at.catalog.commit("main", at.catalog.head("main"), f"commit {made}", [no_change_operation()])
+            head = at.catalog.commit_tables("main", at.catalog.head("main"), f"commit {made}")
             at.catalog.create_branch(f"wap/other/{made}", head)
         there = number
         found[number] = timed(at, "g.among", rounds)

@@ -16,9 +16,8 @@ import pyarrow as pa
 from pyiceberg.table import StaticTable, Table
 
 from devstack.stack import ROOT, Stack
-from lakehouse.iceberg.commit import BranchCommitCatalog
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.operations import put_table_operation
+from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import Settings, read_settings
 from tests.harness.support import FrontDoor, WorkerProcess, tools_into
@@ -38,7 +37,7 @@ class Place:
         self._stack = Stack(home, os.environ)
         self.variables = {**self._stack.up(with_worker=False), "SLUICE_HOME": str(home)}
         self.settings: Settings = read_settings(self.variables)
-        self.catalog: NessieCatalog = open_catalog(self.settings)
+        self.catalog: BranchCatalog = open_catalog(self.settings)
         self.workers: dict[str, WorkerProcess] = {}
         self._number = 0
 
@@ -68,15 +67,16 @@ class Place:
 
     def append(self, table: str, rows: Sequence[dict[str, Any]]) -> None:
         """Append rows to a table on main from outside Sluice, by PyIceberg."""
-        found = self.catalog.content("main", table)
-        static = StaticTable.from_metadata(found.metadata_location)
+        version = self.catalog.table_version("main", table)
+        assert version
+        static = StaticTable.from_metadata(version.metadata_location)
 
-        def move(place: str, metadata: Any) -> None:
-            operation = put_table_operation(table, place, metadata, found.id)
-            self.catalog.commit("main", self.catalog.head("main"), "outside", [operation])
+        def commit(location: str, metadata: Any) -> None:
+            tables = [table_commit(table, location, metadata)]
+            self.catalog.commit_tables("main", self.catalog.head("main"), "outside", tables)
 
         outside = Table(
-            ("o", *table.split(".")), static.metadata, found.metadata_location, static.io, BranchCommitCatalog(move)
+            ("o", *table.split(".")), static.metadata, version.metadata_location, static.io, BranchCommitCatalog(commit)
         )
         outside.append(pa.Table.from_pylist(list(rows), schema=outside.schema().as_arrow()))
 

@@ -24,6 +24,7 @@ from engine.job import SparkJob
 from engine.spark.configuration import application, session, write_properties
 from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
+from lakehouse.open_catalog import open_catalog
 from sluice.settings import Settings
 
 _FILES = 4
@@ -50,10 +51,11 @@ class Plain:
 
     def __init__(self, settings: Settings, folder: Path, token: str) -> None:
         self._settings, self._folder, self._token = settings, folder, token
+        self._bound = open_catalog(settings).spark_properties(settings.sluice_catalog, "main")
 
     def __call__(self, way: str, source: Path, table: str) -> None:
         """Run a script to its end."""
-        job = SparkJob(_SCRIPT, self._folder, "main")
+        job = SparkJob(_SCRIPT, self._folder, "main", catalog=self._bound)
         found = {**application(self._settings, self._folder), **session(self._settings, job)}
         found["spark.driver.memory"] = "4g"
         found["spark.jars"] = found.pop("spark.driver.extraClassPath").replace(":", ",")

@@ -9,8 +9,8 @@ from devstack.stack import ROOT, Stack
 from engine.job import SparkJob
 from engine.spark.configuration import properties
 from engine.spark.java import find_java
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.operations import no_change_operation
+from lakehouse.catalog import BranchCatalog
+from lakehouse.open_catalog import open_catalog
 from sluice.settings import Settings
 
 BRANCH = "wap/bench/audit"
@@ -31,7 +31,8 @@ _COLUMNS = """
 
 def configuration(settings: Settings, folder: Path) -> dict[str, str]:
     """Return the Spark configuration of Sluice's jobs, on the branch of the measurement."""
-    job = SparkJob(Path(), folder, BRANCH, run_id="bench", attempt=1)
+    bound = open_catalog(settings).spark_properties(settings.sluice_catalog, BRANCH)
+    job = SparkJob(Path(), folder, BRANCH, catalog=bound, run_id="bench", attempt=1)
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return {**properties(settings, job), **local, "spark.ui.showConsoleProgress": "false"}
 
@@ -67,10 +68,9 @@ def stack(home: Path) -> Stack:
     return Stack(home, {**os.environ, "SLUICE_HOME": str(home)})
 
 
-def prepare(catalog: NessieCatalog) -> str:
+def prepare(catalog: BranchCatalog) -> str:
     """Make the branch of the measurement; return where it began."""
     base = catalog.initialize_main()
     catalog.create_branch(BRANCH, base)
-    changes = [no_change_operation(), *catalog.put_namespaces(BRANCH, ["bench.orders"])]
-    catalog.commit(BRANCH, catalog.head(BRANCH), "Begin the measurement", changes)
+    catalog.commit_tables(BRANCH, catalog.head(BRANCH), "Begin the measurement", create_namespaces_for=["bench.orders"])
     return base

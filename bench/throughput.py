@@ -20,9 +20,9 @@ from temporalio.client import Client
 
 from bench.place import Place, keep, median, place, say, small
 from bench.runs import Plain
-from lakehouse.nessie.operations import no_change_operation
 from runtime.start_run import Starter, StartOptions, find_input, start_run
 from runtime.temporal_client import connect
+from sluice.contracts.activity_inputs import BranchRef
 from sluice.pipeline.file import parse_pipeline
 from sluice.settings import read_settings
 
@@ -87,8 +87,8 @@ def cycles(at: Place, threads: int) -> float:
         while time.monotonic() < until:
             name, seen = f"wap/cycle/{number}-{done}", at.catalog.head("main")
             at.catalog.create_branch(name, seen)
-            head = at.catalog.commit(name, seen, "a commit", [no_change_operation()])
-            at.catalog.v2.merge("main", seen, name, head, {"message": "a cycle"}, {}, dry=False)
+            head = at.catalog.commit_tables(name, seen, "a commit")
+            at.catalog.publish(BranchRef(name=name, base=seen, catalog_id=""), head, "bench", "a cycle", {})
             at.catalog.delete_branch(name)
             done += 1
         return done

@@ -10,9 +10,9 @@ import typer
 
 from cli.context import CommandContext, run_command
 from cli.follow import start_and_follow
+from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.open_catalog import open_catalog
 from runtime.start_run import StartOptions, load_pipeline
 from sluice.audit.bad_rows import RUN, quarantine_table
@@ -89,7 +89,8 @@ def requeued(file: Path, repair: Repair, settings: Settings) -> tuple[Pipeline, 
             "tables": {table: pipeline.tables[table], quarantine_table(table): Table()},
         }
     )
-    place = catalog.table(catalog.main, quarantine_table(table), head) or ""
+    version = catalog.table_version(catalog.main, quarantine_table(table), head)
+    place = version.metadata_location if version else ""
     digest = hashlib.sha256("\0".join(["requeue", place, *statements]).encode()).hexdigest()
     return Pipeline.model_validate(again.model_dump(by_alias=True)), RunInput(digest=digest)
 
@@ -106,11 +107,11 @@ def _table(pipeline: Pipeline, wanted: str | None) -> str:
     )
 
 
-def _types(catalog: NessieCatalog, settings: Settings, table: str, at: str) -> dict[str, str]:
-    place = catalog.table(catalog.main, table, at)
-    if place is None:
+def _types(catalog: BranchCatalog, settings: Settings, table: str, at: str) -> dict[str, str]:
+    version = catalog.table_version(catalog.main, table, at)
+    if version is None:
         raise InvalidPipeline(f"there is no table {table} on {catalog.main}: nothing was set apart yet")
-    return TableState.load(place, None, file_io_properties(settings)).types
+    return TableState.load(version, None, file_io_properties(settings)).types
 
 
 def _values(settings: Sequence[str], types: dict[str, str], kept: dict[str, str]) -> dict[str, str]:

@@ -6,8 +6,8 @@ import typer
 
 from cli.context import CommandContext, no_preparation, run_command
 from cli.follow import start_and_follow
-from lakehouse.nessie.mainline import Mainline
 from lakehouse.open_catalog import open_catalog
+from lakehouse.published_commits import list_published_commits
 from runtime.find_run import find_run, read_request
 from runtime.start_run import StartOptions
 from sluice.contracts.activity_inputs import Restore
@@ -36,11 +36,11 @@ def rollback(
         run_id = found.description.run_id
         catalog = open_catalog(context.settings)
         seen = catalog.initialize_main()
-        plan = plan_rollback(Mainline(catalog).publications(seen, run_id), run_id, with_later=with_later)
+        plan = plan_rollback(list_published_commits(catalog, run_id), run_id, with_later=with_later)
         earlier = await read_request(context.client, found.handle.id, run_id)
         if earlier is None:
             raise InvalidPipeline(f"Temporal has forgotten run {run_id}")
-        left = {name for name, at in plan.tables.items() if catalog.table(catalog.main, name, at)}
+        left = {name for name, at in plan.tables.items() if catalog.table_version(catalog.main, name, at)}
         restore = Restore(runs=plan.runs, seen=seen, tables=plan.tables)
         context.console.print(f"Rolls back {', '.join(plan.runs)}")
         pipeline = _pipeline(earlier.pipeline, plan, left)

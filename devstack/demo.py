@@ -59,7 +59,7 @@ class _Demo:
         self._approve("pipelines/nyc_delays.yml", "nyc-delays")
         _title("The tables on main after")
         self._show_tables()
-        kept = ", ".join(self._catalog.branches("quarantine/"))
+        kept = ", ".join(branch.name for branch in self._catalog.list_branches("quarantine/"))
         console.print(f"Branches beside main: {kept}", highlight=False)
 
     def _publish(self, pipeline: str) -> None:
@@ -110,11 +110,11 @@ class _Demo:
         for column in ("table", "rows", "data files", "snapshots"):
             shown.add_column(column, justify="left" if column == "table" else "right")
         for name in _TABLES:
-            place = self._catalog.table(self._catalog.main, name)
-            if place is None:
+            version = self._catalog.table_version(self._catalog.main, name)
+            if version is None:
                 shown.add_row(name, "not there", "", "")
                 continue
-            table = TableState.load(place, None, {}).table
+            table = TableState.load(version, None, {}).table
             files = [task.file for task in table.scan().plan_files()]
             rows = sum(file.record_count for file in files)
             shown.add_row(name, f"{rows:,}", f"{len(files):,}", f"{len(table.snapshots()):,}")

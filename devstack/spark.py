@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from engine.spark.class_data_archive import create_archive, find_archive
+from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.java import find_java
+from lakehouse.open_catalog import unreachable_properties
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 
@@ -15,6 +17,6 @@ def prepare_spark(home: Path) -> None:
         return
     print("Running a Spark job once, so that later ones start in half the time (half a minute)", flush=True)
     try:
-        create_archive(settings, java)
+        create_archive(settings, java, unreachable_properties(UNREACHABLE_CATALOG))
     except BadEnvironment as error:
         print(f"{error}. Spark starts slower without.", flush=True)

@@ -7,6 +7,7 @@ How an engine is chosen (`open_engine`): `SPARK_DEPLOY_MODE=cluster` is `Cluster
 setting in `sluice/settings.py`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.job import JobResult, SparkJob
@@ -39,8 +40,12 @@ class Spark:
             return await engine.run(job, heartbeat)
 
 
-def open_engine(settings: Settings) -> Engine:
-    """Return the engine that the settings name."""
+def open_engine(settings: Settings, unreachable: Mapping[str, str]) -> Engine:
+    """Return the engine that the settings name.
+
+    Args:
+        unreachable: the configuration of a catalog that no server answers, for the warm-up job.
+    """
     if settings.spark_deploy_mode == "cluster":
         return ClusterEngine(settings)
-    return ConnectEngine(settings) if settings.spark_engine == "connect" else SubmitEngine(settings)
+    return ConnectEngine(settings, unreachable) if settings.spark_engine == "connect" else SubmitEngine(settings)

@@ -1,1 +1,1 @@
-"""Nessie, Iceberg and files, behind small interfaces that speak the domain's words."""
+"""The catalog, Iceberg and files, behind small interfaces that use the domain's terms."""

@@ -1,6 +1,6 @@
-"""The ledger: the verdicts of every run that ended, as an Iceberg table on a Nessie branch of its own.
+"""The audit results table: the verdicts of every run that ended, as an Iceberg table on an orphan branch.
 
-It lives beside main and never goes there: main moves by audited merges only (ADR 9).
+It is never merged into main: only audited merges change main (ADR 9).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, TimestamptzType
 
-from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.operations import put_table_operation
+from lakehouse.catalog import BranchCatalog, TableVersion
+from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
+from lakehouse.iceberg.table_state import load_table
 from sluice.errors import ServiceUnavailable
 from sluice.publishing.certificate import RUN_MARK
 
@@ -28,8 +28,9 @@ BRANCH = "sluice/audits"
 TABLE = "sluice.audit_results"
 _TRIES = 20
 _SNAPSHOTS = 20
-"""From twice as many snapshots on, all but the last so many are forgotten; their rows stay. PyIceberg copies what a
-table's metadata holds many times for each append, so that a long memory costs every run."""
+"""From twice as many snapshots on, all but the last so many expire; their rows stay.
+
+PyIceberg copies a table's metadata many times for each append, so that a long history costs every run."""
 
 _TEXTS = ("run_id", "workflow_id", "pipeline", "outcome", "reason", "audited_hash", "report")
 _CHECK_TEXTS = ("table_name", "check_name", "scope", "verdict", "observed", "expected", "answered_by", "message")
@@ -47,37 +48,34 @@ def _schema() -> Schema:
     return assign_fresh_schema_ids(Schema(*fields))
 
 
-class _Moving:
-    """Moves the ledger's pointer, by compare-and-swap of the branch's head."""
+class _CommitToBranch:
+    """Points the branch to new metadata of the table, by compare-and-swap of the branch's head."""
 
-    def __init__(self, catalog: NessieCatalog, head: str, content: str | None) -> None:
-        self._catalog, self._head, self._content = catalog, head, content
+    def __init__(self, catalog: BranchCatalog, head: str) -> None:
+        self._catalog, self._head = catalog, head
 
-    def __call__(self, place: str, metadata: TableMetadata) -> None:
-        operations = [put_table_operation(TABLE, place, metadata, self._content)]
-        if not self._content:
-            operations = [*self._catalog.put_namespaces(BRANCH, [TABLE]), *operations]
-        self._head = self._catalog.commit(BRANCH, self._head, f"Update {TABLE}", operations)
-        self._content = self._content or str(self._catalog.content(BRANCH, TABLE).id)
+    def __call__(self, location: str, metadata: TableMetadata) -> None:
+        tables = [table_commit(TABLE, location, metadata)]
+        self._head = self._catalog.commit_tables(BRANCH, self._head, f"Update {TABLE}", tables)
 
 
 class AuditResultsTable:
     """Needs the catalog, the lake's location, and the properties by which Iceberg reads it."""
 
-    def __init__(self, catalog: NessieCatalog, lake: str, io: Mapping[str, str]) -> None:
+    def __init__(self, catalog: BranchCatalog, lake: str, io: Mapping[str, str]) -> None:
         self._catalog, self._lake, self._io = catalog, lake.rstrip("/"), dict(io)
-        self._turn = Lock()
+        self._lock = Lock()
 
     def record(self, run_id: str, rows: Sequence[Mapping[str, Any]], *, again: bool) -> None:
-        """Append what became of a run, once, however often this is called for it.
+        """Append the verdicts of a run, once, however often this is called for it.
 
         Args:
-            again: whether it may have been recorded before: then the rows are asked, too.
+            again: whether it may have been recorded before: then the rows are searched, too.
 
         Raises:
-            ServiceUnavailable: others moved the ledger each time before.
+            ServiceUnavailable: other commits came first each time.
         """
-        with self._turn:  # those of one worker would only undo each other's work
+        with self._lock:  # the threads of one worker would only make each other repeat their commits
             self._record(run_id, rows, again)
 
     def _record(self, run_id: str, rows: Sequence[Mapping[str, Any]], again: bool) -> None:
@@ -92,31 +90,30 @@ class AuditResultsTable:
         raise ServiceUnavailable(f"others moved {BRANCH} each time before these results could be added")
 
     def read(self) -> StaticTable | None:
-        """Return the ledger as it is now, or None if nothing was recorded yet."""
-        place = self._catalog.table(BRANCH, TABLE)
-        return StaticTable.from_metadata(place, self._io) if place else None
+        """Return the table as it is now, or None if nothing was recorded yet."""
+        version = self._catalog.table_version(BRANCH, TABLE)
+        return load_table(version, self._io) if version else None
 
     def _holds(self, run_id: str) -> bool:
         table = self.read()
         if table is None:
             return False
-        found = table.scan(row_filter=EqualTo(term="run_id", value=run_id), selected_fields=("run_id",), limit=1)
-        return bool(found.to_arrow().num_rows)
+        scan = table.scan(row_filter=EqualTo(term="run_id", value=run_id), selected_fields=("run_id",), limit=1)
+        return bool(scan.to_arrow().num_rows)
 
     def _open(self) -> Table:
-        head = self._catalog.bare_branch(BRANCH)
-        found = self._catalog.content(BRANCH, TABLE)
+        head = self._catalog.create_orphan_branch(BRANCH)
+        version = self._catalog.table_version(BRANCH, TABLE, head)
         file_io = load_file_io(self._io, self._lake)
-        if found is None:
-            metadata, place = self._new(file_io)
-        else:
-            place = found.metadata_location
-            metadata = StaticTable.from_metadata(place, self._io).metadata
-        catalog = BranchCommitCatalog(_Moving(self._catalog, head, found.id if found else None))
-        return Table(("ledger", *TABLE.split(".")), metadata, place, file_io, catalog)
+        metadata, version = self._load(version) if version else self._create(file_io)
+        catalog = BranchCommitCatalog(_CommitToBranch(self._catalog, head))
+        return Table((BRANCH, *TABLE.split(".")), metadata, version.metadata_location, file_io, catalog)
 
-    def _new(self, file_io: FileIO) -> tuple[TableMetadata, str]:
-        """Write the metadata of an empty table; it comes to the branch with the first rows."""
+    def _load(self, version: TableVersion) -> tuple[TableMetadata, TableVersion]:
+        return load_table(version, self._io).metadata, version
+
+    def _create(self, file_io: FileIO) -> tuple[TableMetadata, TableVersion]:
+        """Write the metadata of an empty table; the branch points to it with the first rows."""
         metadata = new_table_metadata(
             _schema(),
             UNPARTITIONED_PARTITION_SPEC,
@@ -124,9 +121,9 @@ class AuditResultsTable:
             f"{self._lake}/{TABLE.replace('.', '/')}",
             {"commit.manifest-merge.enabled": "true", "write.metadata.previous-versions-max": "20"},
         )
-        place = next_metadata_location(metadata, "")
-        ToOutputFile.table_metadata(metadata, file_io.new_output(place))
-        return metadata, place
+        location = next_metadata_location(metadata, "")
+        ToOutputFile.table_metadata(metadata, file_io.new_output(location))
+        return metadata, TableVersion(location, None)
 
     def _append(self, table: Table, run_id: str, rows: Sequence[Mapping[str, Any]]) -> bool:
         arrow = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema().as_arrow())
@@ -140,10 +137,10 @@ class AuditResultsTable:
             try:
                 table.maintenance.expire_snapshots().by_ids(known[:-_SNAPSHOTS]).commit()
             except ServiceUnavailable:
-                return True  # whoever is next forgets them
+                return True  # the next run expires them
         return True
 
 
 def _run_of(snapshot: Any) -> str | None:
-    found: str | None = snapshot.summary.additional_properties.get(RUN_MARK) if snapshot.summary else None
-    return found
+    run_id: str | None = snapshot.summary.additional_properties.get(RUN_MARK) if snapshot.summary else None
+    return run_id

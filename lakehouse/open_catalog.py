@@ -1,12 +1,22 @@
-"""Opening the catalog with the identity that a process has."""
+"""The one place that chooses an implementation of the port for catalogs."""
 
+from lakehouse.catalog import BranchCatalog
 from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.nessie.spark import unreachable_spark_properties
 from sluice.secrets import read_secret
 from sluice.settings import Settings
 
 
-def open_catalog(settings: Settings) -> NessieCatalog:
-    """Return the catalog as its publisher, where this process has that identity, else as its writer."""
-    token = read_secret(settings.nessie_publisher_token_file, "NESSIE_PUBLISHER_TOKEN_FILE")
-    token = token or read_secret(settings.nessie_writer_token_file, "NESSIE_WRITER_TOKEN_FILE")
-    return NessieCatalog(settings.nessie_uri, settings.sluice_main, token)
+def open_catalog(settings: Settings) -> BranchCatalog:
+    """Return the catalog, as its publisher where this process has that identity, else as its writer."""
+
+    def writer_token() -> str:
+        return read_secret(settings.nessie_writer_token_file, "NESSIE_WRITER_TOKEN_FILE")
+
+    token = read_secret(settings.nessie_publisher_token_file, "NESSIE_PUBLISHER_TOKEN_FILE") or writer_token()
+    return NessieCatalog(settings.nessie_uri, settings.sluice_main, token, writer_token)
+
+
+def unreachable_properties(spark_catalog: str) -> dict[str, str]:
+    """Return the Spark configuration of a catalog of the same kind that no server answers, for warm-up jobs."""
+    return unreachable_spark_properties(spark_catalog)

@@ -8,10 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.errors import translate_nessie_errors
-from lakehouse.nessie.operations import no_change_operation
 from sluice.contracts.activity_inputs import TableChange
 from sluice.errors import InvalidPipeline
 from sluice.publishing.certificate import (
@@ -36,38 +34,38 @@ class QuarantinedBranch:
 
     branch: str
     head: str
-    said: Mapping[str, str]
+    properties: Mapping[str, str]
 
     @property
     def run_id(self) -> str:
         """The run that was kept out."""
-        return self.said.get(RUN_ID, "")
+        return self.properties.get(RUN_ID, "")
 
     @property
     def workflow_id(self) -> str:
         """That run's workflow id."""
-        return self.said.get(WORKFLOW_ID, "")
+        return self.properties.get(WORKFLOW_ID, "")
 
     @property
     def pipeline(self) -> str:
         """Its pipeline."""
-        return self.said.get(PIPELINE, "")
+        return self.properties.get(PIPELINE, "")
 
     @property
     def base(self) -> str:
         """The hash of main that its branch began at."""
-        return self.said[BASE]
+        return self.properties[BASE]
 
     @property
     def audited(self) -> str:
         """The hash that holds exactly what was kept out."""
-        return self.said[AUDITED]
+        return self.properties[AUDITED]
 
     @property
     def expires(self) -> datetime | None:
         """Until when it is kept."""
-        found = self.said.get(EXPIRES)
-        return datetime.fromisoformat(found) if found else None
+        expires = self.properties.get(EXPIRES)
+        return datetime.fromisoformat(expires) if expires else None
 
     def fields(self) -> dict[str, Any]:
         """Return what is known of it, for people and programs."""
@@ -76,38 +74,34 @@ class QuarantinedBranch:
             "run_id": self.run_id,
             "workflow_id": self.workflow_id,
             "pipeline": self.pipeline,
-            "cause": self.said.get(CAUSE, ""),
-            "reason": self.said.get(REASON, ""),
-            "expires": self.said.get(EXPIRES, ""),
-            "installation": self.said.get(INSTALLATION, ""),
+            "cause": self.properties.get(CAUSE, ""),
+            "reason": self.properties.get(REASON, ""),
+            "expires": self.properties.get(EXPIRES, ""),
+            "installation": self.properties.get(INSTALLATION, ""),
         }
 
 
-def list_quarantined_branches(catalog: NessieCatalog) -> list[QuarantinedBranch]:
+def list_quarantined_branches(catalog: BranchCatalog) -> list[QuarantinedBranch]:
     """Return every quarantined branch that describes itself, the one that expires last first."""
-    with translate_nessie_errors(catalog.uri):
-        found = [
-            QuarantinedBranch(each["name"], each["hash"], _said(each.get("metadata") or {}))
-            for each in catalog.v2.references(f"ref.name.startsWith('{PREFIX}')")
-        ]
-    return sorted((each for each in found if each.run_id), key=lambda each: each.said.get(EXPIRES, ""), reverse=True)
+    branches = [QuarantinedBranch(each.name, each.head, each.properties) for each in catalog.list_branches(PREFIX)]
+    described = [branch for branch in branches if branch.run_id]
+    return sorted(described, key=lambda branch: branch.properties.get(EXPIRES, ""), reverse=True)
 
 
-def create_quarantine(catalog: NessieCatalog, name: str, head: str, of: str, said: Mapping[str, str]) -> None:
-    """Keep a hash of a branch under a quarantine's name, and let its last commit say why, whose, and which hash.
+def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, properties: Mapping[str, str]) -> None:
+    """Copy a branch at a hash under a quarantine's name, and describe it by a last commit: why, whose, and which hash.
 
     Raises:
-        NoSuchBranch: the branch is gone, and was not kept before.
+        NoSuchBranch: the branch is gone, and was not copied before.
     """
-    if not catalog.exists(name):
-        catalog.keep(name, head, of)
+    if catalog.find_head(name) is None:
+        catalog.copy_branch(name, of, head)
     if catalog.head(name) == head:
-        catalog.commit(
-            name, head, f"Quarantine: {said.get(REASON, '')}"[:500], [no_change_operation()], {**said, AUDITED: head}
-        )
+        message = f"Quarantine: {properties.get(REASON, '')}"[:500]
+        catalog.commit_tables(name, head, message, properties={**properties, AUDITED: head})
 
 
-def find_quarantined_branch(catalog: NessieCatalog, named: str) -> QuarantinedBranch:
+def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBranch:
     """Find a quarantined branch by its name, its run or workflow id, or its pipeline, which means the latest.
 
     Raises:
@@ -135,21 +129,19 @@ class HeldTable:
 
 
 def read_held_tables(
-    catalog: NessieCatalog, io: Mapping[str, str], found: QuarantinedBranch, *, rows: bool = False
+    catalog: BranchCatalog, io: Mapping[str, str], branch: QuarantinedBranch, *, rows: bool = False
 ) -> Iterator[HeldTable]:
     """Yield what a quarantined branch holds beside the main that it began at, table by table."""
-    for key in catalog.changes(found.base, found.branch, found.audited):
-        if key.kind == "NAMESPACE":
+    for diff in catalog.diff(branch.base, branch.branch, branch.audited):
+        if diff.after is None:
+            yield HeldTable(diff.name, None, [], 0, [])
             continue
-        if key.after is None:
-            yield HeldTable(key.name, None, [], 0, [])
-            continue
-        state = TableState.load(key.after, key.before, io)
+        state = TableState.load(diff.after, diff.before, io)
         files = [entry.data_file for entry in state.entries(added_only=True)]
-        before = TableState.load(key.before, None, io).types if key.before else {}
+        before = TableState.load(diff.before, None, io).types if diff.before else {}
         sample = _rows(state, [file.file_path for file in files]) if rows else []
         size = sum(file.file_size_in_bytes for file in files)
-        yield HeldTable(key.name, state.change(), _differences(before, state.types), size, sample)
+        yield HeldTable(diff.name, state.change(), _differences(before, state.types), size, sample)
 
 
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -166,8 +158,3 @@ def _rows(state: TableState, files: list[str]) -> list[dict[str, Any]]:
                 first = next(batches, pa.RecordBatch.from_pylist([]))
                 found += first.to_pylist()
     return found[:_SAMPLE]
-
-
-def _said(metadata: Mapping[str, Any]) -> dict[str, str]:
-    head = metadata.get("commitMetaOfHEAD") or {}
-    return {key: values[0] for key, values in (head.get("allProperties") or {}).items()}

@@ -11,9 +11,11 @@ SluiceError
 │   ├── WriteRefused         a job tried to change what is not its run's
 │   ├── Unapproved           an approval is not its author's
 │   ├── BadEnvironment       the machine lacks what the work needs (Java, settings)
-│   └── CatalogChanged     Nessie is not the one that the run began with
+│   ├── NoSuchBranch         a branch is not there: it was deleted, or never created
+│   ├── CatalogRefused       the catalog understood a request and refused it
+│   └── CatalogChanged       the catalog is not the one that the run began with
 └── Transient                the same again may work: retried
-    ├── ServiceUnavailable   Nessie (or what is behind it) does not answer
+    ├── ServiceUnavailable   the catalog (or what is behind it) does not answer
     └── JobFailed            Spark ended badly, for a reason that may pass
 """
 
@@ -64,6 +66,14 @@ class Unapproved(Terminal):
 
 class BadEnvironment(Terminal):
     """Raised when the machine lacks what the work needs."""
+
+
+class NoSuchBranch(Terminal):
+    """Raised when a branch is not there: it was deleted, or never created."""
+
+
+class CatalogRefused(Terminal):
+    """Raised when the catalog understands a request and refuses it."""
 
 
 class CatalogChanged(Terminal):

@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from engine.spark.configuration import application, warm_up_catalogs, write_properties
@@ -35,8 +35,11 @@ def find_archive(settings: Settings, java: Path) -> Path | None:
     return archive if is_complete else None
 
 
-def create_archive(settings: Settings, java: Path) -> Path:
+def create_archive(settings: Settings, java: Path, unreachable: Mapping[str, str]) -> Path:
     """Run the warm-up job and keep the classes that it loads, unless there is an archive; return the archive.
+
+    Args:
+        unreachable: the configuration of a catalog of the kind that jobs use, which no server answers.
 
     Raises:
         BadEnvironment: the warm-up job failed; Spark works without an archive, but starts slower.
@@ -49,7 +52,7 @@ def create_archive(settings: Settings, java: Path) -> Path:
     scratch = archive.parent / "warm-up"
     scratch.mkdir(parents=True)
     fresh = scratch / "fresh.jsa"
-    properties = application(settings, scratch) | warm_up_catalogs(scratch)
+    properties = application(settings, scratch) | warm_up_catalogs(scratch, unreachable)
     command = submit(write_properties(scratch / "spark.properties", properties), str(WARM_UP), str(scratch))
     variables = environment(settings, java, f"-XX:ArchiveClassesAtExit={fresh}")
     log = scratch.parent / "warm-up.log"

@@ -7,7 +7,6 @@ from engine.job import SparkJob
 from engine.spark.jars import added_coordinates, added_jars, class_path, has_s3
 from engine.spark.memory import driver_memory
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
-from sluice.secrets import read_secret
 from sluice.settings import Settings
 
 _STRICT = {
@@ -24,6 +23,9 @@ _RULES = (
     "org.apache.spark.sql.catalyst.optimizer.PruneFilters",
 )
 """Rules of Spark's optimizer that a session on a branch does without."""
+UNREACHABLE_CATALOG = "unreachable"
+"""The catalog in the warm-up job that no server answers."""
+_SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _DRIVER_PATH = "spark.driver.extraClassPath"
 
 
@@ -68,13 +70,10 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
     prefix = f"spark.sql.catalog.{settings.sluice_catalog}"
     found = {
         _EXCLUDED: ",".join([*_RULES, *_listed(job.conf.get(_EXCLUDED))]),
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
-        f"{prefix}.uri": settings.nessie_uri,
-        f"{prefix}.ref": job.branch,
+        prefix: _SPARK_CATALOG,
         f"{prefix}.warehouse": settings.lake,
         f"{prefix}.cache-enabled": "false",
-        **_identity(settings, prefix),
+        **job.catalog,
         **_s3_of(settings, prefix),
         **(_STRICT if job.built_in else {}),
         "spark.sql.files.ignoreCorruptFiles": "false",
@@ -82,8 +81,6 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
         SNAPSHOT_PROPERTY + RUN_MARK: job.run_id,
         SNAPSHOT_PROPERTY + ATTEMPT_MARK: str(job.attempt),
     }
-    if job.at:
-        found[f"{prefix}.ref.hash"] = job.at
     return {key: value for key, value in found.items() if value != ""}
 
 
@@ -120,30 +117,21 @@ def hadoop_s3(settings: Settings) -> dict[str, str]:
     return found
 
 
-def warm_up_catalogs(folder: Path) -> dict[str, str]:
-    """Return the catalogs of the warm-up job: one that keeps tables in a folder, and one that cannot be reached."""
-    implementation, local, unreachable = (
-        "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.warm_up",
-        "spark.sql.catalog.unreachable",
-    )
+def warm_up_catalogs(folder: Path, unreachable: Mapping[str, str]) -> dict[str, str]:
+    """Return the catalogs of the warm-up job: one that keeps tables in a folder, and one that cannot be reached.
+
+    Args:
+        unreachable: the configuration of the second, of the kind that jobs use, by the name `UNREACHABLE_CATALOG`.
+    """
+    local, remote = "spark.sql.catalog.warm_up", f"spark.sql.catalog.{UNREACHABLE_CATALOG}"
     return {
-        local: implementation,
+        local: _SPARK_CATALOG,
         f"{local}.type": "hadoop",
         f"{local}.warehouse": (folder / "lake").as_uri(),
-        unreachable: implementation,
-        f"{unreachable}.catalog-impl": "org.apache.iceberg.nessie.NessieCatalog",
-        f"{unreachable}.uri": "http://127.0.0.1:9/api/v2",
-        f"{unreachable}.warehouse": (folder / "lake").as_uri(),
+        remote: _SPARK_CATALOG,
+        f"{remote}.warehouse": (folder / "lake").as_uri(),
+        **unreachable,
     }
-
-
-def _identity(settings: Settings, prefix: str) -> dict[str, str]:
-    """Return how the job tells Nessie that it is a writer, who may change the branches of attempts alone."""
-    token = read_secret(settings.nessie_writer_token_file, "NESSIE_WRITER_TOKEN_FILE")
-    if not token:
-        return {}
-    return {f"{prefix}.authentication.type": "BEARER", f"{prefix}.authentication.token": token}
 
 
 def _s3_of(settings: Settings, prefix: str) -> dict[str, str]:

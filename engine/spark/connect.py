@@ -10,6 +10,7 @@ import logging
 import os
 import shutil
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,8 +45,8 @@ class ConnectEngine:
 
     has_jvm = False
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, unreachable: Mapping[str, str]) -> None:
+        self._settings, self._unreachable = settings, unreachable
         url = settings.spark_connect_url
         self._server: ConnectServer = ExternalConnectServer(url) if url else LocalConnectServer(settings)
         self._folder = settings.sluice_home.absolute() / "clients" / str(os.getpid())
@@ -86,7 +87,7 @@ class ConnectEngine:
             session=str(uuid.uuid4()),
             program=str(WARM_UP),
             args=[str(folder)],
-            session_conf=warm_up_catalogs(folder),
+            session_conf=warm_up_catalogs(folder, self._unreachable),
             released_file=str(folder / "released"),
         )
         client = await self._start_client(specification, no_heartbeat)

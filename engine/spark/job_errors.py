@@ -6,7 +6,6 @@ from sluice.errors import InvalidInput, JobFailed, SluiceError, WriteRefused
 
 _EXCEPTION = re.compile(r"^[\w.$]*(?:Error|Exception)\b.*: .+")
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
-_REFUSED = re.compile(r"'(?P<op>[A-Z_]+)' is not allowed for role '[^']*' on \w+ '(?P<branch>[^']*)'")
 _YARN_APPLICATION = re.compile(r"Application (?P<id>application_\w+) finished with")
 _FINAL_ERRORS = (
     "AnalysisException",
@@ -19,14 +18,14 @@ _FINAL_ERRORS = (
 """Errors that the same program raises again on the same data."""
 
 
-def job_failure(code: int, tail: list[str]) -> SluiceError:
-    """Return the error for a job that ended with a code other than 0."""
-    refused = next((match for line in tail if (match := _REFUSED.search(line))), None)
+def job_failure(code: int, tail: list[str], refused: str | None = None) -> SluiceError:
+    """Return the error for a job that ended with a code other than 0.
+
+    Args:
+        refused: what the catalog refused the job, if its output tells so.
+    """
     if refused:
-        return WriteRefused(
-            f"the job tried to change {refused['branch']!r}, and Nessie refused it ({refused['op']}): "
-            "a job may write to the branch of its run alone"
-        )
+        return WriteRefused(f"{refused}: a job may write to the branch of its run alone")
     error = _last_error(tail)
     message = f"the Spark job ended with exit code {code}" + (f": {error}" if error else "")
     if on_yarn := _YARN_APPLICATION.search(error):

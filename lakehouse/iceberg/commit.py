@@ -1,4 +1,4 @@
-"""Letting PyIceberg change a table whose pointer lies on a Nessie branch."""
+"""Commits by PyIceberg to a table that a branch of the catalog points to."""
 
 from collections.abc import Callable
 
@@ -9,16 +9,18 @@ from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 
-Move = Callable[[str, TableMetadata], None]
-"""Takes the place of a new metadata file and what it says, and moves the table's pointer to it, or notes it."""
+from lakehouse.catalog import TableCommit, TableVersion
+
+CommitMetadata = Callable[[str, TableMetadata], None]
+"""Takes the path of a new metadata file and its content, and points the table to it, or only keeps them."""
 
 
 class BranchCommitCatalog(NoopCatalog):
-    """Writes each new metadata file, and leaves it to `move` what becomes of it."""
+    """Writes each new metadata file, and hands it to `commit`."""
 
-    def __init__(self, move: Move) -> None:
+    def __init__(self, commit: CommitMetadata) -> None:
         super().__init__("branch")
-        self._move = move
+        self._commit = commit
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -27,14 +29,25 @@ class BranchCommitCatalog(NoopCatalog):
         for requirement in requirements:
             requirement.validate(table.metadata)
         metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
-        place = next_metadata_location(metadata, table.metadata_location)
-        ToOutputFile.table_metadata(metadata, table.io.new_output(place))
-        self._move(place, metadata)
-        return CommitTableResponse(metadata=metadata, metadata_location=place)
+        location = next_metadata_location(metadata, table.metadata_location)
+        ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+        self._commit(location, metadata)
+        return CommitTableResponse(metadata=metadata, metadata_location=location)
+
+
+def table_commit(name: str, location: str, metadata: TableMetadata) -> TableCommit:
+    """Return what makes a branch point to a metadata file and its current snapshot."""
+    return TableCommit(
+        name,
+        TableVersion(location, metadata.current_snapshot_id),
+        schema_id=metadata.current_schema_id,
+        spec_id=metadata.default_spec_id,
+        sort_order_id=metadata.default_sort_order_id,
+    )
 
 
 def next_metadata_location(metadata: TableMetadata, before: str) -> str:
-    """Return where the metadata file that follows the one at `before`, if there is one, is to lie."""
+    """Return the path for the metadata file that follows the one at `before`, if there is one."""
     version = int(before.rsplit("/", 1)[-1].split("-", 1)[0]) + 1 if before else 0
     provider = load_location_provider(metadata.location, metadata.properties)
     return str(provider.new_table_metadata_file_location(version))

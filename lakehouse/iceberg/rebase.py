@@ -7,7 +7,6 @@ main did not change meanwhile are taken over as they are.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.partitioning import PartitionSpec
@@ -16,10 +15,9 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.sorting import SortOrder
 
-from lakehouse.iceberg.commit import BranchCommitCatalog
+from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff
+from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import ChangedKey, NessieCatalog
-from lakehouse.nessie.operations import put_table_operation
 
 _NEWEST_FORMAT = 2
 """Version 3 numbers rows in the metadata; PyIceberg does not write that yet."""
@@ -45,17 +43,16 @@ class RebaseOptions:
 
 @dataclass(frozen=True)
 class RebasedTable:
-    """A table that was taken over: where its metadata lies, and what it says."""
+    """A rebased table."""
 
-    name: str
-    place: str
-    metadata: TableMetadata
+    commit: TableCommit
+    """What makes a branch hold it."""
     added: bool
-    """Whether files were added to a newer table, rather than the table taken over as it was."""
+    """Whether files were added to a newer table; False where main did not change the table."""
 
 
 def rebase_tables(
-    catalog: NessieCatalog, io: Mapping[str, str], changed: Sequence[ChangedKey], base: str, by: RebaseOptions
+    catalog: BranchCatalog, io: Mapping[str, str], changed: Sequence[TableDiff], base: str, by: RebaseOptions
 ) -> list[RebasedTable]:
     """Write the metadata by which a newer main holds what a run did; nothing points to it yet.
 
@@ -66,44 +63,36 @@ def rebase_tables(
     Raises:
         CannotTakeOver: with the reason.
     """
-    return [_moved(catalog, io, key, base, by) for key in changed if key.kind != "NAMESPACE"]
+    return [_moved(catalog, io, diff, base, by) for diff in changed]
 
 
 def _moved(
-    catalog: NessieCatalog, io: Mapping[str, str], key: ChangedKey, base: str, by: RebaseOptions
+    catalog: BranchCatalog, io: Mapping[str, str], diff: TableDiff, base: str, by: RebaseOptions
 ) -> RebasedTable:
-    if key.after is None:
-        raise CannotRebase(f"{key.name} was dropped")
-    ours = TableState.load(key.after, key.before, io)
-    now = catalog.table(catalog.main, key.name, base)
-    if now == key.before:
-        return RebasedTable(key.name, key.after, ours.table.metadata, added=False)
+    if diff.after is None:
+        raise CannotRebase(f"{diff.name} was dropped")
+    ours = TableState.load(diff.after, diff.before, io)
+    now = catalog.table_version(catalog.main, diff.name, base)
+    if now == diff.before:
+        return RebasedTable(table_commit(diff.name, diff.after.metadata_location, ours.table.metadata), added=False)
     if not by.appends:
-        raise CannotRebase(f"what was written to {key.name} may rest on what main held before")
+        raise CannotRebase(f"what was written to {diff.name} may rest on what main held before")
     if now is None:
-        raise CannotRebase(f"main dropped {key.name} meanwhile")
-    files = list(_only_added(key.name, ours, by.divided))
+        raise CannotRebase(f"main dropped {diff.name} meanwhile")
+    files = list(_only_added(diff.name, ours, by.divided))
     target = TableState.load(now, None, io).table
-    _check_fit(key.name, ours, target.metadata, files)
+    _check_fit(diff.name, ours, target.metadata, files)
     noted: list[tuple[str, TableMetadata]] = []
-    commit_catalog = BranchCommitCatalog(lambda place, metadata: noted.append((place, metadata)))
-    table = Table(("taken", *key.name.split(".")), target.metadata, now, target.io, commit_catalog)
+    commit_catalog = BranchCommitCatalog(lambda location, metadata: noted.append((location, metadata)))
+    table = Table(("taken", *diff.name.split(".")), target.metadata, now.metadata_location, target.io, commit_catalog)
     with (
         table.transaction() as transaction,
         transaction.update_snapshot(snapshot_properties=dict(by.marks)).fast_append() as append,
     ):
         for file in files:
             append.append_data_file(file)
-    (place, metadata) = noted[-1]
-    return RebasedTable(key.name, place, metadata, added=True)
-
-
-def operations(catalog: NessieCatalog, branch: str, moved: Sequence[RebasedTable]) -> Iterator[dict[str, Any]]:
-    """Yield what one commit on a branch must do to hold the tables that were taken over."""
-    yield from catalog.put_namespaces(branch, [each.name for each in moved])
-    for each in moved:
-        known = catalog.content(branch, each.name)
-        yield put_table_operation(each.name, each.place, each.metadata, known.id if known else None)
+    (location, metadata) = noted[-1]
+    return RebasedTable(table_commit(diff.name, location, metadata), added=True)
 
 
 def _only_added(name: str, ours: TableState, divided: bool) -> Iterator[DataFile]:

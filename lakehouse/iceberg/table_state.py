@@ -1,4 +1,4 @@
-"""What Iceberg's metadata says of a table before and after a run, read without a catalog and a JVM.
+"""An Iceberg table before and after a run, read from its metadata without a JVM.
 
 Source of the rules: the Iceberg table specification, sections "Snapshots", "Manifests" and "Column metrics".
 """
@@ -6,11 +6,14 @@ Source of the rules: the Iceberg table specification, sections "Snapshots", "Man
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import takewhile
 
 from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, clear_manifest_cache
 from pyiceberg.table import StaticTable
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
 from pyiceberg.table.snapshots import Snapshot
 
+from lakehouse.catalog import TableVersion
 from sluice.contracts.activity_inputs import TableChange
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
 
@@ -25,12 +28,9 @@ class TableState:
     before: StaticTable | None
 
     @classmethod
-    def load(cls, after: str, before: str | None, properties: Mapping[str, str]) -> "TableState":
-        """Load a table by the places of its metadata files after and before the run."""
-        io = tuple(sorted(properties.items()))
-        loaded = [_static_table(place, io) if place else None for place in (after, before)]
-        assert loaded[0] is not None
-        return cls(loaded[0], loaded[1])
+    def load(cls, after: TableVersion, before: TableVersion | None, properties: Mapping[str, str]) -> "TableState":
+        """Load a table at its versions after and before the run."""
+        return cls(load_table(after, properties), load_table(before, properties) if before else None)
 
     @cached_property
     def types(self) -> dict[str, str]:
@@ -40,14 +40,8 @@ class TableState:
     @cached_property
     def snapshots(self) -> list[Snapshot]:
         """The snapshots that the run made, the newest first."""
-        known = {snapshot.snapshot_id for snapshot in self.before.snapshots()} if self.before else set()
-        made = []
-        current = self.table.current_snapshot()
-        while current and current.snapshot_id not in known:
-            made.append(current)
-            parent = current.parent_snapshot_id
-            current = self.table.snapshot_by_id(parent) if parent is not None else None
-        return made
+        known = {snapshot.snapshot_id for snapshot in _ancestry(self.before)} if self.before else set[int]()
+        return list(takewhile(lambda snapshot: snapshot.snapshot_id not in known, _ancestry(self.table)))
 
     def unmarked(self, run_id: str, attempts: Iterable[int]) -> list[int]:
         """Return the ids of snapshots of the run's branch that none of these attempts made."""
@@ -55,7 +49,7 @@ class TableState:
         return [
             each.snapshot_id
             for each in self.snapshots
-            if (_said(each, RUN_MARK), _said(each, ATTEMPT_MARK)) not in wanted
+            if (_property(each, RUN_MARK), _property(each, ATTEMPT_MARK)) not in wanted
         ]
 
     def change(self) -> TableChange:
@@ -100,13 +94,10 @@ class TableState:
         """Return how many rows each earlier publication added, the newest first, as far back as snapshots are kept."""
         if self.before is None:
             return []
-        found: dict[str, list[Snapshot]] = {}
-        current = self.before.current_snapshot()
-        while current:
-            found.setdefault(_said(current, RUN_MARK) or str(current.snapshot_id), []).append(current)
-            parent = current.parent_snapshot_id
-            current = self.before.snapshot_by_id(parent) if parent is not None else None
-        return [_volume(snapshots) for snapshots in found.values() if not _is_compaction(snapshots)]
+        by_run: dict[str, list[Snapshot]] = {}
+        for snapshot in _ancestry(self.before):
+            by_run.setdefault(_property(snapshot, RUN_MARK) or str(snapshot.snapshot_id), []).append(snapshot)
+        return [_volume(snapshots) for snapshots in by_run.values() if not _is_compaction(snapshots)]
 
     @cached_property
     def manifests(self) -> list[ManifestFile]:
@@ -128,25 +119,50 @@ class TableState:
 
     def total(self, key: str) -> int:
         """Add up a number in the summaries of the run's snapshots."""
-        return sum(int(_said(each, key) or 0) for each in self.snapshots)
+        return sum(int(_property(each, key) or 0) for each in self.snapshots)
 
     def _live_rows(self) -> int:
         snapshot = self.table.current_snapshot()
-        stated = _said(snapshot, "total-records") if snapshot else "0"
+        stated = _property(snapshot, "total-records") if snapshot else "0"
         if stated is not None:
             return int(stated)
         return sum(entry.data_file.record_count for entry in self.entries(added_only=False))
 
 
+def load_table(version: TableVersion, properties: Mapping[str, str]) -> StaticTable:
+    """Load a table at a version: its current snapshot is that of the version, whatever the metadata file has.
+
+    Args:
+        properties: how Iceberg reads the lake.
+    """
+    return _load_table(version, tuple(sorted(properties.items())))
+
+
 @lru_cache(maxsize=16)
-def _static_table(place: str, io: tuple[tuple[str, str], ...]) -> StaticTable:
-    """Load a table by its metadata file, which never changes."""
-    return StaticTable.from_metadata(place, dict(io))
+def _load_table(version: TableVersion, properties: tuple[tuple[str, str], ...]) -> StaticTable:
+    table = StaticTable.from_metadata(version.metadata_location, dict(properties))
+    if table.metadata.current_snapshot_id != version.snapshot_id:
+        refs = {name: ref for name, ref in table.metadata.refs.items() if name != MAIN_BRANCH}
+        if version.snapshot_id is not None:
+            refs[MAIN_BRANCH] = SnapshotRef.model_validate({"snapshot-id": version.snapshot_id, "type": "branch"})
+        update = {"current_snapshot_id": version.snapshot_id, "refs": refs}
+        table.metadata = table.metadata.model_copy(update=update)
+    return table
+
+
+def _ancestry(table: StaticTable) -> Iterator[Snapshot]:
+    """Yield the current snapshot of a table and its ancestors, as far back as they are kept."""
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots()}
+    snapshot = table.current_snapshot()
+    while snapshot:
+        yield snapshot
+        parent = snapshot.parent_snapshot_id
+        snapshot = by_id.get(parent) if parent is not None else None
 
 
 def forget() -> None:
     """Forget every table and manifest list that was read, for measurements."""
-    _static_table.cache_clear()
+    _load_table.cache_clear()
     clear_manifest_cache()
 
 
@@ -156,11 +172,13 @@ def _is_compaction(snapshots: list[Snapshot]) -> bool:
 
 def _volume(snapshots: list[Snapshot]) -> int:
     """Return the rows that one run brought: what it removed again after appending does not count."""
-    added, removed = (sum(int(_said(s, key) or 0) for s in snapshots) for key in ("added-records", "deleted-records"))
+    added, removed = (
+        sum(int(_property(s, key) or 0) for s in snapshots) for key in ("added-records", "deleted-records")
+    )
     first = snapshots[-1].summary
     appended = first is not None and first.operation.value == "append"
     return added - removed if appended else added
 
 
-def _said(snapshot: Snapshot, key: str) -> str | None:
+def _property(snapshot: Snapshot, key: str) -> str | None:
     return snapshot.summary.additional_properties.get(key) if snapshot.summary else None

@@ -1,53 +1,58 @@
-"""The catalog: branches, merges and the places of tables, in Nessie.
+"""The port for catalogs, implemented by Nessie.
 
-References and contents go through PyNessie, the rest through `nessie_v2`.
+References go through PyNessie, the rest through the client of `rest_v2`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import pynessie
 from pynessie.error import NessieConflictException, NessieNotFoundException
-from pynessie.model import Branch, ContentKey, IcebergTable
 
-from lakehouse.nessie.errors import translate_nessie_errors
-from lakehouse.nessie.operations import ROOT_NAMESPACE, put_namespace_operation
-from lakehouse.nessie.rest_v2 import NessieRequestRefused, NessieRest
-from sluice.errors import CatalogChanged, ServiceUnavailable
+from lakehouse.catalog import BranchInfo, CommitInfo, TableCommit, TableDiff, TableVersion
+from lakehouse.nessie.descriptions import branch_info, commit_info
+from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_errors
+from lakehouse.nessie.merge import conflicting_keys, dry_run, find_merge, merge
+from lakehouse.nessie.operations import (
+    ROOT_NAMESPACE,
+    no_change_operation,
+    put_namespace_operation,
+    table_operation,
+    table_version,
+)
+from lakehouse.nessie.rest_v2 import NessieRest
+from lakehouse.nessie.spark import explain_refused_write, spark_properties
+from sluice.contracts.activity_inputs import BranchRef, Publication
+from sluice.errors import CatalogChanged, NoSuchBranch, ServiceUnavailable
+from sluice.publishing.capabilities import CatalogCapabilities
 
 _FENCE_TRIES = 50
-_PLACES = 1000
-"""How many places of tables at a hash are remembered."""
-
-
-class NoSuchBranch(Exception):
-    """Raised when a branch that should be there is not."""
-
-
-class ChangedKey:
-    """One key that differs between two hashes."""
-
-    def __init__(self, difference: dict[str, Any]) -> None:
-        self.name: str = ".".join(difference["key"]["elements"])
-        self.kind: str = (difference.get("to") or difference["from"])["type"]
-        self.before: str | None = _metadata(difference.get("from"))
-        """The Iceberg metadata file before, if there was one."""
-        self.after: str | None = _metadata(difference.get("to"))
-        """The Iceberg metadata file after, if there is one."""
+_REMEMBERED = 1000
+"""How many contents of tables at a hash are remembered."""
+_CAPABILITIES = CatalogCapabilities(
+    many_tables=True,
+    new_tables=True,
+    fencing_by_deletion=True,
+    main_permissions=True,
+    commit_properties=True,
+    repeated_publish="merge parent",
+    commit_timeout=5.0,  # nessie.version.store.persist.commit-timeout-millis, by default
+)
 
 
 class NessieCatalog:
-    """Nessie, as Sluice uses it.
+    """Nessie, as the port `lakehouse.catalog.BranchCatalog` has it."""
 
-    Every method raises `ServiceUnavailable` when Nessie does not answer.
-    """
-
-    def __init__(self, uri: str, main: str = "main", token: str = "") -> None:
+    def __init__(
+        self, uri: str, main: str = "main", token: str = "", writer_token: Callable[[], str] = lambda: ""
+    ) -> None:
         self.uri = uri
         self.main = main
-        self.v2 = NessieRest(uri, token)
-        self._places: dict[tuple[str, str], str | None] = {}
+        self.capabilities = _CAPABILITIES
+        self._writer_token = writer_token
+        self._rest = NessieRest(uri, token)
+        self._contents: dict[tuple[str, str], dict[str, Any]] = {}
         self._v1 = pynessie.init(
             config_dict={
                 "endpoint": uri.removesuffix("v2") + "v1",
@@ -60,57 +65,24 @@ class NessieCatalog:
     @cached_property
     def _root(self) -> str:
         """The hash before all history, which is the same in every repository."""
-        return str(self.v2.config()["noAncestorHash"])
+        return str(self._rest.config()["noAncestorHash"])
 
     def identity(self) -> str:
-        """Return what tells this repository from every other: when it was created."""
+        """Return when the repository was created."""
         with translate_nessie_errors(self.uri):
-            return str(self.v2.config()["repositoryCreationTimestamp"])
+            return str(self._rest.config()["repositoryCreationTimestamp"])
 
     def check_identity(self, expected: str) -> None:
-        """Make sure that the repository is the one of this identity.
-
-        Raises:
-            CatalogChanged: it is another, or it came back empty.
-        """
-        found = self.identity()
-        if found != expected:
+        """Make sure that the repository is the one that was created then."""
+        created = self.identity()
+        if created != expected:
             raise CatalogChanged(
                 f"Nessie at {self.uri} holds another repository than when the run began "
-                f"(created {found}, then {expected}); nothing was merged"
+                f"(created {created}, then {expected}); nothing was merged"
             )
 
-    def head(self, branch: str) -> str:
-        """Return the hash that a branch is at.
-
-        Raises:
-            NoSuchBranch: it is not there.
-        """
-        with translate_nessie_errors(self.uri):
-            try:
-                return str(self._v1.get_reference(branch).hash_)
-            except NessieNotFoundException as error:
-                raise NoSuchBranch(branch) from error
-
-    def find(self, branch: str) -> str | None:
-        """Return the hash that a branch is at, or None if it is not there."""
-        try:
-            return self.head(branch)
-        except NoSuchBranch:
-            return None
-
-    def exists(self, branch: str) -> bool:
-        """Return whether there is such a branch."""
-        return self.find(branch) is not None
-
-    def branches(self, prefix: str = "") -> dict[str, str]:
-        """Return the hash of every branch whose name begins with `prefix`, by name."""
-        with translate_nessie_errors(self.uri):
-            listed = self._v1.list_references(fetch_all=False).references
-        return {ref.name: str(ref.hash_) for ref in listed if isinstance(ref, Branch) and ref.name.startswith(prefix)}
-
     def initialize_main(self) -> str:
-        """Return the head of main, giving an empty main its first commit.
+        """Give an empty main its first commit; return its head.
 
         A branch of an empty main shares no ancestor with it, and Nessie would refuse its merge.
         """
@@ -119,59 +91,36 @@ class NessieCatalog:
             if head != self._root:
                 return head
             try:
-                return self.v2.commit(
-                    self.main, head, "Begin the lake", [put_namespace_operation([ROOT_NAMESPACE])], {}
-                )
+                operations = [put_namespace_operation([ROOT_NAMESPACE])]
+                return self._rest.commit(self.main, head, "Begin the lake", operations, {})
             except NessieRequestRefused as error:
                 if error.status != 409:
                     raise
                 return self.head(self.main)  # another run was first
 
-    def forget(self) -> None:
-        """Forget the places of tables, for measurements."""
-        self._places.clear()
-
-    def content(self, ref: str, name: str) -> Any:
-        """Return a table's content on a branch as PyNessie has it, or None."""
-        with translate_nessie_errors(self.uri):
-            found = self._content(ref, name.split("."))
-        return found if isinstance(found, IcebergTable) else None
-
-    def bare_branch(self, name: str) -> str:
-        """Return the head of a branch that has nothing of main, made from nothing if it is not there."""
+    def head(self, branch: str) -> str:
+        """Return the head of a branch."""
         with translate_nessie_errors(self.uri):
             try:
-                return self.head(name)
-            except NoSuchBranch:
-                self.v2.create_bare(name, self.main, self._root)
-                return self.head(name)
+                return str(self._v1.get_reference(branch).hash_)
+            except NessieNotFoundException as error:
+                raise NoSuchBranch(f"the branch {branch} is gone") from error
 
-    def commit(
-        self,
-        branch: str,
-        head: str,
-        message: str,
-        operations: list[dict[str, Any]],
-        properties: Mapping[str, str] | None = None,
-    ) -> str:
-        """Commit operations (see `lakehouse.operations`, `put_namespaces`) on a branch; return the new head.
+    def find_head(self, branch: str) -> str | None:
+        """Return the head of a branch, or None if there is none of this name."""
+        try:
+            return self.head(branch)
+        except NoSuchBranch:
+            return None
 
-        Raises:
-            ServiceUnavailable: the branch is not at `head`, or another moved one of the keys.
-            NoSuchBranch: it is gone.
-        """
+    def list_branches(self, prefix: str = "") -> list[BranchInfo]:
+        """Return every branch whose name begins with `prefix`."""
         with translate_nessie_errors(self.uri):
-            try:
-                return self.v2.commit(branch, head, message, operations, properties or {})
-            except NessieRequestRefused as error:
-                if error.status == 404:
-                    raise NoSuchBranch(branch) from error
-                if error.status == 409:
-                    raise ServiceUnavailable(f"{branch} moved meanwhile") from error
-                raise
+            references = self._rest.references(f"ref.name.startsWith('{prefix}')" if prefix else "")
+            return [branch_info(each) for each in references if each["type"] == "BRANCH"]
 
     def create_branch(self, name: str, base: str) -> None:
-        """Make a branch of main at `base`; one that is there at that hash already is as good."""
+        """Create a branch of main at the hash `base`. A repeat changes nothing."""
         with translate_nessie_errors(self.uri):
             try:
                 self._v1.create_branch(name, self.main, base)
@@ -179,37 +128,26 @@ class NessieCatalog:
                 if self.head(name) != base:
                     raise
 
-    def keep(self, name: str, head: str, of: str) -> None:
-        """Make a branch at a hash of another branch; one that is there at that hash already is as good.
+    def create_orphan_branch(self, name: str) -> str:
+        """Create a branch at the root of all history, if it does not exist; return its head."""
+        with translate_nessie_errors(self.uri):
+            try:
+                return self.head(name)
+            except NoSuchBranch:
+                self._rest.create_orphan(name, self.main, self._root)
+                return self.head(name)
 
-        Raises:
-            NoSuchBranch: the other branch is gone, and this one was not made from it before.
-        """
+    def copy_branch(self, name: str, of: str, head: str) -> None:
+        """Create the branch `name` at the hash `head` of the branch `of`. A repeat changes nothing."""
         with translate_nessie_errors(self.uri):
             try:
                 self._v1.create_branch(name, of, head)
-            except NessieConflictException:
+            except (NessieConflictException, NessieNotFoundException):
                 if self.head(name) != head:
                     raise
-            except NessieNotFoundException:
-                if self.head(name) != head:
-                    raise
-
-    def put_namespaces(self, ref: str, tables: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the operations that make the namespaces which tables need, where they are not on a branch.
-
-        Not by PyNessie: it cannot read a namespace that somebody gave properties.
-        """
-        with translate_nessie_errors(self.uri):
-            wanted = {tuple(table.split(".")[:end]) for table in tables for end in range(1, table.count(".") + 1)}
-            return [
-                put_namespace_operation(list(each))
-                for each in sorted(wanted)
-                if self.v2.content(ref, list(each)) is None
-            ]
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch for good, however often its head moves meanwhile. No branch is as good."""
+        """Delete a branch, however often its head moves meanwhile; it may be gone already."""
         with translate_nessie_errors(self.uri):
             for _ in range(_FENCE_TRIES):
                 try:
@@ -221,44 +159,141 @@ class NessieCatalog:
                     continue
             self._v1.delete_branch(name, self.head(name))
 
-    def delete_unused(self, name: str, head: str) -> None:
-        """Delete a branch if nothing was committed on it since `head`."""
+    def delete_branch_at(self, name: str, head: str) -> None:
+        """Delete a branch only if it is still at the hash `head`; it may be gone already."""
         with translate_nessie_errors(self.uri):
             try:
                 self._v1.delete_branch(name, head)
             except (NessieNotFoundException, NessieConflictException):
                 return
 
-    def changes(self, base: str, branch: str, head: str) -> list[ChangedKey]:
-        """Return what a branch at `head` changed since the hash `base`."""
+    def fork_point(self, branch: str) -> str:
+        """Return the newest hash that a branch has in common with main."""
+        with translate_nessie_errors(self.uri):
+            return str(dry_run(self._rest, self._main_and_head(), branch, self.head(branch))["commonAncestor"])
+
+    def table_version(self, branch: str, name: str, at: str | None = None) -> TableVersion | None:
+        """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
+        with translate_nessie_errors(self.uri):
+            return table_version(self._content(branch, name, at))
+
+    def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
+        """Return the tables that differ between the hash `base` and a branch at `head`."""
         with translate_nessie_errors(self.uri):
             try:
-                return [ChangedKey(each) for each in self.v2.differences(base, branch, head)]
+                differences = list(self._rest.differences(base, branch, head))
             except NessieRequestRefused as error:
                 if error.status == 404:
-                    raise NoSuchBranch(branch) from error
+                    raise NoSuchBranch(f"the branch {branch} is gone") from error
+                raise
+        return [
+            TableDiff(".".join(each["key"]["elements"]), table_version(each.get("from")), table_version(each.get("to")))
+            for each in differences
+            if (each.get("to") or each["from"])["type"] != "NAMESPACE"
+        ]
+
+    def commit_tables(
+        self,
+        branch: str,
+        head: str,
+        message: str,
+        tables: Sequence[TableCommit] = (),
+        properties: Mapping[str, str] | None = None,
+        create_namespaces_for: Collection[str] = (),
+    ) -> str:
+        """Commit new versions of tables on a branch, all or none; return the new head."""
+        with translate_nessie_errors(self.uri):
+            contents = {table.name: self._content(branch, table.name, head) for table in tables}
+            created = [table.name for table in tables if table.version and contents[table.name] is None]
+            operations = self._missing_namespaces(branch, head, [*create_namespaces_for, *created])
+            operations += [table_operation(table, (contents[table.name] or {}).get("id")) for table in tables]
+            try:
+                return self._rest.commit(branch, head, message, operations or [no_change_operation()], properties or {})
+            except NessieRequestRefused as error:
+                if error.status == 404:
+                    raise NoSuchBranch(f"the branch {branch} is gone") from error
+                if error.status == 409:
+                    raise ServiceUnavailable(f"{branch} moved meanwhile") from error
                 raise
 
-    def table(self, ref: str, name: str, at: str | None = None) -> str | None:
-        """Return the metadata file of a table on a branch, at a hash of it if given, or None."""
-        known = (name, at or "")
-        if at and known in self._places:
-            return self._places[known]
+    def find_conflicts(self, branch: str, head: str) -> list[str]:
+        """Return the tables that main changed too, so that publishing `head` now would fail: a dry run of it."""
         with translate_nessie_errors(self.uri):
-            content = self.v2.content(ref, name.split("."), at or "")
-        place = _metadata(content)
-        if at:  # a hash never holds anything else
-            if len(self._places) >= _PLACES:
-                self._places.clear()
-            self._places[known] = place
-        return place
+            return conflicting_keys(dry_run(self._rest, self._main_and_head(), branch, head))
 
-    def _content(self, ref: str, elements: list[str]) -> Any:
-        try:
-            return self._v1.get_content(ref, ContentKey(elements))
-        except NessieNotFoundException:
-            return None
+    def publish(
+        self, branch: BranchRef, head: str, author: str, message: str, properties: Mapping[str, str]
+    ) -> Publication:
+        """Merge exactly the hash `head` of a branch into main, by one commit with these properties."""
+        meta = {
+            "message": message,
+            "authors": [author],
+            "allProperties": {key: [value] for key, value in properties.items()},
+        }
+        with translate_nessie_errors(self.uri):
+            publication = merge(self._rest, self._main_and_head(), branch, head, meta)
+        # Nothing was merged, and nothing is in the way: an earlier request of ours was still under way.
+        publication = publication or self.find_publication(head, branch.base)
+        if publication is None:
+            raise ServiceUnavailable("Nessie merged nothing, and the history of main does not say why")
+        return publication
 
+    def find_publication(self, head: str, since: str) -> Publication | None:
+        """Return the merge that brought the hash `head` into main after the hash `since`, if there is one."""
+        with translate_nessie_errors(self.uri):
+            return find_merge(self._rest, self.main, head, since)
 
-def _metadata(content: dict[str, Any] | None) -> str | None:
-    return content.get("metadataLocation") if content else None
+    def find_published(self, properties: Mapping[str, str]) -> CommitInfo | None:
+        """Return the newest commit on main that carries all of these properties, or None."""
+        tests = [
+            f"'{key}' in commit.properties && commit.properties['{key}'] == '{value}'"
+            for key, value in properties.items()
+        ]
+        with translate_nessie_errors(self.uri):
+            newest = next(self._rest.history(self.main, filter=" && ".join(tests)), None)
+        return commit_info(newest) if newest else None
+
+    def history(self, branch: str) -> Iterator[CommitInfo]:
+        """Yield the commits of a branch, the newest first."""
+        with translate_nessie_errors(self.uri):
+            for commit in self._rest.history(branch):
+                yield commit_info(commit)
+
+    def spark_properties(self, spark_catalog: str, branch: str, at: str | None = None) -> dict[str, str]:
+        """Return the Spark configuration of a catalog that is bound to a branch, as a writer."""
+        return spark_properties(spark_catalog, self.uri, branch, at, self._writer_token())
+
+    def explain_refused_write(self, lines: Iterable[str]) -> str | None:
+        """Return what Nessie refused a job, if lines of the job's output tell so."""
+        return explain_refused_write(lines)
+
+    def forget(self) -> None:
+        """Forget the contents of tables that were read, for measurements."""
+        self._contents.clear()
+
+    def _main_and_head(self) -> tuple[str, str]:
+        return self.main, self.head(self.main)
+
+    def _content(self, branch: str, name: str, at: str | None) -> dict[str, Any] | None:
+        """Return a table's content as Nessie has it. At a hash it never changes, so that is remembered."""
+        known = (name, at or "")
+        if at and known in self._contents:
+            return self._contents[known]
+        content = self._rest.content(branch, name.split("."), at or "")
+        if at and content:
+            if len(self._contents) >= _REMEMBERED:
+                self._contents.clear()
+            self._contents[known] = content
+        return content
+
+    def _missing_namespaces(self, branch: str, head: str, tables: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the operations that create the namespaces of tables, where they are not on the branch.
+
+        Not by PyNessie: it cannot read a namespace that somebody gave properties.
+        """
+        names = {tuple(table.split(".")[:end]) for table in tables for end in range(1, table.count(".") + 1)}
+        return [
+            put_namespace_operation(list(each))
+            for each in sorted(names)
+            if self._rest.content(branch, list(each), head) is None
+        ]

@@ -2,33 +2,33 @@
 
 from typing import Any
 
-from pyiceberg.table.metadata import TableMetadata
+from lakehouse.catalog import TableCommit, TableVersion
 
 ROOT_NAMESPACE = "sluice"
-"""What is there from the beginning: by its key, commits that change nothing can be made."""
+"""A namespace that the first commit on main creates: by its key, commits that change no table can be made."""
+_NO_SNAPSHOT = -1
 
 
-def put_table_operation(name: str, place: str, metadata: TableMetadata, content: str | None = None) -> dict[str, Any]:
-    """Return the operation that moves a table to a metadata file.
+def table_operation(table: TableCommit, content_id: str | None) -> dict[str, Any]:
+    """Return the operation that moves a table to a version, or drops it.
 
     Args:
-        content: the id of the table's content, if it is on the branch already.
+        content_id: the id of the table's content, if it is on the branch already.
     """
-    table = {
+    key = {"elements": table.name.split(".")}
+    if table.version is None:
+        return {"type": "DELETE", "key": key}
+    snapshot_id = table.version.snapshot_id
+    content = {
         "type": "ICEBERG_TABLE",
-        "metadataLocation": place,
-        "snapshotId": -1 if metadata.current_snapshot_id is None else metadata.current_snapshot_id,
-        "schemaId": metadata.current_schema_id,
-        "specId": metadata.default_spec_id,
-        "sortOrderId": metadata.default_sort_order_id,
-        **({"id": content} if content else {}),
+        "metadataLocation": table.version.metadata_location,
+        "snapshotId": _NO_SNAPSHOT if snapshot_id is None else snapshot_id,
+        "schemaId": table.schema_id,
+        "specId": table.spec_id,
+        "sortOrderId": table.sort_order_id,
+        **({"id": content_id} if content_id else {}),
     }
-    return {"type": "PUT", "key": {"elements": name.split(".")}, "content": table}
-
-
-def delete_table_operation(name: str) -> dict[str, Any]:
-    """Return the operation that takes a table off a branch; its files stay."""
-    return {"type": "DELETE", "key": {"elements": name.split(".")}}
+    return {"type": "PUT", "key": key, "content": content}
 
 
 def no_change_operation() -> dict[str, Any]:
@@ -37,6 +37,15 @@ def no_change_operation() -> dict[str, Any]:
 
 
 def put_namespace_operation(elements: list[str]) -> dict[str, Any]:
-    """Return the operation that makes a namespace."""
+    """Return the operation that creates a namespace."""
     content = {"type": "NAMESPACE", "elements": elements, "properties": {}}
     return {"type": "PUT", "key": {"elements": elements}, "content": content}
+
+
+def table_version(content: dict[str, Any] | None) -> TableVersion | None:
+    """Return the version that a table's content stands for; None where there is no table."""
+    location = content.get("metadataLocation") if content else None
+    if content is None or location is None:
+        return None
+    snapshot_id = content.get("snapshotId", _NO_SNAPSHOT)
+    return TableVersion(str(location), None if snapshot_id == _NO_SNAPSHOT else int(snapshot_id))

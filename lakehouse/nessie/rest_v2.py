@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import requests
 
-from lakehouse.nessie.errors import identity_refused_message
+from lakehouse.nessie.errors import NessieRequestRefused, identity_refused_message
 from sluice.errors import BadEnvironment, ServiceUnavailable
 
 _TIMEOUT = (5.0, 60.0)
@@ -41,8 +41,8 @@ class NessieRest:
                 return None
             raise
 
-    def create_bare(self, branch: str, main: str, root: str) -> None:
-        """Make a branch at the root of all history; one that is there is as good."""
+    def create_orphan(self, branch: str, main: str, root: str) -> None:
+        """Create a branch at the root of all history, if it does not exist."""
         source = {"type": "BRANCH", "name": main, "hash": root}
         try:
             self._send("POST", "trees", source, {"name": branch, "type": "BRANCH"})
@@ -51,10 +51,14 @@ class NessieRest:
                 raise
 
     def commit(
-        self, branch: str, head: str, message: str, operations: list[dict[str, Any]], said: Mapping[str, str]
+        self, branch: str, head: str, message: str, operations: list[dict[str, Any]], properties: Mapping[str, str]
     ) -> str:
         """Commit operations on a branch that is expected at `head`; return the new head."""
-        meta = {"message": message, "authors": ["sluice"], "allProperties": {key: [said[key]] for key in said}}
+        meta = {
+            "message": message,
+            "authors": ["sluice"],
+            "allProperties": {key: [properties[key]] for key in properties},
+        }
         body = {"commitMeta": meta, "operations": operations}
         answer = self._send("POST", f"trees/{_ref(branch, head)}/history/commit", body)
         return str(answer["targetBranch"]["hash"])
@@ -62,33 +66,33 @@ class NessieRest:
     def merge(
         self,
         target: str,
-        seen: str,
+        target_head: str,
         source: str,
-        at: str,
+        head: str,
         meta: dict[str, Any],
         expected: Mapping[tuple[str, ...], dict[str, Any]],
-        dry: bool,
+        dry_run: bool,
     ) -> dict[str, Any]:
-        """Merge exactly the hash `at` of the branch `source` into `target`, whose head was seen at `seen`.
+        """Merge exactly the hash `head` of the branch `source` into `target`, whose head was read as `target_head`.
 
         A conflict is an answer here, not an error: `wasSuccessful` is false and `details` names the keys.
 
         Args:
-            expected: by key, the content that `target` must hold: a compare-and-swap, which `seen` is not.
-            dry: only say what would happen.
+            expected: by key, the content that `target` must hold: a compare-and-swap, which `target_head` is not.
+            dry_run: only answer what would happen.
         """
         body = {
             "fromRefName": source,
-            "fromHash": at,
+            "fromHash": head,
             "isReturnConflictAsResult": True,
-            "isDryRun": dry,
+            "isDryRun": dry_run,
             "keyMergeModes": [
                 {"key": {"elements": list(key)}, "mergeBehavior": "NORMAL", "expectedTargetContent": content}
                 for key, content in expected.items()
             ],
             "commitMeta": meta,
         }
-        return self._send("POST", f"trees/{_ref(target, seen)}/history/merge", body)
+        return self._send("POST", f"trees/{_ref(target, target_head)}/history/merge", body)
 
     def history(self, branch: str, **parameters: str) -> Iterator[dict[str, Any]]:
         """Yield the commits of a branch, the newest first, as `commitMeta`."""
@@ -98,8 +102,8 @@ class NessieRest:
 
     def references(self, filter: str = "") -> Iterator[dict[str, Any]]:
         """Yield references, each with its head commit's `commitMeta`, those of a filter in Nessie's CEL."""
-        wanted = {"fetch": "ALL", **({"filter": filter} if filter else {})}
-        for page in self._pages("trees", wanted):
+        parameters = {"fetch": "ALL", **({"filter": filter} if filter else {})}
+        for page in self._pages("trees", parameters):
             yield from page["references"]
 
     def differences(self, base: str, branch: str, head: str) -> Iterator[dict[str, Any]]:
@@ -127,11 +131,11 @@ class NessieRest:
         if answer.status_code >= 500 or answer.status_code == 429:
             raise ServiceUnavailable(f"Nessie at {self._uri} answers {answer.status_code}")
         if answer.status_code in (401, 403):
-            raise BadEnvironment(identity_refused_message(self._uri, answer.status_code, _said(answer)))
+            raise BadEnvironment(identity_refused_message(self._uri, answer.status_code, _message(answer)))
         if not answer.ok:
-            raise NessieRequestRefused(answer.status_code, _said(answer))
-        found: dict[str, Any] = answer.json()
-        return found
+            raise NessieRequestRefused(answer.status_code, _message(answer))
+        decoded: dict[str, Any] = answer.json()
+        return decoded
 
 
 class _Bearer(requests.auth.AuthBase):
@@ -145,15 +149,7 @@ class _Bearer(requests.auth.AuthBase):
         return request
 
 
-class NessieRequestRefused(Exception):
-    """Raised when Nessie understands a request and refuses it."""
-
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(f"Nessie refuses with {status}: {said}")
-        self.status = status
-
-
-def _said(answer: requests.Response) -> str:
+def _message(answer: requests.Response) -> str:
     try:
         return str(answer.json().get("message", answer.text))
     except ValueError:

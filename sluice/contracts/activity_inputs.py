@@ -47,6 +47,8 @@ class BranchRef(Model):
     """The catalog's identity: when its repository was created."""
     sorted_tables: list[str] = Field(default_factory=list)
     """The tables of which Spark sorts what is written to them, over all tasks."""
+    commit_timeout: float = 5.0
+    """How long, in seconds, the catalog works on a commit at most: after that, a publish in flight is decided."""
 
 
 class WriteTableInput(Model):

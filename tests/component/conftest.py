@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from engine.job import SparkJob
 from engine.spark.configuration import properties
 from engine.spark.java import find_java
-from lakehouse.nessie.operations import no_change_operation
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 
@@ -22,9 +21,9 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     settings = read_settings(stack)
     catalog = open_catalog(settings)
     catalog.create_branch(BRANCH, catalog.initialize_main())
-    changes = [no_change_operation(), *catalog.put_namespaces(BRANCH, ["i.x"])]
-    catalog.commit(BRANCH, catalog.head(BRANCH), "Begin the tests", changes)
-    job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, run_id="tests", attempt=1)
+    catalog.commit_tables(BRANCH, catalog.head(BRANCH), "Begin the tests", create_namespaces_for=["i.x"])
+    bound = catalog.spark_properties(settings.sluice_catalog, BRANCH)
+    job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, catalog=bound, run_id="tests", attempt=1)
     os.environ["JAVA_HOME"] = str(find_java())
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     conf: dict[str, bool | float | int | str | None] = {

@@ -100,7 +100,7 @@ def test_the_table_is_made_as_the_pipeline_says(job: Ingester, stack: dict[str, 
         "properties": {"write.format.default": "orc"},
     }
     job({"path": str(csv_file(job.folder / "in.csv", rows))}, table)
-    place = open_catalog(read_settings(stack)).table(BRANCH, job.table)
+    place = open_catalog(read_settings(stack)).table_version(BRANCH, job.table)
     assert place
     made = TableState.load(place, None, {}).table
     transforms = [(field.name, str(field.transform)) for field in made.spec().fields]
@@ -238,9 +238,9 @@ def test_a_delete_of_whole_files_is_marked_too(job: Ingester, stack: dict[str, s
     rows = [{"id": number, "part": number % 2} for number in range(4)]
     job({"path": str(csv_file(job.folder / "in.csv", rows))}, {"partition_by": ["part"]})
     catalog = open_catalog(read_settings(stack))
-    before = catalog.table(BRANCH, job.table)
+    before = catalog.table_version(BRANCH, job.table)
     job(mode="sql", statements=[f"DELETE FROM {job.table} WHERE {condition}"])
-    after = catalog.table(BRANCH, job.table)
+    after = catalog.table_version(BRANCH, job.table)
     assert after and after != before
     state = TableState.load(after, before, {})
     assert state.snapshots and not state.unmarked("tests", [1])

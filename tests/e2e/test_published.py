@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from lakehouse.nessie.rest_v2 import NessieRest
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.support import DOOR, FrontDoor, Lake, csv_file, pipeline
@@ -148,7 +149,10 @@ def test_a_namespace_that_somebody_described(stack: dict[str, str], lake: Lake) 
     catalog.create_branch(branch, catalog.initialize_main())
     content = {"type": "NAMESPACE", "elements": ["described"], "properties": {"location": "file:/there"}}
     made = {"type": "PUT", "key": {"elements": ["described"]}, "content": content}
-    catalog.commit(branch, catalog.head(branch), "Describe it", [made])
-    assert catalog.put_namespaces(branch, ["described.rows"]) == []
-    assert len(catalog.put_namespaces(branch, ["other.rows"])) == 1
+    rest = NessieRest(stack["NESSIE_URI"], Path(stack["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text())
+    rest.commit(branch, catalog.head(branch), "Describe it", [made], {})
+    tables = ["described.rows", "other.rows"]
+    catalog.commit_tables(branch, catalog.head(branch), "Create namespaces", create_namespaces_for=tables)
+    namespaces = [rest.content(branch, [name]) for name in ("described", "other")]
+    assert [each["properties"] for each in namespaces if each] == [{"location": "file:/there"}, {}]
     lake.discard(branch)

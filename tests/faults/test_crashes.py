@@ -12,28 +12,29 @@ from tests.harness.support import wait_for
 POINTS = (
     "NessieCatalog.create_branch:before",
     "NessieCatalog.create_branch:after",
-    "NessieCatalog.commit:after",
+    "NessieCatalog.commit_tables:after",
     "Spark.run:before",
     "Spark.run:during",
     "Spark.run:after",
-    "Mainline.conflicts:before",
-    "Mainline.conflicts:after",
+    "NessieCatalog.find_conflicts:before",
+    "NessieCatalog.find_conflicts:after",
     "ReportStore.keep_part:after",
-    "Mainline.find_publication:before",
-    "Mainline.merge:before",
-    "Mainline.merge:after",
+    "NessieCatalog.find_publication:before",
+    "NessieCatalog.publish:before",
+    "NessieCatalog.publish:after",
     "NessieCatalog.delete_branch:before",
     "NessieCatalog.delete_branch:after",
     "AuditResultsTable.record:before",
     "AuditResultsTable.record:after",
     "NotifyActivity.notify:before",
 )
+QUARANTINE_POINTS = ("NessieCatalog.copy_branch:before", "NessieCatalog.copy_branch:after")
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGTERM": signal.SIGTERM}
 ALWAYS = {
     ("NessieCatalog.create_branch:after", "SIGKILL"),
     ("Spark.run:after", "SIGKILL"),
-    ("Mainline.merge:after", "SIGKILL"),
-    ("Mainline.merge:before", "SIGSTOP"),
+    ("NessieCatalog.publish:after", "SIGKILL"),
+    ("NessieCatalog.publish:before", "SIGSTOP"),
     ("Spark.run:during", "SIGTERM"),
 }
 """What `make test` tries; `make faults` tries all."""
@@ -66,7 +67,9 @@ def test_published_once(point: str, name: str, arena: Arena, tmp_path: Path) -> 
         assert arena.checker.head() == head and not arena.sound([result])
 
 
-@pytest.mark.parametrize(("point", "name"), _cases(("NessieCatalog.keep:before", "NessieCatalog.keep:after")))
+@pytest.mark.parametrize(
+    ("point", "name"), _cases(("NessieCatalog.copy_branch:before", "NessieCatalog.copy_branch:after"))
+)
 def test_quarantined_once(point: str, name: str, arena: Arena, tmp_path: Path) -> None:
     """One run that the audit stops, quarantined once, by the next worker."""
     flag = tmp_path / "flag"

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable, Table
 
-from lakehouse.iceberg.commit import BranchCommitCatalog
+from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.operations import put_table_operation
 from tests.harness.faults import Arena
 from tests.harness.proxies import NessieProxy, once
 from tests.harness.support import wait_for
@@ -20,15 +19,15 @@ def _append_late(arena: Arena, branch: str, table: str) -> None:
     """Append a row to a table on an attempt's branch, as an abandoned Spark job would."""
     token = Path(arena.environment["NESSIE_WRITER_TOKEN_FILE"]).read_text()
     catalog = NessieCatalog(arena.environment["NESSIE_URI"], token=token)
-    found = catalog.content(branch, table)
-    static = StaticTable.from_metadata(found.metadata_location)
+    version = catalog.table_version(branch, table)
+    assert version
+    static = StaticTable.from_metadata(version.metadata_location)
 
-    def move(place: str, metadata: Any) -> None:
-        operation = put_table_operation(table, place, metadata, found.id)
-        catalog.commit(branch, catalog.head(branch), "late", [operation])
+    def commit(location: str, metadata: Any) -> None:
+        catalog.commit_tables(branch, catalog.head(branch), "late", [table_commit(table, location, metadata)])
 
     late = Table(
-        ("late", *table.split(".")), static.metadata, found.metadata_location, static.io, BranchCommitCatalog(move)
+        ("late", *table.split(".")), static.metadata, version.metadata_location, static.io, BranchCommitCatalog(commit)
     )
     late.append(pa.Table.from_pylist([{"id": 1, "tag": "late"}], schema=late.schema().as_arrow()))
 

@@ -12,9 +12,9 @@ from activities.scan_branch import target
 from activities.scan_branch import verdicts as spark_verdicts
 from activities.scan_files import answered, unreadable
 from engine.duckdb_scan import DuckDBScan
+from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.statistics import collect_statistics
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.nessie.catalog import NessieCatalog
 from sluice.audit.planner import decide, referenced_tables, scan_groups
 from sluice.audit.verdicts import AnswerSource, CheckResult, check_result
 from sluice.checks import REGISTRY, expand
@@ -37,9 +37,9 @@ def check_of(written: Any) -> Check:
 class Table:
     """A table with rows of an earlier run and rows of this one, and the questions about them."""
 
-    def __init__(self, spark: SparkSession, catalog: NessieCatalog, name: str, scratch: Path) -> None:
+    def __init__(self, spark: SparkSession, catalog: BranchCatalog, name: str, scratch: Path) -> None:
         self.spark, self.catalog, self.name, self.scratch = spark, catalog, name, scratch
-        self.base: str | None = None
+        self.base: TableVersion | None = None
 
     def fill(self, columns: str, before: Sequence[str], added: Sequence[str], more: str = "") -> None:
         """Make the table, with rows written as SQL values: `before` by an earlier run, `added` by this one."""
@@ -55,7 +55,7 @@ class Table:
 
     def mark(self) -> None:
         """Let everything that is there count as written before this run."""
-        self.base = self.catalog.table(BRANCH, self.name)
+        self.base = self.catalog.table_version(BRANCH, self.name)
 
     def sql(self, statement: str) -> None:
         """Run a statement with `{t}` for this table."""
@@ -63,7 +63,7 @@ class Table:
 
     def state(self) -> TableState:
         """Return the table as metadata has it."""
-        place = self.catalog.table(BRANCH, self.name)
+        place = self.catalog.table_version(BRANCH, self.name)
         assert place
         return TableState.load(place, self.base, {})
 
@@ -71,7 +71,7 @@ class Table:
         """Return the table as an audit sees it."""
         others = {}
         for other in referenced_tables(checks):
-            place = self.catalog.table(BRANCH, other.table)
+            place = self.catalog.table_version(BRANCH, other.table)
             if place:
                 others[other.key] = OtherTable(other, TableState.load(place, None, {}), "")
         state = self.state()

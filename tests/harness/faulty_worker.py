@@ -1,6 +1,6 @@
 """A worker that dies, stops or is asked to end at a named point, or that lacks one of its safeguards.
 
-    CRASH="Mainline.merge:after 9 FLAG" python -m tests.harness.faulty_worker
+    CRASH="NessieCatalog.publish:after 9 FLAG" python -m tests.harness.faulty_worker
     WITHOUT="fencing" python -m tests.harness.faulty_worker
 
 It is the worker itself: only the named methods are wrapped. The signal is sent once: when the file FLAG is not
@@ -21,13 +21,12 @@ from activities.notify import NotifyActivity
 from engine.runner import Spark
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.nessie.mainline import Mainline
 from lakehouse.report_store import ReportStore
 from sluice.contracts import activity_inputs
 from sluice.contracts.activity_inputs import BranchRef, Publication
 
 _CLASSES: dict[str, type] = {
-    each.__name__: each for each in (NessieCatalog, Mainline, ReportStore, AuditResultsTable, Spark, NotifyActivity)
+    each.__name__: each for each in (NessieCatalog, ReportStore, AuditResultsTable, Spark, NotifyActivity)
 }
 SAFEGUARDS = ("fencing", "pinned hash", "confirmation")
 
@@ -79,14 +78,14 @@ def leave_out(safeguard: str) -> None:
         vars(activity_inputs)["attempt_branch"] = lambda label, run_id, _: f"wap/{label}/{run_id}/a1"
         NessieCatalog.delete_branch = lambda *_: None  # type: ignore[method-assign]
     elif safeguard == "pinned hash":
-        merge = Mainline.merge
+        publish = NessieCatalog.publish
 
         def whatever_is_there(self: Any, branch: BranchRef, head: str, *more: Any) -> Publication:
-            return merge(self, branch, self._catalog.head(branch.name), *more)
+            return publish(self, branch, self.head(branch.name), *more)
 
-        Mainline.merge = whatever_is_there  # type: ignore[method-assign, assignment]
+        NessieCatalog.publish = whatever_is_there  # type: ignore[method-assign, assignment]
     elif safeguard == "confirmation":
-        Mainline.find_publication = lambda *_: None  # type: ignore[method-assign]
+        NessieCatalog.find_publication = lambda *_: None  # type: ignore[method-assign]
     else:
         raise SystemExit(f"{safeguard!r} is none of {', '.join(SAFEGUARDS)}")
 

@@ -136,6 +136,6 @@ def test_a_wrong_token_is_said_plainly(door: FrontDoor, tmp_path: Path) -> None:
     wrong.write_text("nonsense")
     files = {"NESSIE_PUBLISHER_TOKEN_FILE": str(wrong)}
     said = door("results", **files)
-    assert said.code == 2 and "knows no token of this process" in said.err and "nonsense" not in said.err
+    assert said.code == 2 and "does not accept the token of this process" in said.err and "nonsense" not in said.err
     said = door("results", NESSIE_PUBLISHER_TOKEN_FILE=str(tmp_path / "none"))
     assert said.code == 2 and "No such file" in said.err

@@ -29,7 +29,7 @@ def sizes(door: FrontDoor) -> FrontDoor:
 
 
 def written(stack: dict[str, str], table: str) -> TableState:
-    place = open_catalog(read_settings(stack)).table("main", table)
+    place = open_catalog(read_settings(stack)).table_version("main", table)
     assert place
     return TableState.load(place, None, {})
 

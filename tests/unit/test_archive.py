@@ -38,11 +38,11 @@ def archive(settings: Settings, java: Path, monkeypatch: pytest.MonkeyPatch) -> 
         Path(option.split("=")[1]).write_text("classes")
 
     monkeypatch.setattr("engine.spark.class_data_archive.subprocess.run", warm_up)
-    return create_archive(settings, java)
+    return create_archive(settings, java, {})
 
 
 def test_an_archive_fits_one_java_and_one_class_path(settings: Settings, java: Path, archive: Path) -> None:
-    assert find_archive(settings, java) == archive == create_archive(settings, java)
+    assert find_archive(settings, java) == archive == create_archive(settings, java, {})
     jar = settings.sluice_home / "jars" / "spark" / "iceberg.jar"
     was = jar.stat()
     os.utime(jar, (1, 1))
@@ -69,7 +69,7 @@ def test_a_crash_of_the_jvm_is_the_archives_last(
 
 def test_a_warm_up_job_that_fails_says_so(settings: Settings, tmp_path: Path) -> None:
     with pytest.raises(BadEnvironment, match=r"no class-data archive could be made .* see .*warm-up\.log"):
-        create_archive(settings, tmp_path)
+        create_archive(settings, tmp_path, {})
 
 
 def test_options_come_after_those_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

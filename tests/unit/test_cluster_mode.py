@@ -61,7 +61,7 @@ def test_a_driver_far_away_is_told_nothing_of_this_machine(tmp_path: Path) -> No
     assert far["spark.submit.deployMode"] == "cluster" and far["spark.driver.extraClassPath"] == "theirs.jar"
     assert "iceberg.jar" in far["spark.jars"] and far["spark.yarn.maxAppAttempts"] == "1"
     assert "spark.driver.memory" not in far and "spark.local.dir" not in far
-    assert type(open_engine(settings)).__name__ == "ClusterEngine"
+    assert type(open_engine(settings, {})).__name__ == "ClusterEngine"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from engine.spark.jars import require_s3
 from engine.spark.java import find_java
 from engine.spark.job_errors import job_failure
 from engine.spark.submit import command, environment
+from lakehouse.nessie.spark import explain_refused_write, spark_properties
 from sluice.contracts.activity_inputs import RunRef
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
 from sluice.settings import Settings
@@ -56,13 +57,14 @@ def test_a_suitable_java(tmp_path: Path) -> None:
 
 
 def spark_job(folder: Path, **more: object) -> SparkJob:
-    fields = {"program": Path("job.py"), "folder": folder, "branch": "wap/x/r/a1", "run_id": "r", "attempt": 1, **more}
+    fields = {"program": Path("job.py"), "folder": folder, "branch": "wap/x/r/a1", "run_id": "r", "attempt": 1}
+    fields |= {"catalog": spark_properties("nessie", "http://n/api/v2", "wap/x/r/a1", "abc"), **more}
     return SparkJob(**fields)  # type: ignore[arg-type]  # the fields are a test's to vary
 
 
 def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
     evil = {"spark.sql.catalog.nessie.ref": "main", "spark.sql.files.ignoreCorruptFiles": "true", "spark.x": "y"}
-    found = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=evil, at="abc"))
+    found = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=evil))
     assert found["spark.sql.catalog.nessie.ref"] == "wap/x/r/a1"
     assert found["spark.sql.catalog.nessie.ref.hash"] == "abc"
     assert found["spark.sql.files.ignoreCorruptFiles"] == "false"
@@ -252,7 +254,7 @@ def test_what_matters_outlasts_a_long_stack_trace() -> None:
     reader = OutputReader()
     frames = b"".join(b"\tat org.example.Deep.call(Deep.java:%d)\n" % line for line in range(200))
     reader.feed(b"x.ForbiddenException: 'UPDATE_ENTITY' is not allowed for role 'w' on reference 'main'\n" + frames)
-    error = job_failure(1, list(reader.tail))
+    error = job_failure(1, list(reader.tail), explain_refused_write(reader.tail))
     assert type(error) is WriteRefused and "tried to change 'main'" in str(error)
 
 

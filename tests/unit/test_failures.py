@@ -9,9 +9,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.errors import as_application_error
-from lakehouse.nessie.catalog import NoSuchBranch
-from lakehouse.nessie.errors import translate_nessie_errors
-from lakehouse.nessie.rest_v2 import NessieRequestRefused
+from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_errors
 from sluice import errors
 
 
@@ -40,9 +38,9 @@ def nessie_said(kind: type[pynessie.error.NessieException], status: int) -> pyne
         (requests.ReadTimeout(), "ServiceUnavailable", True),
         (nessie_said(pynessie.error.NessieServerException, 503), "ServiceUnavailable", True),
         (nessie_said(pynessie.error.NessieException, 429), "ServiceUnavailable", True),
-        (nessie_said(pynessie.error.NessieException, 400), "NessieRequestRefused", False),
-        (NessieRequestRefused(400, "no"), "NessieRequestRefused", False),
-        (NoSuchBranch("b"), "NoSuchBranch", False),
+        (nessie_said(pynessie.error.NessieException, 400), "CatalogRefused", False),
+        (NessieRequestRefused(400, "no"), "CatalogRefused", False),
+        (errors.NoSuchBranch("b"), "NoSuchBranch", False),
         (OSError("disk"), "OSError", True),
     ],
 )

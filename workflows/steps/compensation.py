@@ -15,9 +15,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.run_state import RunState
     from workflows.search_attributes import OUTCOME
 
-_COMMIT_TIMEOUT = timedelta(seconds=5)
-"""How long Nessie works on a commit at most: a merge in flight is decided after it."""
-
 
 async def compensate(calls: ActivityCalls, state: RunState, error: BaseException) -> None:
     """Bring a run that broke off to an end that leaves nothing half done."""
@@ -55,7 +52,7 @@ async def _settle(calls: ActivityCalls, state: RunState, end: RunEnding, reason:
         # The branch was made, perhaps, and the answer lost.
         await calls.discard_branch(state.run_ref.branch, perhaps=True)
     if state.branch and state.publishing:
-        await workflow.sleep(_COMMIT_TIMEOUT, summary="a merge in flight is decided after this")
+        await workflow.sleep(state.branch.commit_timeout, summary="a merge in flight is decided after this")
         publication = await calls.confirm_publication(state.branch, head)
         if publication.merged:
             state.published(publication)

@@ -1,0 +1,72 @@
+"""Merges into main: pinned to a hash, dry or real, and how they are found again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakehouse.nessie.errors import NessieRequestRefused
+from lakehouse.nessie.rest_v2 import NessieRest
+from sluice.contracts.activity_inputs import BranchRef, Publication
+from sluice.errors import NoSuchBranch, ServiceUnavailable
+
+
+def dry_run(rest: NessieRest, main: tuple[str, str], branch: str, head: str) -> dict[str, Any]:
+    """Return what Nessie would answer to a merge of a branch at `head`.
+
+    Args:
+        main: its name and its head.
+    """
+    return _merge(rest, main, branch, head, {"message": "a dry run"}, {}, dry=True)
+
+
+def merge(
+    rest: NessieRest, main: tuple[str, str], branch: BranchRef, head: str, meta: dict[str, Any]
+) -> Publication | None:
+    """Merge exactly the hash `head`, if main holds what it changes as it was at the base of the branch.
+
+    Returns:
+        None where there was nothing to merge: it is merged already.
+    """
+    differences = rest.differences(branch.base, branch.name, head)
+    expected = {tuple(each["key"]["elements"]): each["from"] for each in differences if each.get("from")}
+    answer = _merge(rest, main, branch.name, head, meta, expected, dry=False)
+    if answer["wasSuccessful"] and answer["wasApplied"]:
+        before, after = answer["effectiveTargetHash"], answer["resultantTargetHash"]
+        return Publication(merged=True, main_before=before, main_after=after)
+    conflicts = conflicting_keys(answer)
+    return Publication(merged=False, conflicts=conflicts) if conflicts else None
+
+
+def conflicting_keys(answer: Mapping[str, Any]) -> list[str]:
+    """Return the keys that kept a merge from happening."""
+    return [".".join(each["key"]["elements"]) for each in answer.get("details", ()) if each.get("conflict")]
+
+
+def find_merge(rest: NessieRest, main: str, head: str, since: str) -> Publication | None:
+    """Return the merge commit on main, after the hash `since`, that has the hash `head` as its second parent."""
+    for commit in rest.history(main):
+        parents = commit["parentCommitHashes"]
+        if head in parents[1:]:
+            return Publication(merged=True, main_before=parents[0], main_after=commit["hash"])
+        if commit["hash"] == since:
+            return None
+    return None
+
+
+def _merge(
+    rest: NessieRest,
+    main: tuple[str, str],
+    branch: str,
+    head: str,
+    meta: dict[str, Any],
+    expected: Mapping[tuple[str, ...], Any],
+    *,
+    dry: bool,
+) -> dict[str, Any]:
+    try:
+        return rest.merge(*main, branch, head, meta, expected, dry)
+    except NessieRequestRefused as error:
+        if error.status == 404:
+            raise NoSuchBranch(f"the branch {branch} is gone") from error
+        if error.status == 409:  # a real conflict comes as an answer; this is contention at main
+            raise ServiceUnavailable("main moved during the merge") from error
+        raise

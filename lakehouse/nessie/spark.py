@@ -1,0 +1,42 @@
+"""What a Spark job needs to reach Nessie, and what it prints when Nessie refuses its writes."""
+
+import re
+from collections.abc import Iterable
+
+_IMPLEMENTATION = "org.apache.iceberg.nessie.NessieCatalog"
+_NOBODY = "http://127.0.0.1:9/api/v2"
+"""An address where no server answers: the port of the discard protocol."""
+_REFUSED = re.compile(r"'(?P<operation>[A-Z_]+)' is not allowed for role '[^']*' on \w+ '(?P<object>[^']*)'")
+
+
+def spark_properties(
+    spark_catalog: str, uri: str, branch: str = "", at: str | None = None, token: str = ""
+) -> dict[str, str]:
+    """Return the Spark configuration of a catalog that is bound to a branch, or pinned to a hash of it.
+
+    Args:
+        token: what identifies the job as a writer, who may change the branches of attempts alone.
+    """
+    prefix = f"spark.sql.catalog.{spark_catalog}"
+    properties = {
+        f"{prefix}.catalog-impl": _IMPLEMENTATION,
+        f"{prefix}.uri": uri,
+        f"{prefix}.ref": branch,
+        f"{prefix}.ref.hash": at or "",
+        f"{prefix}.authentication.type": "BEARER" if token else "",
+        f"{prefix}.authentication.token": token,
+    }
+    return {key: value for key, value in properties.items() if value}
+
+
+def unreachable_spark_properties(spark_catalog: str) -> dict[str, str]:
+    """Return the configuration of a catalog that loads Nessie's classes and finds no server."""
+    return spark_properties(spark_catalog, _NOBODY)
+
+
+def explain_refused_write(lines: Iterable[str]) -> str | None:
+    """Return what Nessie refused a job, if one of its lines of output tells so."""
+    refused = next((match for line in lines if (match := _REFUSED.search(line))), None)
+    if refused is None:
+        return None
+    return f"the job tried to change {refused['object']!r}, and Nessie refused it ({refused['operation']})"

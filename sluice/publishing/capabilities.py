@@ -1,0 +1,58 @@
+"""What a catalog can do, and which pipelines it therefore cannot publish."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class CatalogCapabilities:
+    """What a catalog declares of itself. A pipeline that needs more is refused before Spark starts."""
+
+    many_tables: bool
+    """Whether one publish changes many tables, all of them or none."""
+    new_tables: bool
+    """Whether a branch can hold a table that main does not have."""
+    fencing_by_deletion: bool
+    """Whether every commit to a branch fails once the branch is deleted."""
+    main_permissions: bool
+    """Whether the server can forbid writers to change main."""
+    commit_properties: bool
+    """Whether a commit carries properties, which can be found by their values."""
+    repeated_publish: Literal["merge parent", "commit property"]
+    """How a repeated publish is recognised: by the published hash as a parent of the merge, or by a property of it."""
+    commit_timeout: float
+    """How long, in seconds, the server works on a commit at most. After that, a commit in flight is decided."""
+
+
+def missing_capabilities(
+    capabilities: CatalogCapabilities,
+    tables: Collection[str],
+    new_tables: Collection[str],
+    *,
+    attempts: int = 1,
+    approval: bool = False,
+) -> list[str]:
+    """Return what a pipeline needs of the catalog and does not get, one sentence each.
+
+    Args:
+        tables: every table that the run may change, quarantine tables included.
+        new_tables: those of them that main does not have.
+        attempts: how often the write may be tried.
+        approval: whether people have to approve the run.
+    """
+    problems = []
+    if len(tables) > 1 and not capabilities.many_tables:
+        problems.append(
+            f"the catalog cannot publish {len(tables)} tables at once ({', '.join(sorted(tables))}): "
+            "write a pipeline for each table"
+        )
+    if new_tables and not capabilities.new_tables:
+        problems.append(
+            f"the catalog cannot create a table on a branch ({', '.join(sorted(new_tables))}): create it on main first"
+        )
+    if attempts > 1 and not capabilities.fencing_by_deletion:
+        problems.append("the catalog cannot fence a lost attempt by deleting its branch: set `attempts: 1`")
+    if approval and not capabilities.commit_properties:
+        problems.append("the catalog keeps no properties on commits, which record approvals: leave `approval` out")
+    return problems
