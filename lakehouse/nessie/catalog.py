@@ -13,6 +13,7 @@ from pynessie.error import NessieConflictException, NessieNotFoundException
 from lakehouse.catalog import BranchInfo, CommitInfo, TableCommit, TableDiff, TableVersion
 from lakehouse.nessie.descriptions import branch_info, commit_info
 from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_errors
+from lakehouse.nessie.filters import having_properties, named_with_prefix
 from lakehouse.nessie.merge import conflicting_keys, dry_run, find_merge, merge
 from lakehouse.nessie.operations import (
     ROOT_NAMESPACE,
@@ -116,7 +117,7 @@ class NessieCatalog:
     def list_branches(self, prefix: str = "") -> list[BranchInfo]:
         """Return every branch whose name begins with `prefix`."""
         with translate_nessie_errors(self.uri):
-            references = self._rest.references(f"ref.name.startsWith('{prefix}')" if prefix else "")
+            references = self._rest.references(named_with_prefix(prefix) if prefix else "")
             return [branch_info(each) for each in references if each["type"] == "BRANCH"]
 
     def create_branch(self, name: str, base: str) -> None:
@@ -245,12 +246,8 @@ class NessieCatalog:
 
     def find_published(self, properties: Mapping[str, str]) -> CommitInfo | None:
         """Return the newest commit on main that carries all of these properties, or None."""
-        tests = [
-            f"'{key}' in commit.properties && commit.properties['{key}'] == '{value}'"
-            for key, value in properties.items()
-        ]
         with translate_nessie_errors(self.uri):
-            newest = next(self._rest.history(self.main, filter=" && ".join(tests)), None)
+            newest = next(self._rest.history(self.main, filter=having_properties(properties)), None)
         return commit_info(newest) if newest else None
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
