@@ -3,7 +3,7 @@
     spark-submit warm_up.py FOLDER
 
 Set-up runs it to make a class-data archive; the worker runs it on a Spark Connect server that it started. The catalog
-`warm_up` keeps tables in the folder. The catalog `unreachable` is one of Nessie's on an address where no server is.
+`warm_up` keeps tables in the folder. The catalog `unreachable` is of the kind that jobs use; no server answers it.
 """
 
 import sys
@@ -23,7 +23,7 @@ _MODES = ("append", "append", "overwrite")
 
 
 def warm_up(spark: SparkSession, folder: Path) -> None:
-    """Write as the built-in job does, read as the audit does, and try to reach a Nessie server."""
+    """Write as the built-in job does, read as the audit does, and try to reach the server of a catalog."""
     csv, parquet = folder / "rows.csv", folder / "parquet"
     csv.write_text("id,kind,day\n" + "".join(f"{i},k{i % 7},2026-01-0{1 + i % 3}\n" for i in range(200)))
     spark.read.option("header", True).schema("id int, kind string, day date").csv(str(csv)).write.parquet(str(parquet))
@@ -45,7 +45,7 @@ def warm_up(spark: SparkSession, folder: Path) -> None:
     try:
         spark.sql("SHOW TABLES IN unreachable.t").collect()
     except (PySparkException, OSError):
-        return  # as expected: the classes of Nessie's client are loaded now
+        return  # as expected: the classes of the catalog's client are loaded now
     except Exception as error:  # py4j raises errors that PySpark does not know as its own
         print(f"as expected, no server answers: {type(error).__name__}")
 
