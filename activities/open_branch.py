@@ -12,7 +12,7 @@ from sluice.checks.base import Check, place
 from sluice.contracts.activity_inputs import BranchRef, OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.identifiers import suggestion
-from sluice.pipeline.table import fit_problems
+from sluice.pipeline.table import column_problems
 from sluice.publishing.certificate import INPUT, PIPELINE, WORKFLOW_ID
 
 
@@ -62,7 +62,7 @@ class OpenBranchActivity:
         problems = []
         for name, table in input.tables.items():
             types = self._types(name, base) if input.schema_is_fixed else None
-            problems += fit_problems(name, table, types) if types is not None else []
+            problems += column_problems(name, table, types) if types is not None else []
             for check in table.checks:
                 problems += [place(check) + why for why in self._other_problems(check, input, base)]
         if problems:

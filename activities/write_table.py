@@ -12,7 +12,7 @@ from engine.runner import Spark
 from engine.spark.jars import require_s3
 from engine.spark.job_errors import job_failure
 from lakehouse.catalog import BranchCatalog
-from lakehouse.source_files import base_path, find_files, identity
+from lakehouse.source_files import base_path, find_files, identify_input
 from sluice import errors
 from sluice.contracts.activity_inputs import JobReport, WriteTableInput
 from sluice.contracts.run import InputFile
@@ -97,6 +97,6 @@ class WriteTableActivity:
 def _identified_files(source: Source, digest: str) -> list[InputFile]:
     """List the files again and make sure that they are those that the run was started for."""
     files = find_files(source)
-    if identity(files).digest != digest:
+    if identify_input(files).digest != digest:
         raise InvalidInput(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")
     return files

@@ -14,7 +14,7 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes, Workfl
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from lakehouse.source_files import absolute, expanded, find_files, identity
+from lakehouse.source_files import absolute_path, absolute_source, find_files, identify_input
 from runtime.find_run import read_result
 from runtime.temporal_client import search_attributes_known
 from sluice.contracts.activity_inputs import Restore, Resume
@@ -77,9 +77,9 @@ def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:
     """
     write = pipeline.write
     if write.source:
-        write = write.model_copy(update={"source": absolute(write.source, working_directory)})
+        write = write.model_copy(update={"source": absolute_source(write.source, working_directory)})
     if not write.built_in:
-        job = expanded(write.job, working_directory)
+        job = absolute_path(write.job, working_directory)
         if not job.is_file():
             raise InvalidPipeline(
                 f"the job {write.job[:200]!r} does not exist (looked for {str(job)[:200]}); the built-in one is "
@@ -99,10 +99,10 @@ def find_input(pipeline: Pipeline) -> RunInput:
     """
     write = pipeline.write
     if write.source:
-        return identity(find_files(write.source))
+        return identify_input(find_files(write.source))
     program = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
     options = [f"{key}={value}" for key, value in sorted(write.options.items())]
-    return identity([], "\0".join([write.job, program, *write.args, *write.statements, *options]))
+    return identify_input([], "\0".join([write.job, program, *write.args, *write.statements, *options]))
 
 
 async def start_run(

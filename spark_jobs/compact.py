@@ -1,6 +1,6 @@
-"""Compaction: the same rows in fewer, larger files.
+"""Compaction: rewrite small data files into fewer, larger ones with the same rows.
 
-Iceberg's procedure of that name cannot mark its snapshots; the action behind it can.
+Iceberg's procedure `rewrite_data_files` cannot put properties on its snapshots; the action behind it can.
 Source: Iceberg's documentation, "Spark procedures", rewrite_data_files.
 """
 
@@ -15,10 +15,10 @@ from spark_jobs.job import say
 
 
 def compact(spark: SparkSession, table: str, options: Mapping[str, str]) -> int:
-    """Rewrite the small files of a table; return how many files there were to rewrite.
+    """Rewrite the small files of a table; return how many files were rewritten.
 
     Args:
-        table: its name, quoted and with its catalog.
+        table: its quoted name, with its catalog.
         options: those of Iceberg's action, such as `min-input-files`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The built-in write job: load files into a table, run statements or compact tables, on the branch of the session.
+"""The built-in write job: load files into a table, run SQL statements, or compact tables.
 
     spark-submit ingest.py SPEC
 
@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, NothingToDo
 from sluice.identifiers import literal, quoted, quoted_table, suggestion
-from sluice.pipeline.table import Table, fit_problems
+from sluice.pipeline.table import Table, column_problems
 from sluice.pipeline.table_layout import order_parts, partition_parts
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
@@ -131,7 +131,10 @@ _JOBS_ON_TABLES: dict[Mode, Callable[[SparkSession, IngestSpec], JobAnswer]] = {
 
 
 def _count_again(spark: SparkSession, source: DataFrame, spec: IngestSpec, table: str) -> JobAnswer:
-    """Count what the sampling of rows has counted twice. A transform may give other rows each time it is run."""
+    """Count the rows of a sorted write again: Spark sampled them first, and so counted them twice.
+
+    A transform may give other rows each time it runs, so its rows are counted in the snapshot.
+    """
     read = source.count()
     return JobAnswer(rows_read=read, rows_written=read if spec.write.transform is None else _rows_added(spark, table))
 
@@ -180,13 +183,13 @@ def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructTyp
     types = {
         field.name: _ICEBERG.get(field.dataType.simpleString(), field.dataType.simpleString()) for field in rows.schema
     }
-    problems = fit_problems(name, table, types)
+    problems = column_problems(name, table, types)
     if problems:
         raise InvalidInput("\n".join(problems))
 
 
 def _check_keys(rows: DataFrame, keys: list[str]) -> None:
-    """Make sure that each row has a key of its own; a merge would else add some twice or fail half explained."""
+    """Make sure that each row has a key of its own: else a merge adds rows twice, or fails with an unclear error."""
     for key in keys:
         if key not in rows.columns:
             raise InvalidInput(f"the merge key {key!r} is no column of the input{suggestion(key, rows.columns)}")
@@ -201,7 +204,7 @@ def _check_keys(rows: DataFrame, keys: list[str]) -> None:
 
 
 def _create(spark: SparkSession, rows: DataFrame, table: str, spec: Table) -> None:
-    """Make the table from the rows. By SQL, since the DataFrame's writer knows no `truncate` and no order."""
+    """Create the table from the rows, by SQL: the DataFrame's writer has neither `truncate` nor a sort order."""
     for column, comment in spec.comments.items():
         rows = rows.withMetadata(column, {"comment": comment})
     rows.createOrReplaceTempView(_INCOMING)

@@ -22,7 +22,7 @@ from sluice.audit.query_builder import AuditQuery
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
 from sluice.identifiers import quoted, quoted_table
 from sluice.sql.dialect import SPARK
-from spark_jobs.job import explained, reason, run_job, say
+from spark_jobs.job import error_answer, reason, run_job, say
 
 
 def scan_all(spark: SparkSession, spec: ScanSpec) -> JobAnswer:
@@ -44,7 +44,7 @@ def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[st
         """Return why there is no answer; let what may pass, such as a service that is away, fail the whole job."""
         if not isinstance(error, PySparkException | Py4JJavaError):
             return None
-        passes = explained(error).error_kind == "JobFailed"
+        passes = error_answer(error).error_kind == "JobFailed"
         return None if passes and not spec.insist else reason(error)
 
     try:

@@ -11,7 +11,7 @@ from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery, Finding, Numbers, eac
 from sluice.checks.rows import ColumnRows, Filtered
 from sluice.checks.values import enclosed
 from sluice.errors import InvalidPipeline
-from sluice.pipeline.durations import Duration, spoken
+from sluice.pipeline.durations import Duration, format_duration
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import TIMES, kind_of, typed
 
@@ -51,7 +51,7 @@ class Freshness(Filtered):
 
     @property
     def expected(self) -> str:
-        return f"a newest value at most {spoken(self.max_age)} old"
+        return f"a newest value at most {format_duration(self.max_age)} old"
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
         return wrong_kind(self.column, types, TIMES)

@@ -30,7 +30,7 @@ class InputFile(Model):
 
     path: str
     size: int
-    mark: str
+    fingerprint: str
     """The SHA-256 of a small file, the time of change of a large one."""
 
 

@@ -13,7 +13,7 @@ def seconds(value: object) -> float:
     """Return a duration in seconds.
 
     Raises:
-        ValueError: it is no duration, or not more than nothing.
+        ValueError: it is no duration, or not more than zero.
     """
     match = _DURATION.fullmatch(str(value))
     if not match or float(match[1]) <= 0:
@@ -21,7 +21,7 @@ def seconds(value: object) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
-def spoken(value: float) -> str:
+def format_duration(value: float) -> str:
     """Write a number of seconds for a person, in the largest unit that fits evenly."""
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if value >= size and value % size == 0:

@@ -66,6 +66,6 @@ class Pipeline(Model):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what the pipeline says, in hexadecimal."""
-        said = self.model_dump_json(by_alias=True, exclude={"tables": {"__all__": {"checks": {"__all__": {"at"}}}}})
-        return hashlib.sha256(said.encode()).hexdigest()
+        """The SHA-256 of the pipeline's content, in hexadecimal."""
+        text = self.model_dump_json(by_alias=True, exclude={"tables": {"__all__": {"checks": {"__all__": {"at"}}}}})
+        return hashlib.sha256(text.encode()).hexdigest()

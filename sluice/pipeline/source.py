@@ -1,8 +1,8 @@
 """A source: the files that a run loads."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from sluice.base_model import Model
 from sluice.errors import InvalidPipeline
@@ -10,7 +10,7 @@ from sluice.errors import InvalidPipeline
 Format = Literal["parquet", "csv", "json", "orc"]
 
 SILENT = ("ignorecorruptfiles", "ignoremissingfiles")
-"""Endings of settings by which Spark drops data without a word."""
+"""Endings of settings by which Spark drops data silently."""
 _SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -22,11 +22,15 @@ _SUFFIXES: dict[str, Format] = {
 }
 
 
-def as_text(options: object) -> object:
-    """Turn the values of options into text, as Spark takes them; leave what is no mapping for others to refuse."""
+def _as_text(options: object) -> object:
+    """Turn the values of options into text, as Spark takes them; what is no mapping is refused later."""
     if not isinstance(options, dict):
         return options
     return {str(key): str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+
+
+TextOptions = Annotated[dict[str, str], BeforeValidator(_as_text)]
+"""Options whose values may be written as numbers or booleans."""
 
 
 class Source(Model):
@@ -36,7 +40,7 @@ class Source(Model):
     """A file, a directory or a glob pattern, or several."""
     format: Format | None = None
     """How to read them; by default what their suffix says."""
-    options: dict[str, str] = Field(default_factory=dict)
+    options: TextOptions = Field(default_factory=dict)
     """Options of Spark's reader, passed through."""
     schema_: str | None = Field(default=None, alias="schema")
     """Columns and types as in `CREATE TABLE`, for files that carry none."""
@@ -54,11 +58,6 @@ class Source(Model):
         if not path or not all(part.strip() for part in ([path] if isinstance(path, str) else path)):
             raise ValueError("the path is empty")
         return path
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _options_as_text(cls, options: object) -> object:
-        return as_text(options)
 
     @field_validator("options")
     @classmethod

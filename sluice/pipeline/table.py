@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from sluice.base_model import Model
 from sluice.checks import AnyCheck
 from sluice.checks.base import misfits, place
 from sluice.identifiers import suggestion
-from sluice.pipeline.source import as_text
+from sluice.pipeline.source import TextOptions
 from sluice.pipeline.table_layout import PartitionTerm, SortTerm, order_parts, partition_parts
 
 
@@ -19,7 +19,7 @@ class Table(Model):
     partition_by: list[PartitionTerm] = Field(default_factory=list)
     sort_by: list[SortTerm] = Field(default_factory=list)
     """The order of rows that a new table gets, for this write and all that follow."""
-    properties: dict[str, str] = Field(default_factory=dict)
+    properties: TextOptions = Field(default_factory=dict)
     comment: str = ""
     comments: dict[str, str] = Field(default_factory=dict)
     """Comments on columns, by name."""
@@ -39,22 +39,17 @@ class Table(Model):
             raise ValueError("max_bad_rows and max_bad_proportion go with `on_bad_rows: quarantine`")
         return self
 
-    @field_validator("properties", mode="before")
-    @classmethod
-    def _as_text(cls, properties: object) -> object:
-        return as_text(properties)
 
-
-def fit_problems(name: str, table: Table, types: Mapping[str, str]) -> list[str]:
-    """Say, one by one, what a pipeline says of a table that a table with these columns cannot have.
+def column_problems(name: str, table: Table, types: Mapping[str, str]) -> list[str]:
+    """List what a pipeline says of a table that does not fit the table's columns: checks, terms, comments.
 
     Args:
         types: the Iceberg type of each column.
     """
-    found = [f"{place(check)}{name}: {why}" for check in table.checks for why in misfits(check, types)]
+    problems = [f"{place(check)}{name}: {why}" for check in table.checks for why in misfits(check, types)]
     terms = [*table.partition_by, *(order_parts(term)[0] for term in table.sort_by)]
     named = [partition_parts(term)[2] for term in terms]
-    return found + [
+    return problems + [
         f"{name}: the pipeline names the column {column!r}, which is not there{suggestion(column, types)}"
         for column in dict.fromkeys([*named, *table.comments])
         if column not in types

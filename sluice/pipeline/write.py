@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from sluice.base_model import Model
 from sluice.pipeline.durations import Duration
-from sluice.pipeline.source import SILENT, Source, as_text
+from sluice.pipeline.source import SILENT, Source, TextOptions
 from sluice.pipeline.write_modes import DEFAULT_MODE, FIELDS, WRITE_MODES, Mode, WriteMode, field_problem
 from sluice.sql.expression import query_problem, tables_of
 
@@ -41,11 +41,11 @@ class Write(Model):
     """A query over the view `source`, run between reading and writing."""
     statements: list[str] = Field(default_factory=list)
     """What `mode: sql` runs on the branch, in this order."""
-    options: dict[str, str] = Field(default_factory=dict)
+    options: TextOptions = Field(default_factory=dict)
     """For `mode: compact`: options of Iceberg's rewrite of data files."""
     args: list[str] = Field(default_factory=list)
     """Arguments of the program."""
-    conf: dict[str, str] = Field(default_factory=dict)
+    conf: TextOptions = Field(default_factory=dict)
     """More Spark configuration."""
     attempts: int = Field(default=3, ge=1, le=20)
     """How often the write is tried before the run fails."""
@@ -57,7 +57,7 @@ class Write(Model):
 
     @property
     def rebases(self) -> bool:
-        """Whether its files are added to a newer main after a conflict, instead of being written again."""
+        """Whether its files are added to a newer main after a conflict, instead of being rewritten."""
         if self.on_conflict != "auto":
             return self.on_conflict == "rebase"
         if not self.built_in or not self.traits.rebased_by_default:
@@ -94,20 +94,10 @@ class Write(Model):
                 raise ValueError(f"{' '.join(statement.split())[:60]!r} names a branch: it runs on the run's own")
         return [statement.strip().rstrip(";") for statement in statements]
 
-    @field_validator("options", mode="before")
-    @classmethod
-    def _options_as_text(cls, options: object) -> object:
-        return as_text(options)
-
     @field_validator("args", mode="before")
     @classmethod
     def _args_as_text(cls, args: object) -> object:
         return [str(arg) for arg in args] if isinstance(args, list) else args
-
-    @field_validator("conf", mode="before")
-    @classmethod
-    def _conf_as_text(cls, conf: object) -> object:
-        return as_text(conf)
 
     @field_validator("conf")
     @classmethod

@@ -28,7 +28,7 @@ class WriteMode:
     schema_is_fixed: bool = True
     """Whether tables keep their columns, so that checks can be compared with them before Spark starts."""
     can_be_rebased: bool = False
-    """Whether its files can be added to a newer main instead of being written again."""
+    """Whether its files can be added to a newer main instead of being rewritten."""
     rebased_by_default: bool = False
     """Whether that is done where the pipeline does not choose: its files hold what a second write would hold."""
     keeps_rows: bool = False

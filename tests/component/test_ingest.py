@@ -18,7 +18,7 @@ from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.settings import read_settings
 from spark_jobs.ingest import ingest
-from spark_jobs.job import explained
+from spark_jobs.job import error_answer
 from tests.component.conftest import BRANCH
 from tests.harness.support import Lake, csv_file
 
@@ -50,7 +50,7 @@ class Ingester:
         """Return why the job refuses, which must be for good and in one line."""
         with pytest.raises(Exception) as raised:
             self(source, **write)
-        answer = explained(raised.value)
+        answer = error_answer(raised.value)
         kind = "InvalidInput" if isinstance(raised.value, InvalidInput) else answer.error_kind
         assert kind == "InvalidInput", answer
         assert "\n" not in answer.error

@@ -8,7 +8,7 @@ from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import Cause, Notification, Outcome, RunResult, RunStatus
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
-from sluice.pipeline.durations import seconds, spoken
+from sluice.pipeline.durations import format_duration, seconds
 from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.model import OnFailure
 from sluice.presentation.slack import blocks, headline
@@ -54,8 +54,8 @@ def test_what_is_no_duration(text: str) -> None:
         seconds(text)
 
 
-def test_durations_are_spoken() -> None:
-    assert [spoken(value) for value in (86400, 7200, 90, 2.5)] == ["1d", "2h", "90s", "2.5s"]
+def test_durations_are_formatted() -> None:
+    assert [format_duration(value) for value in (86400, 7200, 90, 2.5)] == ["1d", "2h", "90s", "2.5s"]
 
 
 def ruled(by: str, approve: bool = True) -> Ruled:

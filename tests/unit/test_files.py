@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.source_files import absolute, base_path, find_files, identity
+from lakehouse.source_files import absolute_source, base_path, find_files, identify_input
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 
@@ -28,11 +28,11 @@ def test_files_directories_and_patterns(tmp_path: Path) -> None:
 def test_the_identity_is_the_content_not_the_time(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("id\n1\n")
-    before = identity(find_files(Source(path=str(file))))
+    before = identify_input(find_files(Source(path=str(file))))
     os.utime(file, (1, 1))
-    assert identity(find_files(Source(path=str(file)))) == before
+    assert identify_input(find_files(Source(path=str(file)))) == before
     file.write_text("id\n2\n")
-    assert identity(find_files(Source(path=str(file)))).digest != before.digest
+    assert identify_input(find_files(Source(path=str(file)))).digest != before.digest
     assert (before.files, before.bytes) == (1, 5)
 
 
@@ -50,8 +50,8 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
 
 def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert absolute(Source(path="in/*.csv")).path == f"{tmp_path}/in/*.csv"
-    assert absolute(Source(path="in/*.csv"), Path("/data")).path == "/data/in/*.csv"
-    assert absolute(Source(path="s3://b/x")).path == "s3://b/x"
+    assert absolute_source(Source(path="in/*.csv")).path == f"{tmp_path}/in/*.csv"
+    assert absolute_source(Source(path="in/*.csv"), Path("/data")).path == "/data/in/*.csv"
+    assert absolute_source(Source(path="s3://b/x")).path == "s3://b/x"
     assert base_path(Source(path=str(tmp_path))) == str(tmp_path)
     assert base_path(Source(path=f"{tmp_path}/*.csv")) is None

@@ -9,7 +9,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
     from sluice.contracts.activity_inputs import VerifyDecisionInput
-    from sluice.pipeline.durations import spoken
+    from sluice.pipeline.durations import format_duration
     from sluice.pipeline.model import Approval
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, root_cause
@@ -28,13 +28,13 @@ async def decision(calls: ActivityCalls, state: RunState, approval: Approval) ->
         await workflow.wait_condition(
             lambda: state.settled() is not None,
             timeout=max(left, timedelta()),
-            timeout_summary=f"approval by {approval.required}, for {spoken(approval.timeout)}",
+            timeout_summary=f"approval by {approval.required}, for {format_duration(approval.timeout)}",
         )
     except asyncio.TimeoutError:
         if state.approval:
             state.approval = state.approval.model_copy(update={"expired": True})
         state.update(approval=state.approval)
-        raise RunStopped("expired", f"nobody decided within {spoken(approval.timeout)}") from None
+        raise RunStopped("expired", f"nobody decided within {format_duration(approval.timeout)}") from None
     if state.settled() is False:
         last = state.rulings[-1]
         raise RunStopped("rejected", f"rejected by {last.by}" + (f": {last.reason}" if last.reason else ""))
