@@ -1,4 +1,4 @@
-"""The fork server: a process that has imported what clients of Spark Connect need, and forks itself for each job.
+"""The fork server: a process with the imports of Spark Connect clients, which forks itself for each job.
 
     python fork_server.py SOCKET MODULE...
 

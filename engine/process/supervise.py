@@ -1,4 +1,4 @@
-"""Run one job under a guard process: its output into a log, its progress as heartbeats, an end for every process.
+"""Run one job under a guard process: log its output, send its progress as heartbeats, end all its processes.
 
 The guard (`guard.py`) reads a pipe that this process holds open. When this process dies or closes it, the guard ends
 every process of the job: no Spark outlives its worker and writes on.

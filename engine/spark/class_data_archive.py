@@ -1,4 +1,4 @@
-"""The class-data archive: the classes that a Spark job loads, parsed and verified, kept in a file for later starts.
+"""The class-data archive: the classes that a Spark job loads, kept in a file so that later jobs start faster.
 
 It halves a cold start (docs/performance.md, ADR 16). Set-up makes it for exactly one Java and one class path;
 a Spark that has others starts without it. Source: JEP 350, dynamic class-data archives.

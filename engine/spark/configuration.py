@@ -1,4 +1,9 @@
-"""From settings to Spark's configuration: the catalog that a job sees is on the branch already."""
+"""The Spark configuration of jobs: what an application starts with, and what binds a session to its branch.
+
+Fencing: a pipeline cannot change what binds a session. Its catalog is on the branch of the attempt, each snapshot
+carries the run and attempt, and YARN starts a driver once only. The catalog's own configuration comes from the port
+for catalogs (`lakehouse/catalog.py`), as `SparkJob.catalog`.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,16 +18,16 @@ _STRICT = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
-    "spark.sql.csv.parser.columnPruning.enabled": "false",  # else a broken row passes unseen
+    "spark.sql.csv.parser.columnPruning.enabled": "false",  # else Spark does not notice malformed rows
 }
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
-_RULES = (
-    # A DELETE of whole files would commit by a path of Iceberg's that puts no marks on its snapshot.
+_EXCLUDED_RULES = (
+    # With this rule, Iceberg commits a DELETE of whole files without the properties of the session.
     "org.apache.spark.sql.execution.datasources.v2.OptimizeMetadataOnlyDeleteFromTable",
-    # Without that path, a DELETE whose condition is always true would find its scan pruned, and delete nothing.
+    # Without the first rule and with this one, a DELETE whose condition is always true would delete nothing.
     "org.apache.spark.sql.catalyst.optimizer.PruneFilters",
 )
-"""Rules of Spark's optimizer that a session on a branch does without."""
+"""Rules of Spark's optimizer that are off in the sessions of jobs."""
 UNREACHABLE_CATALOG = "unreachable"
 """The catalog in the warm-up job that no server answers."""
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -32,60 +37,63 @@ _DRIVER_PATH = "spark.driver.extraClassPath"
 def application(
     settings: Settings, folder: Path, conf: Mapping[str, str] | None = None, drivers: int = 1
 ) -> dict[str, str]:
-    """Return what an application of Spark is started with, whichever branch its sessions are on.
+    """Return the configuration that a Spark application starts with, the same for all branches.
 
     Args:
-        drivers: how many such applications the worker may have at once.
+        conf: configuration of the pipeline.
+        drivers: how many such applications the worker may run at once.
     """
-    asked = conf or {}
+    from_pipeline = conf or {}
     installed = class_path(settings)
     local = settings.spark_master.startswith("local")
-    away = settings.spark_deploy_mode == "cluster"  # nothing of this machine is there for the driver
-    jars = [*([] if local else installed), *added_jars(settings), *_listed(asked.get("spark.jars"))]
-    found = {
+    in_cluster = settings.spark_deploy_mode == "cluster"  # the driver sees no file of this machine
+    jars = [*([] if local else installed), *added_jars(settings), *_split(from_pipeline.get("spark.jars"))]
+    configuration = {
         "spark.master": settings.spark_master,
-        "spark.driver.memory": settings.spark_driver_memory if away else driver_memory(settings, drivers),
+        "spark.driver.memory": settings.spark_driver_memory if in_cluster else driver_memory(settings, drivers),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true",
         "spark.log.level": "WARN",
         "spark.sql.defaultCatalog": settings.sluice_catalog,
         **_properties_file(settings.spark_properties_file),
-        **asked,
-        # From here on nothing is for others to set: a safe publish rests on it.
+        **from_pipeline,
+        # A pipeline cannot set what follows: a safe publish depends on it.
         "spark.submit.deployMode": settings.spark_deploy_mode,
-        "spark.local.dir": "" if away else str(folder / "scratch"),
-        "spark.sql.warehouse.dir": "scratch" if away else str(folder / "scratch"),
-        # On the class path of the driver from its start, so that a class-data archive holds them.
-        _DRIVER_PATH: ":".join([*([] if away else installed), *filter(None, [asked.get(_DRIVER_PATH)])]),
+        "spark.local.dir": "" if in_cluster else str(folder / "scratch"),
+        "spark.sql.warehouse.dir": "scratch" if in_cluster else str(folder / "scratch"),
+        # On the class path of the driver from its start, so that the class-data archive has their classes.
+        _DRIVER_PATH: ":".join([*([] if in_cluster else installed), *filter(None, [from_pipeline.get(_DRIVER_PATH)])]),
         "spark.jars": ",".join(jars),
-        "spark.jars.packages": ",".join([*added_coordinates(settings), *_listed(asked.get("spark.jars.packages"))]),
+        "spark.jars.packages": ",".join(
+            [*added_coordinates(settings), *_split(from_pipeline.get("spark.jars.packages"))]
+        ),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.yarn.maxAppAttempts": "1",
     }
-    return {key: value for key, value in found.items() if value != ""}
+    return {key: value for key, value in configuration.items() if value != ""}
 
 
 def session(settings: Settings, job: SparkJob) -> dict[str, str]:
-    """Return what a job's session is bound to: its branch, its marks, its semantics. Nobody else sets these."""
+    """Return the configuration of a job's session that a pipeline cannot change: branch, run, attempt, SQL semantics."""
     prefix = f"spark.sql.catalog.{settings.sluice_catalog}"
-    found = {
-        _EXCLUDED: ",".join([*_RULES, *_listed(job.conf.get(_EXCLUDED))]),
+    configuration = {
+        _EXCLUDED: ",".join([*_EXCLUDED_RULES, *_split(job.conf.get(_EXCLUDED))]),
         prefix: _SPARK_CATALOG,
         f"{prefix}.warehouse": settings.lake,
         f"{prefix}.cache-enabled": "false",
         **job.catalog,
-        **_s3_of(settings, prefix),
+        **_iceberg_s3(settings, prefix),
         **(_STRICT if job.built_in else {}),
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         SNAPSHOT_PROPERTY + RUN_MARK: job.run_id,
         SNAPSHOT_PROPERTY + ATTEMPT_MARK: str(job.attempt),
     }
-    return {key: value for key, value in found.items() if value != ""}
+    return {key: value for key, value in configuration.items() if value != ""}
 
 
 def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
-    """Return the whole Spark configuration of a job with an application of its own, as one mapping."""
+    """Return the whole configuration of a job that is an application of its own."""
     return {
         **application(settings, job.folder, job.conf, settings.slots),
         "spark.app.name": f"sluice {job.branch}",
@@ -95,26 +103,26 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
 
 
 def write_properties(file: Path, properties: Mapping[str, str]) -> Path:
-    """Write properties into a file for its owner's eyes alone, and return it."""
+    """Write properties into a file that its owner alone can read, and return it."""
     file.touch(mode=0o600)
     file.write_text("".join(f"{key} {_escaped(value)}\n" for key, value in properties.items()))
     return file
 
 
 def hadoop_s3(settings: Settings) -> dict[str, str]:
-    """Return how Spark's readers get at S3, where the jars for it were installed (`make s3`)."""
+    """Return the configuration by which Spark reads S3, if the jars for S3 were installed (`make s3`)."""
     if not has_s3(settings):
         return {}
-    found = {
+    configuration = {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
         "spark.hadoop.fs.s3a.endpoint.region": settings.aws_region,
     }
     if settings.aws_endpoint_url_s3:
-        found |= {
+        configuration |= {
             "spark.hadoop.fs.s3a.endpoint": settings.aws_endpoint_url_s3,
             "spark.hadoop.fs.s3a.path.style.access": "true",
         }
-    return found
+    return configuration
 
 
 def warm_up_catalogs(folder: Path, unreachable: Mapping[str, str]) -> dict[str, str]:
@@ -134,19 +142,19 @@ def warm_up_catalogs(folder: Path, unreachable: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _s3_of(settings: Settings, prefix: str) -> dict[str, str]:
-    """Return how Iceberg gets at S3, where the jars for it were installed."""
+def _iceberg_s3(settings: Settings, prefix: str) -> dict[str, str]:
+    """Return the configuration by which Iceberg reads and writes S3, if the jars for S3 were installed."""
     if not has_s3(settings):
         return {}
-    found = {f"{prefix}.client.region": settings.aws_region}
+    configuration = {f"{prefix}.client.region": settings.aws_region}
     if settings.lake.startswith("s3"):
-        found[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+        configuration[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
     if settings.aws_endpoint_url_s3:
-        found |= {
+        configuration |= {
             f"{prefix}.s3.endpoint": settings.aws_endpoint_url_s3,
             f"{prefix}.s3.path-style-access": "true",
         }
-    return found
+    return configuration
 
 
 def _properties_file(path: str) -> dict[str, str]:
@@ -158,7 +166,7 @@ def _properties_file(path: str) -> dict[str, str]:
     return {pair[0].strip(): pair[1].strip() if len(pair) > 1 else "" for pair in pairs}
 
 
-def _listed(value: str | None) -> list[str]:
+def _split(value: str | None) -> list[str]:
     return [part for part in (value or "").split(",") if part]
 
 

@@ -122,5 +122,5 @@ class Write(Model):
         if problem := field_problem(self.mode, [field for field in FIELDS if getattr(self, field)]):
             raise ValueError(problem)
         if self.on_conflict == "rebase" and not self.traits.can_be_rebased:
-            raise ValueError(f"`mode: {self.mode}` rests on what the table holds: it is written again after a conflict")
+            raise ValueError(f"`mode: {self.mode}` rests on what the table holds: after a conflict it is rewritten")
         return self
