@@ -32,6 +32,7 @@ UNREACHABLE_CATALOG = "unreachable"
 """The catalog in the warm-up job that no server answers."""
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _DRIVER_PATH = "spark.driver.extraClassPath"
+_PACKAGES = "spark.jars.packages"
 
 
 def application(
@@ -64,7 +65,7 @@ def application(
         # On the class path of the driver from its start, so that the class-data archive has their classes.
         _DRIVER_PATH: ":".join([*([] if in_cluster else installed), *filter(None, [from_pipeline.get(_DRIVER_PATH)])]),
         "spark.jars": ",".join(jars),
-        "spark.jars.packages": ",".join(
+        _PACKAGES: ",".join(
             [*added_coordinates(settings), *_split(from_pipeline.get("spark.jars.packages"))]
         ),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -74,7 +75,7 @@ def application(
 
 
 def session(settings: Settings, job: SparkJob) -> dict[str, str]:
-    """Return the configuration of a job's session that a pipeline cannot change: branch, run, attempt, SQL semantics."""
+    """Return the configuration of a session that a pipeline cannot change: its branch, run, attempt and semantics."""
     prefix = f"spark.sql.catalog.{settings.sluice_catalog}"
     configuration = {
         _EXCLUDED: ",".join([*_EXCLUDED_RULES, *_split(job.conf.get(_EXCLUDED))]),
