@@ -65,9 +65,7 @@ def application(
         # On the class path of the driver from its start, so that the class-data archive has their classes.
         _DRIVER_PATH: ":".join([*([] if in_cluster else installed), *filter(None, [from_pipeline.get(_DRIVER_PATH)])]),
         "spark.jars": ",".join(jars),
-        _PACKAGES: ",".join(
-            [*added_coordinates(settings), *_split(from_pipeline.get("spark.jars.packages"))]
-        ),
+        _PACKAGES: ",".join([*added_coordinates(settings), *_split(from_pipeline.get("spark.jars.packages"))]),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.yarn.maxAppAttempts": "1",
     }
