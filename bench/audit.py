@@ -85,9 +85,9 @@ class Audit:
 
 def paths_of(settings: Settings, table: str) -> list[str]:
     """Return the data files of a table, for DuckDB by hand."""
-    place = open_catalog(settings).table_version(tables.BRANCH, table)
-    assert place
-    return [file.path.removeprefix("file:") for file in file_statistics(TableState.load(place, None, {}), [])]
+    version = open_catalog(settings).table_version(tables.BRANCH, table)
+    assert version
+    return [file.path.removeprefix("file:") for file in file_statistics(TableState.load(version, None, {}), [])]
 
 
 def by_duckdb(paths: list[str], suite: str) -> None:
@@ -106,19 +106,19 @@ def by_spark(spark: SparkSession, table: str, suite: str, fused: bool) -> None:
 
 def measure(ways: Ways, rounds: int, warm_up: int = 1) -> dict[str, list[float]]:
     """Time each way, in turn, in every round; return the seconds of each."""
-    found: dict[str, list[float]] = {name: [] for name in ways}
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(warm_up + rounds):
         for name, way in ways.items():
             began = time.perf_counter()
             way()
             if number >= warm_up:
-                found[name].append(time.perf_counter() - began)
-    return found
+                seconds[name].append(time.perf_counter() - began)
+    return seconds
 
 
 def warm(settings: Settings, spark: SparkSession, base: str, sizes: list[int], rounds: int) -> dict[str, Any]:
     """Measure every way on every size, sessions warm."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for size in sizes:
         table = tables.build(spark, size)
         audit, paths = Audit(settings, base), paths_of(settings, table)
@@ -129,28 +129,28 @@ def warm(settings: Settings, spark: SparkSession, base: str, sizes: list[int], r
                 "spark fused by hand": partial(by_spark, spark, table, suite, fused=True),
                 "spark per check": partial(by_spark, spark, table, suite, fused=False),
             }
-            found[f"{suite}/{size}"] = measure(ways, rounds)
-            show(f"{suite}, {size:,} rows, warm", found[f"{suite}/{size}"])
+            results[f"{suite}/{size}"] = measure(ways, rounds)
+            show(f"{suite}, {size:,} rows, warm", results[f"{suite}/{size}"])
         scans: Ways = {suite: partial(audit, table, suite) for suite in ("one scan", "twenty scans")}
-        found[f"scans/{size}"] = measure(scans, rounds)
-        show(f"more scan checks, {size:,} rows", found[f"scans/{size}"], "one scan")
-    return found
+        results[f"scans/{size}"] = measure(scans, rounds)
+        show(f"more scan checks, {size:,} rows", results[f"scans/{size}"], "one scan")
+    return results
 
 
 def cold(base: str, size: int, rounds: int, environment: dict[str, str]) -> dict[str, Any]:
     """Measure ways from a cold process, imports and all."""
     table = f"bench.orders_{size // 1000}k"
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for suite in ("provable", "mixed"):
         names = ("sluice", "duckdb fused by hand", "spark fused by hand")
         ways: Ways = {name: partial(process, name, table, suite, base, environment) for name in names}
-        found[f"{suite}/{size}"] = measure(ways, rounds, warm_up=0)
-        show(f"{suite}, {size:,} rows, from a cold process", found[f"{suite}/{size}"])
-    return found
+        results[f"{suite}/{size}"] = measure(ways, rounds, warm_up=0)
+        show(f"{suite}, {size:,} rows, from a cold process", results[f"{suite}/{size}"])
+    return results
 
 
 def libraries(
-    python: str, settings: Settings, home: Path, sizes: list[int], rounds: int, found: dict[str, Any]
+    python: str, settings: Settings, home: Path, sizes: list[int], rounds: int, results: dict[str, Any]
 ) -> None:
     """Measure the checking libraries in a process of their own, sessions warm; show them beside Sluice."""
     names = {f"bench.orders_{size // 1000}k": size for size in sizes}
@@ -162,9 +162,9 @@ def libraries(
         subprocess.run(words, check=True, stdout=log, stderr=log)
     for key, seconds in json.loads(out.read_text()).items():
         suite, table, library = key.split("/")
-        found[f"{suite}/{names[table]}"][library] = seconds
-    for key in [each for each in found if not each.startswith("scans")]:
-        show(f"{key} rows, warm, with the checking libraries", found[key])
+        results[f"{suite}/{names[table]}"][library] = seconds
+    for key in [each for each in results if not each.startswith("scans")]:
+        show(f"{key} rows, warm, with the checking libraries", results[key])
 
 
 def process(way: str, table: str, suite: str, base: str, environment: dict[str, str]) -> None:
@@ -185,11 +185,11 @@ def one_cold(settings: Settings, way: str, table: str, suite: str, base: str) ->
             by_spark(tables.session(settings, Path(folder)), table, suite, fused=True)
 
 
-def show(title: str, found: dict[str, list[float]], first: str = "sluice") -> None:
+def show(title: str, by_way: dict[str, list[float]], first: str = "sluice") -> None:
     """Print medians, and their ratio to the first way's."""
-    unit = statistics.median(found[first])
+    unit = statistics.median(by_way[first])
     print(f"\n{title}")
-    for name, seconds in found.items():
+    for name, seconds in by_way.items():
         median, spread = statistics.median(seconds), f"of {len(seconds)}: {min(seconds):.3f} to {max(seconds):.3f}"
         print(f"  {name:24} {median:9.3f} s   {median / unit:8.2f} x   {spread}", flush=True)
 
@@ -214,17 +214,17 @@ def main() -> None:
             settings = read_settings(environment)
             base = tables.prepare(open_catalog(settings))
             spark = tables.session(settings, Path(home) / "spark")
-            found: dict[str, Any] = {"warm": warm(settings, spark, base, sizes, given.rounds), "cold": {}}
+            results: dict[str, Any] = {"warm": warm(settings, spark, base, sizes, given.rounds), "cold": {}}
             spark.stop()
             if given.libraries:
-                libraries(given.libraries, settings, Path(home), sizes, given.rounds, found["warm"])
+                libraries(given.libraries, settings, Path(home), sizes, given.rounds, results["warm"])
             for size in sizes[:2]:
-                found["cold"].update(cold(base, size, given.rounds, environment))
+                results["cold"].update(cold(base, size, given.rounds, environment))
         finally:
             stack.down()
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps({"cpus": os.cpu_count(), "seconds": found}, indent=1))
+        given.out.write_text(json.dumps({"cpus": os.cpu_count(), "seconds": results}, indent=1))
 
 
 if __name__ == "__main__":

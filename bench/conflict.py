@@ -1,4 +1,4 @@
-"""Measure what a conflict costs: a run taken over onto a newer main, beside the same run done again.
+"""Measure what a conflict costs: a run rebased onto a newer main, beside the same run rewritten.
 
     python -m bench.conflict [--rounds 5] [--rows 1000000]
 
@@ -11,7 +11,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from bench.place import ENGINES, Place, keep, median, place, say
+from bench.stack import ENGINES, BenchStack, bench_stack, median, save, say
 from runtime.temporal_client import connect
 from tests.harness.support import wait_for
 
@@ -29,7 +29,7 @@ while not go.exists():
 _WAYS = {"no conflict": "auto", "taken over": "rebase", "written again": "rewrite"}
 
 
-def once(at: Place, engine: str, way: str, rows: int, number: int) -> float:
+def once(at: BenchStack, engine: str, way: str, rows: int, number: int) -> float:
     """Run once; return the seconds from the end of the job to the end of the run."""
     folder = at.folder / f"{engine}-{way.replace(' ', '-')}-{number}"
     folder.mkdir()
@@ -51,7 +51,7 @@ def once(at: Place, engine: str, way: str, rows: int, number: int) -> float:
     return seconds
 
 
-async def closed_at(at: Place, run: str) -> float:
+async def closed_at(at: BenchStack, run: str) -> float:
     """Return when a run ended, by Temporal's clock, which is this machine's."""
     client = await connect(at.variables)
     described = await client.get_workflow_handle(run).describe()
@@ -59,7 +59,7 @@ async def closed_at(at: Place, run: str) -> float:
     return described.close_time.timestamp()
 
 
-def prepare(at: Place, engine: str) -> None:
+def prepare(at: BenchStack, engine: str) -> None:
     """Make the table."""
     program = at.folder / f"make_{engine}.py"
     made = f"spark.range(3).selectExpr('id', \"concat('k', id) AS kind\").writeTo('c.{engine}').create()\n"
@@ -73,8 +73,8 @@ def main() -> None:
     asked.add_argument("--rounds", type=int, default=5)
     asked.add_argument("--rows", type=int, default=1_000_000)
     given = asked.parse_args()
-    found: dict[str, dict[str, list[float]]] = {engine: {way: [] for way in _WAYS} for engine in ENGINES}
-    with place() as at:
+    measured: dict[str, dict[str, list[float]]] = {engine: {way: [] for way in _WAYS} for engine in ENGINES}
+    with bench_stack() as at:
         for engine in ENGINES:
             prepare(at, engine)
             for number in range(given.rounds + 1):
@@ -82,12 +82,12 @@ def main() -> None:
                     seconds = once(at, engine, way, given.rows, number)
                     say(f"{engine}, round {number}: {way} {seconds:.2f} s")
                     if number:
-                        found[engine][way].append(seconds)
-    for engine, ways in found.items():
+                        measured[engine][way].append(seconds)
+    for engine, ways in measured.items():
         plain, over, again = (median(ways[way]) for way in _WAYS)
         ratio = (over - plain) / (again - plain)
-        print(f"{engine}: a take-over costs {over - plain:.2f} s, to write again {again - plain:.2f} s: {ratio:.2f}")
-    keep("conflict", found)
+        print(f"{engine}: a rebase costs {over - plain:.2f} s, a rewrite {again - plain:.2f} s: {ratio:.2f}")
+    save("conflict", measured)
 
 
 if __name__ == "__main__":

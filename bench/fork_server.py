@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.place import Place, keep, median, place, say, small
+from bench.stack import BenchStack, bench_stack, median, save, say, small
 from engine.process.supervise import SupervisedProcess
 from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.connect import ConnectEngine
@@ -70,7 +70,7 @@ class StartedClients:
         """Nothing is kept."""
 
 
-async def measure(at: Place, rounds: int, rows: int) -> list[dict[str, Any]]:
+async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]]:
     """Run both ways in turn, round after round."""
     results: list[dict[str, Any]] = []
     async with AsyncExitStack() as running:
@@ -128,10 +128,10 @@ def main() -> None:
     asked.add_argument("--rounds", type=int, default=8)
     asked.add_argument("--rows", type=int, default=1000)
     given = asked.parse_args()
-    with place() as at:
+    with bench_stack() as at:
         results = asyncio.run(measure(at, given.rounds, given.rows))
     tell(results)
-    keep("fork_server", results)
+    save("fork_server", results)
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ def by_great_expectations(spark, table, suite):
         batch_parameters={"dataframe": spark.table(table)}
     )
     wanted = great_expectations_mixed() if suite == "mixed" else great_expectations_provable()
-    found = batch.validate(gx.ExpectationSuite(name=suite, expectations=wanted), result_format="BOOLEAN_ONLY")
-    assert found.success, found
+    result = batch.validate(gx.ExpectationSuite(name=suite, expectations=wanted), result_format="BOOLEAN_ONLY")
+    assert result.success, result
 
 
 SODA_PROVABLE = """
@@ -118,7 +118,7 @@ def main(session, out, rounds, *tables):
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    found = {}
+    results = {}
     for table in tables:
         for suite in ("provable", "mixed"):
             for name, way in WAYS.items():
@@ -131,9 +131,9 @@ def main(session, out, rounds, *tables):
                 except Exception as error:
                     print(f"{name} {suite} {table}: {str(error)[:2000]}", file=sys.stderr)
                     continue
-                found[f"{suite}/{table}/{name}"] = seconds[1:]
+                results[f"{suite}/{table}/{name}"] = seconds[1:]
                 print(name, suite, table, [round(each, 2) for each in seconds[1:]], flush=True)
-                Path(out).write_text(json.dumps(found))
+                Path(out).write_text(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -25,16 +25,16 @@ def script(spark: SparkSession, rows: DataFrame, table: str, uri: str) -> None:
     http.headers["Authorization"] = f"Bearer {os.environ['NESSIE_TOKEN']}"
     name = f"wap/plain-{uuid.uuid4().hex}"
     main = http.get(f"{uri}/trees/main", timeout=30).json()["reference"]
-    place = f"{uri}/trees/{name.replace('/', '%2F')}"
+    branch_url = f"{uri}/trees/{name.replace('/', '%2F')}"
     http.post(f"{uri}/trees", params={"name": name, "type": "BRANCH"}, json=main, timeout=30).raise_for_status()
     spark.conf.set("spark.sql.catalog.nessie.ref", name)
     append(spark, rows, table)
     if spark.table(table).filter("id IS NULL OR kind IS NULL").count():
         raise SystemExit("there are nulls")
-    head = http.get(place, timeout=30).json()["reference"]["hash"]
+    head = http.get(branch_url, timeout=30).json()["reference"]["hash"]
     merge = {"fromRefName": name, "fromHash": head}
     http.post(f"{uri}/trees/main@{main['hash']}/history/merge", json=merge, timeout=60).raise_for_status()
-    http.delete(f"{place}@{head}", timeout=30).raise_for_status()
+    http.delete(f"{branch_url}@{head}", timeout=30).raise_for_status()
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ from matplotlib import pyplot
 
 def main(source: str, target: str) -> None:
     """Draw a panel for each suite: medians by the number of rows, both scales logarithmic."""
-    found = json.loads(Path(source).read_text())["seconds"]["warm"]
+    seconds = json.loads(Path(source).read_text())["seconds"]["warm"]
     figure, panels = pyplot.subplots(1, 2, figsize=(12, 5), sharey=True)
     for panel, suite in zip(panels, ("provable", "mixed"), strict=True):
-        sizes = sorted(int(key.split("/")[1]) for key in found if key.startswith(suite + "/"))
-        for way in found[f"{suite}/{sizes[0]}"]:
-            medians = [statistics.median(found[f"{suite}/{size}"].get(way, [float("nan")])) for size in sizes]
+        sizes = sorted(int(key.split("/")[1]) for key in seconds if key.startswith(suite + "/"))
+        for way in seconds[f"{suite}/{sizes[0]}"]:
+            medians = [statistics.median(seconds[f"{suite}/{size}"].get(way, [float("nan")])) for size in sizes]
             panel.plot(sizes, medians, marker="o", label=way, linewidth=3 if way == "sluice" else 1)
         panel.set(xscale="log", yscale="log", title=f"{suite} suite, warm", xlabel="rows")
         panel.grid(True, alpha=0.3)

@@ -21,12 +21,12 @@ def read(folder: Path, name: str) -> object:
     return json.loads((folder / f"{name}.json").read_text())["found"]
 
 
-def draw_runs(panel: object, found: list) -> None:
+def draw_runs(panel: object, results: list) -> None:
     """Draw each way's median as a multiple of the bare one's, by the number of rows."""
-    sizes = sorted({each["rows"] for each in found})
-    ways = list(dict.fromkeys(each["way"] for each in found))
+    sizes = sorted({each["rows"] for each in results})
+    ways = list(dict.fromkeys(each["way"] for each in results))
     medians = {
-        (rows, way): statistics.median(e["seconds"] for e in found if (e["rows"], e["way"]) == (rows, way))
+        (rows, way): statistics.median(e["seconds"] for e in results if (e["rows"], e["way"]) == (rows, way))
         for rows in sizes
         for way in ways
     }
@@ -34,16 +34,16 @@ def draw_runs(panel: object, found: list) -> None:
         heights = [medians[rows, way] / medians[rows, "bare"] for rows in sizes]
         places = [index + number * 0.2 for index in range(len(sizes))]
         panel.bar(places, heights, 0.2, label=way)
-        for place, height, rows in zip(places, heights, sizes, strict=True):
-            panel.annotate(f"{medians[rows, way]:.1f} s", (place, height), ha="center", va="bottom", fontsize=7)
+        for position, height, rows in zip(places, heights, sizes, strict=True):
+            panel.annotate(f"{medians[rows, way]:.1f} s", (position, height), ha="center", va="bottom", fontsize=7)
     panel.set_xticks([index + 0.3 for index in range(len(sizes))], [f"{rows:,} rows" for rows in sizes])
     panel.set(title="A whole command, against a bare spark-submit", ylabel="times the bare one", ylim=(0, 1.35))
     panel.legend(ncols=len(ways), loc="upper center")
 
 
-def draw_growth(panel: object, found: dict) -> None:
+def draw_growth(panel: object, results: dict) -> None:
     """Draw a small run's median as its table and its catalog grow."""
-    for what, measured in found.items():
+    for what, measured in results.items():
         sizes = sorted(map(int, measured))
         label = {"references": "branches and commits"}.get(what, what)
         panel.plot(sizes, [statistics.median(measured[str(size)]) for size in sizes], marker="o", label=label)
@@ -51,10 +51,10 @@ def draw_growth(panel: object, found: dict) -> None:
     panel.legend()
 
 
-def draw_memory(panel: object, found: dict) -> None:
+def draw_memory(panel: object, results: dict) -> None:
     """Draw what the worker holds after more and more runs."""
-    sizes = sorted(map(int, found["memory"]))
-    panel.plot(sizes, [found["memory"][str(size)] / 2**20 for size in sizes], marker="o")
+    sizes = sorted(map(int, results["memory"]))
+    panel.plot(sizes, [results["memory"][str(size)] / 2**20 for size in sizes], marker="o")
     panel.set(title="The worker's memory", xlabel="runs", ylabel="MiB", ylim=(0, None))
 
 

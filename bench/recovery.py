@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.place import ENGINES, Place, keep, median, place, say
+from bench.stack import ENGINES, BenchStack, bench_stack, median, save, say
 from tests.harness.support import WorkerProcess, wait_for
 
 _PROGRAM = """\
@@ -32,7 +32,7 @@ else:
 _HEARTBEAT = 5.0
 
 
-def once(at: Place, engine: str, number: int) -> dict[str, float]:
+def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
     """Kill a worker once; return the seconds."""
     name = f"{engine}_{number}"
     folder = at.folder / name
@@ -53,9 +53,9 @@ def once(at: Place, engine: str, number: int) -> dict[str, float]:
         status = front("status", run, "--json").json  # which tells less while the workflow cannot be asked
         again = status.get("attempts", 0) > 1 and status.get("stage") == "writing"
         begun = time.time() if again else 0.0
-    said = front("watch", run, "--json")
-    if said.json["outcome"] != "published":
-        raise SystemExit(f"a measured run ended otherwise: {said}")
+    output = front("watch", run, "--json")
+    if output.json["outcome"] != "published":
+        raise SystemExit(f"a measured run ended otherwise: {output}")
     program_ran = float((folder / "second").read_text())
     return {"begun": begun - killed - _HEARTBEAT, "ran": program_ran - killed - _HEARTBEAT}
 
@@ -86,16 +86,16 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--rounds", type=int, default=5)
     rounds = asked.parse_args().rounds
-    found: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
-    with place(SLUICE_HEARTBEAT_TIMEOUT=str(_HEARTBEAT)) as at:
+    results: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
+    with bench_stack(SLUICE_HEARTBEAT_TIMEOUT=str(_HEARTBEAT)) as at:
         for engine in ENGINES:
             for number in range(rounds):
-                found[engine].append(once(at, engine, number))
-                say(f"{engine}: {found[engine][-1]}")
-    for engine, measured in found.items():
+                results[engine].append(once(at, engine, number))
+                say(f"{engine}: {results[engine][-1]}")
+    for engine, measured in results.items():
         begun, ran = (median([each[key] for each in measured]) for key in ("begun", "ran"))
         print(f"{engine}: the next attempt's write begins {begun:.2f} s after the time-out, its program {ran:.2f} s")
-    keep("recovery", found)
+    save("recovery", results)
 
 
 if __name__ == "__main__":

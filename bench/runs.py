@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.place import ENGINES, Place, keep, median, overhead, place, say
+from bench.stack import ENGINES, BenchStack, bench_stack, median, overhead, save, say
 from devstack.stack import ROOT
 from engine.job import SparkJob
 from engine.spark.configuration import application, session, write_properties
@@ -32,18 +32,18 @@ _SCRIPT = ROOT / "bench" / "plain.py"
 _CHECKS = "[not_null: [id, kind], row_count: {min: 1}]"
 _LARGE = 10_000_000
 """From so many rows on, no round is spent on warming up."""
-RunLookup = dict[str, Any]
+Measurement = dict[str, Any]
 
 
 def make_input(folder: Path, rows: int) -> Path:
     """Write so many rows into CSV files, the same for all ways; return their folder."""
-    place = folder / f"rows-{rows}"
-    place.mkdir()
+    folder_of_rows = folder / f"rows-{rows}"
+    folder_of_rows.mkdir()
     for number in range(_FILES):
-        with (place / f"{number}.csv").open("w") as file:
+        with (folder_of_rows / f"{number}.csv").open("w") as file:
             file.write("id,kind,amount\n")
             file.writelines(f"{i},k{i % 97},{i % 1000}.5\n" for i in range(number, rows, _FILES))
-    return place
+    return folder_of_rows
 
 
 class Plain:
@@ -56,17 +56,17 @@ class Plain:
     def __call__(self, way: str, source: Path, table: str) -> None:
         """Run a script to its end."""
         job = SparkJob(_SCRIPT, self._folder, "main", catalog=self._bound)
-        found = {**application(self._settings, self._folder), **session(self._settings, job)}
-        found["spark.driver.memory"] = "4g"
-        found["spark.jars"] = found.pop("spark.driver.extraClassPath").replace(":", ",")
-        found["spark.sql.catalog.nessie.authentication.token"] = self._token
-        file = write_properties(self._folder / "plain.properties", found)
+        configuration = {**application(self._settings, self._folder), **session(self._settings, job)}
+        configuration["spark.driver.memory"] = "4g"
+        configuration["spark.jars"] = configuration.pop("spark.driver.extraClassPath").replace(":", ",")
+        configuration["spark.sql.catalog.nessie.authentication.token"] = self._token
+        file = write_properties(self._folder / "plain.properties", configuration)
         words = submit(file, str(_SCRIPT), way, str(source), table, self._settings.nessie_uri)
         variables = {**environment(self._settings, find_java()), "NESSIE_TOKEN": self._token}
         subprocess.run(words, env=variables, check=True, capture_output=True, timeout=1800)
 
 
-def sluice(at: Place, way: str, source: Path, rows: int) -> RunLookup:
+def sluice(at: BenchStack, way: str, source: Path, rows: int) -> Measurement:
     """Run a pipeline to its end; return the seconds of the run alone, and of its orchestration."""
     text = f"name: {way}-{rows}\nwrite: {{source: {{path: '{source}/*.csv', format: csv, schema: 'id bigint, "
     text += f"kind string, amount double'}}}}\ntables: {{b.{way}_{rows}: {{checks: {_CHECKS}}}}}\n"
@@ -74,13 +74,13 @@ def sluice(at: Place, way: str, source: Path, rows: int) -> RunLookup:
     return {"run": report["timings"]["total"], "overhead": overhead(report), "timings": report["timings"]}
 
 
-def measure(at: Place, plain: Plain, rows: int, rounds: int) -> list[RunLookup]:
+def measure(at: BenchStack, plain: Plain, rows: int, rounds: int) -> list[Measurement]:
     """Time each way in turn, round after round."""
-    source, found = make_input(at.folder, rows), []
+    source, measurements = make_input(at.folder, rows), []
     for number in range(1 if rows >= _LARGE else 0, rounds + 1):
         for way in ("bare", "script", *ENGINES):
             began = time.monotonic()
-            more: RunLookup = {}
+            more: Measurement = {}
             if way in ENGINES:
                 more = sluice(at, way, source, rows)
             else:
@@ -88,14 +88,14 @@ def measure(at: Place, plain: Plain, rows: int, rounds: int) -> list[RunLookup]:
             seconds = time.monotonic() - began
             say(f"{rows} rows, round {number}: {way} {seconds:.2f} s")
             if number:
-                found.append({"rows": rows, "way": way, "round": number, "seconds": seconds, **more})
-    return found
+                measurements.append({"rows": rows, "way": way, "round": number, "seconds": seconds, **more})
+    return measurements
 
 
-def tell(found: list[RunLookup], rows: int) -> None:
+def tell(measurements: list[Measurement], rows: int) -> None:
     """Print medians, and ratios to the bare way."""
-    ways: dict[str, list[RunLookup]] = {}
-    for each in found:
+    ways: dict[str, list[Measurement]] = {}
+    for each in measurements:
         ways.setdefault(each["way"], []).append(each)
     bare = median([each["seconds"] for each in ways["bare"]])
     for way, measured in ways.items():
@@ -113,15 +113,15 @@ def main() -> None:
     asked.add_argument("--rows", default="1000,1000000,50000000")
     asked.add_argument("--rounds", type=int, default=3)
     given = asked.parse_args()
-    with place() as at:
+    with bench_stack() as at:
         token = Path(at.variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
         plain = Plain(at.settings, at.folder, token)
-        everything: list[RunLookup] = []
+        everything: list[Measurement] = []
         for rows in map(int, given.rows.split(",")):
-            found = measure(at, plain, rows, given.rounds)
-            tell(found, rows)
-            everything += found
-    keep("runs", everything)
+            measurements = measure(at, plain, rows, given.rounds)
+            tell(measurements, rows)
+            everything += measurements
+    save("runs", everything)
 
 
 if __name__ == "__main__":

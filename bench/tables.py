@@ -41,9 +41,9 @@ def session(settings: Settings, folder: Path) -> SparkSession:
     """Start a Spark like that of Sluice's jobs, on the branch of the measurement."""
     os.environ["JAVA_HOME"] = str(find_java())
     conf: dict[str, bool | float | int | str | None] = {**configuration(settings, folder)}
-    found = SparkSession.builder.config(map=conf).getOrCreate()
-    found.sparkContext.setLogLevel("ERROR")
-    return found
+    spark = SparkSession.builder.config(map=conf).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
 
 
 def build(spark: SparkSession, rows: int) -> str:

@@ -18,8 +18,8 @@ from typing import Any
 import psutil
 from temporalio.client import Client
 
-from bench.place import Place, keep, median, place, say, small
 from bench.runs import Plain
+from bench.stack import BenchStack, bench_stack, median, save, say, small
 from runtime.start_run import Starter, StartOptions, find_input, start_run
 from runtime.temporal_client import connect
 from sluice.contracts.activity_inputs import BranchRef
@@ -36,7 +36,7 @@ _CYCLES = 10.0
 class Runs:
     """Starts runs over tables in turn, and waits for them."""
 
-    def __init__(self, at: Place, client: Client, tables: int) -> None:
+    def __init__(self, at: BenchStack, client: Client, tables: int) -> None:
         self._at, self._client, self._tables = at, client, tables
         self._settings = read_settings(at.environment("warm"))
         self._number = 0
@@ -60,12 +60,12 @@ class Runs:
         """Run so many, so many at once; return the seconds."""
         room = asyncio.Semaphore(at_once)
 
-        async def in_turn() -> None:
+        async def one_in_room() -> None:
             async with room:
                 await self.one()
 
         began = time.monotonic()
-        await asyncio.gather(*(in_turn() for _ in range(number)))
+        await asyncio.gather(*(one_in_room() for _ in range(number)))
         return time.monotonic() - began
 
     async def history(self) -> tuple[float, float]:
@@ -78,11 +78,11 @@ class Runs:
         return median(events), median(sizes)
 
 
-def cycles(at: Place, threads: int) -> float:
+def cycles(at: BenchStack, threads: int) -> float:
     """Return how many times a minute Nessie makes a branch, commits on it, merges and deletes it."""
     until = time.monotonic() + _CYCLES
 
-    def turn(number: int) -> int:
+    def cycle(number: int) -> int:
         done = 0
         while time.monotonic() < until:
             name, seen = f"wap/cycle/{number}-{done}", at.catalog.head("main")
@@ -94,10 +94,10 @@ def cycles(at: Place, threads: int) -> float:
         return done
 
     with ThreadPoolExecutor(threads) as pool:
-        return sum(pool.map(turn, range(threads))) / _CYCLES * 60
+        return sum(pool.map(cycle, range(threads))) / _CYCLES * 60
 
 
-def bare(at: Place, number: int) -> float:
+def bare(at: BenchStack, number: int) -> float:
     """Return the seconds of so many bare appends, two at a time, after one to warm up the disk."""
     folders = [at.folder / f"bare-{each}" for each in range(2)]
     token = Path(at.variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
@@ -105,19 +105,19 @@ def bare(at: Place, number: int) -> float:
     for folder in folders:
         folder.mkdir()
         plains.append(Plain(at.settings, folder, token))
-    acts: list[Callable[[], None]] = [
+    steps: list[Callable[[], None]] = [
         lambda each=each: plains[each % 2]("bare", at.rows(), f"m.bare_{each % 2}")  # type: ignore[misc]
         for each in range(number + 2)
     ]
-    for act in acts[:2]:
-        act()
+    for step in steps[:2]:
+        step()
     began = time.monotonic()
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda half: [act() for act in acts[2 + half :: 2]], range(2)))
+        list(pool.map(lambda half: [step() for step in steps[2 + half :: 2]], range(2)))
     return time.monotonic() - began
 
 
-async def measure(at: Place, given: argparse.Namespace) -> dict[str, Any]:
+async def measure(at: BenchStack, given: argparse.Namespace) -> dict[str, Any]:
     """Measure throughput, then memory and histories."""
     client = await connect(at.variables)
     at.front("warm")
@@ -138,8 +138,8 @@ async def measure(at: Place, given: argparse.Namespace) -> dict[str, Any]:
             memory[len(runs.ended)] = worker.memory_info().rss
             say(f"{len(runs.ended)} runs: {memory[len(runs.ended)] / 2**20:.0f} MiB")
     events, size = await runs.history()
-    found = {"runs": given.runs, "seconds": seconds, "legs": legs, "memory": memory}
-    return {**found, "events": events, "history_bytes": size}
+    results = {"runs": given.runs, "seconds": seconds, "legs": legs, "memory": memory}
+    return {**results, "events": events, "history_bytes": size}
 
 
 def main() -> None:
@@ -148,22 +148,22 @@ def main() -> None:
     for name, usual in (("runs", 100), ("tables", 20), ("more", 1000), ("bare", 10)):
         asked.add_argument(f"--{name}", type=int, default=usual)
     given = asked.parse_args()
-    with place() as at:
-        found = asyncio.run(measure(at, given))
-        found["cycles"] = {threads: cycles(at, threads) for threads in (1, 4)}
+    with bench_stack() as at:
+        results = asyncio.run(measure(at, given))
+        results["cycles"] = {threads: cycles(at, threads) for threads in (1, 4)}
         at.workers.pop("warm").stop()
-        found["bare"] = {"runs": given.bare, "seconds": bare(at, given.bare)}
-    rate = found["runs"] / found["seconds"] * 60
-    plain = found["bare"]["runs"] / found["bare"]["seconds"] * 60
+        results["bare"] = {"runs": given.bare, "seconds": bare(at, given.bare)}
+    rate = results["runs"] / results["seconds"] * 60
+    plain = results["bare"]["runs"] / results["bare"]["seconds"] * 60
     print(f"{rate:.1f} runs a minute; bare spark-submit, two at a time, {plain:.1f}: {rate / plain:.1f} times")
-    for leg in found["legs"]:
+    for leg in results["legs"]:
         print(f"{leg['runs']} runs, {_AT_ONCE} at a time: {leg['runs'] / leg['seconds'] * 60:.1f} a minute")
-    print("Nessie alone, cycles a minute, by threads:", {key: round(each) for key, each in found["cycles"].items()})
-    first = found["memory"][min(found["memory"])]
-    for number, size in found["memory"].items():
+    print("Nessie alone, cycles a minute, by threads:", {key: round(each) for key, each in results["cycles"].items()})
+    first = results["memory"][min(results["memory"])]
+    for number, size in results["memory"].items():
         print(f"{number:>5} runs: the worker holds {size / 2**20:.0f} MiB, {size / first:.2f} times the first")
-    print(f"a run leaves {found['events']:.0f} events, {found['history_bytes'] / 1000:.0f} kB")
-    keep("throughput", found)
+    print(f"a run leaves {results['events']:.0f} events, {results['history_bytes'] / 1000:.0f} kB")
+    save("throughput", results)
 
 
 if __name__ == "__main__":

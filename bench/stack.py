@@ -1,4 +1,4 @@
-"""Where whole runs are measured: a stack of its own, a cold and a warm worker, and ways to start runs on them."""
+"""A stack for measurements of whole runs: its own services, a cold and a warm worker, and ways to start runs."""
 
 import json
 import os
@@ -26,7 +26,7 @@ MEASUREMENTS = ROOT / "docs" / "measurements"
 ENGINES = {"cold": "submit", "warm": "connect"}
 
 
-class Place:
+class BenchStack:
     """A stack, with a worker for each engine on a queue of its name."""
 
     def __init__(self, folder: Path, **more: str) -> None:
@@ -42,21 +42,21 @@ class Place:
         self._number = 0
 
     def environment(self, way: str) -> dict[str, str]:
-        """Return the variables of a way's worker and of whoever starts runs on it."""
+        """Return the variables of a way's worker and of the commands that start runs on it."""
         return {**self.variables, "SLUICE_TASK_QUEUE": way, "SPARK_ENGINE": ENGINES[way], **self._more}
 
     def front(self, way: str) -> FrontDoor:
-        """Return the front door to a way's worker, which is started if there is none."""
+        """Return the command line for a way's worker, which is started if there is none."""
         if way not in self.workers:
             self.workers[way] = WorkerProcess(self.environment(way), self.folder)
         return FrontDoor(self.folder, {**os.environ, **self.environment(way)})
 
     def run(self, way: str, text: str) -> dict[str, Any]:
         """Run a pipeline to its end, which is its publication; return its report."""
-        said = self.front(way).run(text, "--again")
-        if said.code != 0:
-            raise SystemExit(f"a measured run ended otherwise: {said}")
-        return said.json
+        output = self.front(way).run(text, "--again")
+        if output.code != 0:
+            raise SystemExit(f"a measured run ended otherwise: {output}")
+        return output.json
 
     def rows(self, number: int = 5) -> Path:
         """Return a small CSV file whose content is like no other's."""
@@ -88,14 +88,14 @@ class Place:
 
 
 @contextmanager
-def place(**more: str) -> Iterator[Place]:
-    """Set a place up, and take it down."""
+def bench_stack(**more: str) -> Iterator[BenchStack]:
+    """Start a stack for measurements, and stop it."""
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
-        found = Place(Path(folder), **more)
+        stack = BenchStack(Path(folder), **more)
         try:
-            yield found
+            yield stack
         finally:
-            found.close()
+            stack.close()
 
 
 def small(name: str, table: str, source: Path) -> str:
@@ -110,9 +110,9 @@ def overhead(report: dict[str, Any]) -> float:
     return float(timings["total"] - timings.get("writing", 0) - timings.get("scanning", 0))
 
 
-def median(found: Sequence[float]) -> float:
+def median(values: Sequence[float]) -> float:
     """Return the median."""
-    return statistics.median(found)
+    return statistics.median(values)
 
 
 def say(text: str) -> None:
@@ -120,11 +120,11 @@ def say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
 
 
-def keep(name: str, found: Any) -> None:
-    """Keep what was measured, with the machine it was measured on, for whoever doubts the table."""
+def save(name: str, results: Any) -> None:
+    """Save what was measured, with the machine that it was measured on."""
     machine = {"cpus": os.cpu_count(), "python": sys.version.split()[0], "date": time.strftime("%Y-%m-%d")}
     machine["commit"] = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
     MEASUREMENTS.mkdir(exist_ok=True)
-    (MEASUREMENTS / f"{name}.json").write_text(json.dumps({"machine": machine, "found": found}, indent=1) + "\n")
+    (MEASUREMENTS / f"{name}.json").write_text(json.dumps({"machine": machine, "found": results}, indent=1) + "\n")
