@@ -1,4 +1,4 @@
-"""Where the Spark jobs of a run keep their things on the worker's machine."""
+"""The folders of Spark jobs on the worker's machine: specification, answer, log and scratch space."""
 
 import shutil
 from pathlib import Path
@@ -7,15 +7,15 @@ from sluice.contracts.activity_inputs import RunRef
 from sluice.errors import JobFailed
 from sluice.settings import Settings
 
-_LEAST = 100 * 2**20
-"""With less room than this, in bytes, Spark is not started."""
+_MIN_FREE_BYTES = 100 * 2**20
+"""With less free space than this, Spark is not started."""
 
 
-def job_folder(settings: Settings, run_ref: RunRef, job: str) -> Path:
-    """Make and return the folder of one job of one attempt; clear what dead attempts left in scratch.
+def create_job_folder(settings: Settings, run_ref: RunRef, job: str) -> Path:
+    """Create and return the folder of one job of one attempt; delete the scratch space of dead attempts.
 
     Raises:
-        JobFailed: there is hardly any room on its disk.
+        JobFailed: its disk is nearly full.
     """
     run = settings.runs / run_ref.run_id
     for scratch in run.glob("*/*/scratch"):
@@ -23,6 +23,6 @@ def job_folder(settings: Settings, run_ref: RunRef, job: str) -> Path:
     folder = run / f"a{run_ref.attempt}" / job
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free
-    if free < _LEAST:
+    if free < _MIN_FREE_BYTES:
         raise JobFailed(f"there are only {free >> 20} MiB free at {folder}: Spark needs room for scratch and logs")
     return folder

@@ -8,7 +8,7 @@ from temporalio import activity
 
 from activities.audit_tables import AuditedTable, load_audited_tables
 from activities.errors import as_application_error
-from activities.job_folder import job_folder
+from activities.job_folder import create_job_folder
 from activities.scan_branch import target
 from engine.job import SparkJob
 from engine.runner import Spark
@@ -38,7 +38,7 @@ class QuarantineRowsActivity:
         """Move the rows that break these checks, unless one table has more of them than its cap."""
         with as_application_error():
             run_ref = input.audit.run_ref
-            folder = job_folder(self.spark.settings, run_ref, "divide")
+            folder = create_job_folder(self.spark.settings, run_ref, "divide")
             answer_file = folder / "answer.json"
             answer_file.unlink(missing_ok=True)
             spec = QuarantineRowsSpec(

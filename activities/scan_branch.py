@@ -8,7 +8,7 @@ from temporalio import activity
 
 from activities.audit_tables import AuditedTable, load_audited_tables
 from activities.errors import as_application_error
-from activities.job_folder import job_folder
+from activities.job_folder import create_job_folder
 from engine.job import SparkJob
 from engine.runner import Spark
 from engine.spark.job_errors import job_failure
@@ -38,7 +38,7 @@ class ScanBranchActivity:
     async def scan_branch(self, input: ScanInput) -> AuditPlan:
         """Answer the undecided checks. One that Spark cannot answer is an error, which blocks."""
         with as_application_error():
-            folder = job_folder(self.spark.settings, input.audit.run_ref, "scan")
+            folder = create_job_folder(self.spark.settings, input.audit.run_ref, "scan")
             answer_file = folder / "answer.json"
             answer_file.unlink(missing_ok=True)
             found = list(self._readings(input))

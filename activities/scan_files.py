@@ -10,7 +10,7 @@ from temporalio import activity
 
 from activities.audit_tables import AuditedTable, fields_of, load_audited_tables
 from activities.errors import as_application_error
-from activities.job_folder import job_folder
+from activities.job_folder import create_job_folder
 from engine.duckdb_scan import DuckDBScan, FileView
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
@@ -83,7 +83,7 @@ class ScanFilesActivity:
 
 def open_duck(settings: Settings, run_ref: RunRef) -> DuckDBScan:
     """Start a DuckDB within the bounds of the settings."""
-    return DuckDBScan(settings.sluice_scan_memory, job_folder(settings, run_ref, "scan") / "scratch")
+    return DuckDBScan(settings.sluice_scan_memory, create_job_folder(settings, run_ref, "scan") / "scratch")
 
 
 def unreadable(table: AuditedTable, checks: Mapping[int, Check], settings: Settings) -> dict[int, str]:

@@ -1,12 +1,12 @@
-"""Run one Spark job on the branch of an attempt."""
+"""Run the write of an attempt: one Spark job, the built-in one or the user's, on the branch of the attempt."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from temporalio import activity
 
 from activities.errors import as_application_error
-from activities.job_folder import job_folder
+from activities.job_folder import create_job_folder
 from engine.job import SparkJob
 from engine.runner import Spark
 from engine.spark.jars import require_s3
@@ -32,70 +32,77 @@ class WriteTableActivity:
 
     @activity.defn(name="write_table")
     async def write_table(self, input: WriteTableInput) -> JobReport:
-        """Run the job to its end. What it did is not taken from here but read back from the branch."""
+        """Run the job to its end. What it wrote is not reported here but read from the branch by `verify_write`."""
         with as_application_error():
             sources = input.write.source.paths if input.write.source else []
             require_s3(self.spark.settings, self.spark.settings.lake, *sources)
-            folder = job_folder(self.spark.settings, input.run_ref, "write")
+            folder = create_job_folder(self.spark.settings, input.run_ref, "write")
             answer_file = folder / "answer.json"
-            job = self._job(input, folder, answer_file)
-            ended = await self.spark.run(job, activity.heartbeat)
-            answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else None
-            if answer and answer.error:
-                raise getattr(errors, answer.error_kind)(answer.error)
-            if ended.code != 0:
-                raise job_failure(ended.code, ended.tail, self.catalog.explain_refused_write(ended.tail))
-            return JobReport(
-                rows_read=answer.rows_read if answer else None,
-                rows_written=answer.rows_written if answer else None,
-                log=str(ended.log),
+            answer_file.unlink(missing_ok=True)
+            job = SparkJob(
+                program=Path(input.write.job),
+                folder=folder,
+                branch=input.branch,
+                catalog=self.catalog.spark_properties(self.spark.settings.sluice_catalog, input.branch),
+                run_id=input.run_ref.run_id,
+                attempt=input.run_ref.attempt,
+                args=input.write.args,
+                conf=input.write.conf,
+                pipeline=input.run_ref.pipeline,
             )
+            job = self._built_in_job(job, input, answer_file) if input.write.built_in else _user_job(job, input)
+            result = await self.spark.run(job, activity.heartbeat)
+            answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else JobAnswer()
+            if answer.error:
+                raise getattr(errors, answer.error_kind)(answer.error)
+            if result.code != 0:
+                raise job_failure(result.code, result.tail, self.catalog.explain_refused_write(result.tail))
+            return JobReport(rows_read=answer.rows_read, rows_written=answer.rows_written, log=str(result.log))
 
-    def _job(self, input: WriteTableInput, folder: Path, answer_file: Path) -> SparkJob:
-        program, args, working_directory, input_bytes = _INGEST, [str(folder / "spec.json")], None, None
-        answer_file.unlink(missing_ok=True)
-        if input.write.built_in:
-            files = _identified_files(input.write.source, input.input_digest) if input.write.source else []
-            input_bytes = sum(file.size for file in files) if input.write.traits.reads_source_alone else None
-            spec = self._spec(input, files, answer_file)
-            (folder / "spec.json").write_text(spec.model_dump_json(by_alias=True))
-        else:
-            program, args = Path(input.write.job), input.write.args
-            working_directory = Path(input.folder) if Path(input.folder).is_dir() else None
-            if not program.is_file():
-                raise InvalidPipeline(f"the job {program} is not there on the worker's machine")
-        return SparkJob(
-            program=program,
-            folder=folder,
-            branch=input.branch,
-            catalog=self.catalog.spark_properties(self.spark.settings.sluice_catalog, input.branch),
-            run_id=input.run_ref.run_id,
-            attempt=input.run_ref.attempt,
-            args=args,
-            conf=input.write.conf,
-            built_in=input.write.built_in,
-            working_directory=working_directory,
-            pipeline=input.run_ref.pipeline,
-            input_bytes=input_bytes,
-            needs_jvm=input.write.traits.needs_jvm,
-        )
-
-    def _spec(self, input: WriteTableInput, files: list[InputFile], answer_file: Path) -> IngestSpec:
-        source = input.write.source
-        return IngestSpec(
+    def _built_in_job(self, job: SparkJob, input: WriteTableInput, answer_file: Path) -> SparkJob:
+        """Write the specification of the built-in job; return the job."""
+        source, traits = input.write.source, input.write.traits
+        files = _list_unchanged_files(source, input.input_digest) if source else []
+        size = sum(file.size for file in files)
+        spec = IngestSpec(
             spark_catalog=self.spark.settings.sluice_catalog,
             write=input.write,
             files=[file.path for file in files],
-            bytes=sum(file.size for file in files),
+            bytes=size,
             is_sorted=bool(input.sorted_tables),
             base_path=base_path(source) if source else None,
             tables=input.tables,
             answer=str(answer_file),
         )
+        spec_file = job.folder / "spec.json"
+        spec_file.write_text(spec.model_dump_json(by_alias=True))
+        return replace(
+            job,
+            program=_INGEST,
+            args=[str(spec_file)],
+            input_bytes=size if traits.reads_source_alone else None,
+            needs_jvm=traits.needs_jvm,
+        )
 
 
-def _identified_files(source: Source, digest: str) -> list[InputFile]:
-    """List the files again and make sure that they are those that the run was started for."""
+def _user_job(job: SparkJob, input: WriteTableInput) -> SparkJob:
+    """Return the job for a program of the user's, in the folder that the run was started in, if it is there.
+
+    Raises:
+        InvalidPipeline: the program is not on this machine.
+    """
+    if not job.program.is_file():
+        raise InvalidPipeline(f"the job {job.program} is not there on the worker's machine")
+    folder = Path(input.folder)
+    return replace(job, built_in=False, working_directory=folder if folder.is_dir() else None)
+
+
+def _list_unchanged_files(source: Source, digest: str) -> list[InputFile]:
+    """List the files again.
+
+    Raises:
+        InvalidInput: they are not those that the run was started for.
+    """
     files = find_files(source)
     if identify_input(files).digest != digest:
         raise InvalidInput(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from activities.job_folder import job_folder
+from activities.job_folder import create_job_folder
 from engine.job import SparkJob
 from engine.process import guard
 from engine.process.progress import OutputReader
@@ -247,7 +247,7 @@ def test_spark_is_not_started_on_a_full_disk(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     run_ref = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
     with pytest.raises(JobFailed, match="only 3 MiB free"):
-        job_folder(Settings(sluice_home=tmp_path), run_ref, "write")
+        create_job_folder(Settings(sluice_home=tmp_path), run_ref, "write")
 
 
 def test_what_matters_outlasts_a_long_stack_trace() -> None:
