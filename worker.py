@@ -33,6 +33,7 @@ from activities.record_run import RecordRunActivity
 from activities.resume_branch import ResumeBranchActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
+from activities.verify_decision import VerifyDecisionActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from engine.runner import Spark, open_engine
@@ -52,8 +53,9 @@ from runtime.telemetry import start_logs, start_telemetry
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
-from workflows.housekeeping import ManageQuarantine, ReapBranches
+from workflows.manage_quarantine import ManageQuarantine
 from workflows.merge_queue import MergeQueue
+from workflows.reap_branches import ReapBranches
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -73,8 +75,10 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
     io = file_io_properties(settings)
     reports = ReportStore(settings.lake, io)
     catalog = open_catalog(settings)
-    control = _control(client, settings, catalog, io, reports) if settings.sluice_worker_role != "spark" else []
-    spark = _spark(settings, engine, catalog, io, reports) if settings.sluice_worker_role != "control" else []
+    control = (
+        control_activities(client, settings, catalog, io, reports) if settings.sluice_worker_role != "spark" else []
+    )
+    spark = spark_activities(settings, engine, catalog, io, reports) if settings.sluice_worker_role != "control" else []
     queues = {settings.spark_queue: spark} | ({settings.sluice_task_queue: [*control, *spark]} if control else {})
     return [
         _worker(client, settings, queue, acts, with_workflows=bool(control) and queue == settings.sluice_task_queue)
@@ -83,7 +87,7 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
     ]
 
 
-def _control(
+def control_activities(
     client: Client, settings: Settings, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Act]:
     """Return the acts on the catalog and on people."""
@@ -105,7 +109,7 @@ def _control(
         taking_up.restore_tables,
         turns.acquire_merge_slot,
         turns.release_merge_slot,
-        publishing.verify_decision,
+        VerifyDecisionActivity(settings.sluice_approvers_file).verify_decision,
         publishing.publish_branch,
         publishing.confirm_publication,
         ending.discard_branch,
@@ -118,7 +122,7 @@ def _control(
     ]
 
 
-def _spark(
+def spark_activities(
     settings: Settings, engine: Engine, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Act]:
     """Return the acts that run Spark."""

@@ -52,10 +52,10 @@ class AuditBranchActivity:
 
     def _earlier(self, input: AuditInput) -> dict[tuple[str, int], CheckResult]:
         """Return verdicts that still hold, of checks that look at nothing but the rows which were taken over."""
-        if input.earlier is None:
+        if input.previous_audit is None:
             return {}
-        run_ref = input.run_ref.model_copy(update={"attempt": input.earlier.attempt})
-        found = {(each.table, each.index): each for each in self.reports.verdicts(run_ref, input.earlier.head)}
+        run_ref = input.run_ref.model_copy(update={"attempt": input.previous_audit.attempt})
+        found = {(each.table, each.index): each for each in self.reports.verdicts(run_ref, input.previous_audit.head)}
         checks = {(name, index): c for name, table in input.tables.items() for index, c in enumerate(table.checks)}
         return {
             key: found[key]

@@ -39,7 +39,7 @@ class EndBranchActivity:
                 if not self.catalog.diff(branch.base, branch.name, head):
                     name = ""
                 else:
-                    said = {**input.said, INSTALLATION: self.installation}
+                    said = {**input.properties, INSTALLATION: self.installation}
                     create_quarantine(self.catalog, name, head, branch.name, said)
             except NoSuchBranch:
                 if self.catalog.find_head(name) is None:  # kept by an earlier try whose answer was lost?

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
+from activities.verify_decision import read_approvers
 from lakehouse.catalog import BranchCatalog, tables_changed_since
-from sluice.approval.signatures import read_approvers, verification_error
+from sluice.approval.signatures import approval_error
 from sluice.contracts.activity_inputs import (
     ConfirmPublicationInput,
     Publication,
     PublishBranchInput,
-    VerifyDecisionInput,
 )
 from sluice.errors import Unapproved
 
@@ -29,38 +29,16 @@ class PublishBranchActivity:
         """Merge once. A try whose predecessor merged, and lost its answer, finds that in the history of main."""
         with as_application_error():
             self.catalog.check_identity(input.branch.catalog_id)
-            self._check_approvals(input)
+            approvers = read_approvers(self.approvers_file)
+            error = approval_error(input.approvals, input.run_ref.run_id, input.head, input.required, approvers)
+            if error:
+                raise Unapproved(error)
             earlier = self.catalog.find_publication(input.head, input.branch.base)
             if earlier:
                 return earlier
             if changed := tables_changed_since(self.catalog, input.referenced_tables, input.branch.base):
                 return Publication(merged=False, conflicts=changed)
             return self.catalog.publish(input.branch, input.head, input.author, input.message, input.properties)
-
-    @activity.defn(name="verify_decision")
-    def verify_decision(self, input: VerifyDecisionInput) -> str:
-        """Return why a decision is not its author's, or nothing where nobody has to sign."""
-        with as_application_error():
-            approvers = read_approvers(self.approvers_file)
-            ruled = input.ruled
-            return verification_error(ruled.statement(input.run_id), ruled.signature, approvers) if approvers else ""
-
-    def _check_approvals(self, input: PublishBranchInput) -> None:
-        """Make sure, where people have keys, that as many as had to signed for exactly this hash.
-
-        The workflow checked each decision when it came; but who may start workflows may make any order.
-        """
-        approvers = read_approvers(self.approvers_file)
-        if not approvers or not input.required:
-            return
-        for ruled in input.approvals:
-            why = verification_error(ruled.statement(input.run_ref.run_id), ruled.signature, approvers)
-            if ruled.audited_hash != input.head or not ruled.approve:
-                why = "it is for something else"
-            if why:
-                raise Unapproved(f"the approval by {ruled.by} does not count: {why}")
-        if len({ruled.by for ruled in input.approvals}) < input.required:
-            raise Unapproved(f"{input.required} approvals are asked for")
 
     @activity.defn(name="confirm_publication")
     def confirm_publication(self, input: ConfirmPublicationInput) -> Publication:

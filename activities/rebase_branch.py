@@ -53,7 +53,7 @@ class RebaseBranchActivity:
 
     def _rebase(self, input: RebaseBranchInput, attempt: AttemptBranch) -> None:
         written = self.catalog.diff(input.branch.base, input.branch.name, input.write_result.head)
-        by = RebaseOptions(input.write.rebases, input.divided, marks(input.run_ref))
+        by = RebaseOptions(input.write.rebases, input.rows_quarantined, marks(input.run_ref))
         tables = rebase_tables(self.catalog, self.io, written, attempt.base, by)
         message = f"Rebase {input.branch.name}"
         attempt.create(input.run_ref, message, lambda: [table.commit for table in tables])

@@ -27,7 +27,7 @@ class RecordRunActivity:
         """Keep the report and record the verdicts; return where the report is."""
         with as_application_error():
             result = input.result
-            checks = self.reports.verdicts(input.run_ref, result.audited_hash or "") or result.checks
+            checks = self.reports.verdicts(input.run_ref, input.head) or result.checks
             checks = sorted(checks, key=lambda check: (check.table, check.index))
             whole = result.model_copy(update={"checks": checks})
             place = self.reports.keep(input.run_ref, whole.model_dump(mode="json"))

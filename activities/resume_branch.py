@@ -97,7 +97,9 @@ class ResumeBranchActivity:
     def _restored(self, restore: Restore, base: str) -> Iterator[TableCommit]:
         main = self.catalog.main
         for name, at in restore.tables.items():
-            if self.catalog.table_version(main, name, base) != self.catalog.table_version(main, name, restore.seen):
+            if self.catalog.table_version(main, name, base) != self.catalog.table_version(
+                main, name, restore.main_head
+            ):
                 raise InvalidInput(f"main changed {name} since this roll-back was planned: look again")
             version = self.catalog.table_version(main, name, at)
             if version is None:

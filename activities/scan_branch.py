@@ -17,7 +17,7 @@ from lakehouse.report_store import ReportStore
 from sluice.audit.planner import ScanGroup, scan_groups
 from sluice.audit.verdicts import SAMPLE_ROWS, AnswerSource, CheckResult, check_result, error_result, trim_samples
 from sluice.checks.base import REST, ROWS
-from sluice.contracts.activity_inputs import SCAN_TRIES, AuditPlan, ScanInput
+from sluice.contracts.activity_inputs import SCAN_ATTEMPTS, AuditPlan, ScanInput
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
 from sluice.errors import JobFailed
 from sluice.sql.dialect import SPARK
@@ -47,7 +47,7 @@ class ScanBranchActivity:
                 main=self.catalog.main,
                 targets=[target(table, reading) for table, reading in found],
                 sample_rows=SAMPLE_ROWS,
-                insist=activity.info().attempt >= SCAN_TRIES,
+                insist=activity.info().attempt >= SCAN_ATTEMPTS,
                 answer=str(answer_file),
             )
             (folder / "spec.json").write_text(spec.model_dump_json())

@@ -27,7 +27,7 @@ class VerifyWriteActivity:
             changed = self.catalog.diff(branch.base, branch.name, head)
             changes: dict[str, TableChange] = {}
             for key in changed:
-                if key.name not in (*input.tables, *input.set_apart):
+                if key.name not in (*input.tables, *input.quarantined_rows):
                     raise UnexpectedWrite(
                         f"the job changed {key.name}, which the pipeline does not name under `tables`"
                     )
@@ -50,12 +50,12 @@ class VerifyWriteActivity:
                 f"the job ended well and wrote nothing to {', '.join(missing)}: "
                 "no snapshot of this attempt is on its branch"
             )
-        for table, rows in input.set_apart.items():
+        for table, rows in input.quarantined_rows.items():
             moved = changes[table].added_rows if table in changes else 0
             if moved != rows:
                 raise UnexpectedWrite(f"{rows} bad rows were set apart, and {table} got {moved}")
         stated = input.job.rows_written
-        for table, change in changes.items() if not input.set_apart else ():
+        for table, change in changes.items() if not input.quarantined_rows else ():
             if stated is not None and stated != change.added_rows:
                 raise UnexpectedWrite(
                     f"the job counted {stated} rows for {table}, its snapshots {change.added_rows}: rows were lost"

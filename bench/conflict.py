@@ -26,7 +26,7 @@ written.touch()
 while not go.exists():
     time.sleep(0.01)
 """
-_WAYS = {"no conflict": "auto", "taken over": "rebase", "written again": "rewrite"}
+_WAYS = {"no conflict": "auto", "rebased": "rebase", "rewritten": "rewrite"}
 
 
 def once(at: BenchStack, engine: str, way: str, rows: int, number: int) -> float:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from temporalio.client import WorkflowExecution, WorkflowUpdateFailedError
 
-from cli.approving import ruling_on
+from cli.approving import make_decision
 from cli.checks import import_file, list_checks
 from cli.context import WRONG_USE, CommandContext, no_preparation, run_command
 from cli.follow import follow_and_report, start_and_follow
@@ -200,7 +200,7 @@ def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool)
         if lookup.ended:
             raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to decide")
         status = await query_status(lookup.handle)
-        decision = ruling_on(lookup.handle.run_id or "", status, approve, by, reason, context.settings)
+        decision = make_decision(lookup.handle.run_id or "", status, approve, by, reason, context.settings)
         try:
             counted = await lookup.handle.execute_update(WriteAuditPublish.decide, decision)
         except WorkflowUpdateFailedError as error:

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from runtime.codec import new_codec_key
-from sluice.approval.signatures import new_key
+from sluice.approval.signatures import new_approver_key
 
 
 def approver_key(
@@ -16,7 +16,7 @@ def approver_key(
     by: Annotated[str | None, typer.Option("--by", help="Whose key it is.", show_default="you")] = None,
 ) -> None:
     """Make a key that signs decisions, and print the line that lists its owner among those who may decide."""
-    pem, public = new_key()
+    pem, public = new_approver_key()
     write_secret(file, pem)
     print(f"{by or getpass.getuser()} {public}")
 

@@ -29,7 +29,7 @@ from sluice.pipeline.durations import seconds
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
 from sluice.settings import read_environment
-from workflows.housekeeping import ManageQuarantine
+from workflows.manage_quarantine import ManageQuarantine
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Look at what was kept out, repair it, release it, or let it go."
@@ -223,5 +223,9 @@ def _again(run: str, file: Path | None, statements: list[str], detach: bool, as_
 
 def _resume(found: QuarantinedBranch, statements: list[str]) -> Resume:
     return Resume(
-        branch=found.branch, base=found.base, head=found.audited, statements=statements, done_with=[found.branch]
+        branch=found.branch,
+        base=found.base,
+        head=found.audited,
+        statements=statements,
+        obsolete_branches=[found.branch],
     )

@@ -41,7 +41,7 @@ def rollback(
         if earlier is None:
             raise InvalidPipeline(f"Temporal has forgotten run {run_id}")
         left = {name for name, at in plan.tables.items() if catalog.table_version(catalog.main, name, at)}
-        restore = Restore(runs=plan.runs, seen=seen, tables=plan.tables)
+        restore = Restore(runs=plan.runs, main_head=seen, tables=plan.tables)
         context.console.print(f"Rolls back {', '.join(plan.runs)}")
         pipeline = _pipeline(earlier.pipeline, plan, left)
         options = StartOptions(restore=restore)

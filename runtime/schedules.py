@@ -17,7 +17,7 @@ from temporalio.service import RPCError
 
 from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.settings import Settings
-from workflows.housekeeping import ReapBranches
+from workflows.reap_branches import ReapBranches
 
 log = logging.getLogger("sluice.worker")
 

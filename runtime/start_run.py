@@ -152,7 +152,7 @@ def _policy(settings: Settings) -> Policy:
         open_timeout=settings.sluice_open_timeout,
         step_timeout=settings.sluice_step_timeout,
         spark_queue=settings.spark_queue,
-        act_timeout=settings.sluice_activity_timeout,
+        activity_timeout=settings.sluice_activity_timeout,
     )
 
 

@@ -1,7 +1,14 @@
-"""The activities as the workflow sees them: typed, each with its time-outs, retries and summary."""
+"""How the workflows call each activity: its input and result, its kind, its time-outs and its retry policy.
 
+The one table of all of this is the body of `ActivityCalls`; `tests/unit/test_activity_calls.py` holds it against the
+activities that the worker registers. Time-outs come from the policy in the run's request, or are written in the table.
+"""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeVar
+from enum import Enum
+from typing import Any, Generic, TypeVar, overload
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -10,7 +17,7 @@ from temporalio.workflow import ActivityCancellationType
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.activity_inputs import (
-        SCAN_TRIES,
+        SCAN_ATTEMPTS,
         AuditInput,
         AuditPlan,
         BranchRef,
@@ -26,7 +33,6 @@ with workflow.unsafe.imports_passed_through():
         RebaseBranchInput,
         RebaseResult,
         ResumeInput,
-        RunRef,
         ScanInput,
         VerifyDecisionInput,
         VerifyWriteInput,
@@ -34,208 +40,208 @@ with workflow.unsafe.imports_passed_through():
         WriteTableInput,
     )
     from sluice.contracts.merge_queue import MergeTicket
-    from sluice.contracts.run import Notification, RecordRunInput, RunRequest
-    from sluice.identifiers import quarantine_branch
+    from sluice.contracts.quarantine import ManageQuarantineInput, ReapBranchesInput, ReapBranchesResult
+    from sluice.contracts.run import Notification, Policy, RecordRunInput
 
-_WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
-"""A cancel waits until the act is over: clean-up must not begin while Spark still writes."""
-_DECISION = timedelta(minutes=2)
-_SHORT = timedelta(seconds=5)
-"""How long a short hop may take, before it is done as a step of its own."""
-_PERHAPS = timedelta(seconds=10)
-_PATIENT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
+InputT = TypeVar("InputT")
+ResultT = TypeVar("ResultT")
+Timeout = Callable[[Policy, Any], float]
+"""Seconds, by the run's policy and the activity's input."""
+
+
+class Kind(Enum):
+    """How an activity runs."""
+
+    ACTIVITY = "an activity"
+    LOCAL_FIRST = "a local activity; if that fails or takes long, an activity"
+    LONG = "an activity that heartbeats"
+    SPARK = "an activity that heartbeats, on the task queue of Spark"
+
+
+def fixed(value: float) -> Timeout:
+    """Return a time-out that no policy changes."""
+    return lambda policy, input: value
+
+
+def activity_timeout(policy: Policy, _: object) -> float:
+    """Return how long one try of a short activity may take."""
+    return policy.activity_timeout
+
+
+def step_timeout(policy: Policy, _: object) -> float:
+    """Return how long a service may be unavailable in the middle of a run, or how long a scan may take."""
+    return policy.step_timeout
+
+
+def open_timeout(policy: Policy, input: OpenBranchInput) -> float:
+    """Return how long to wait for the first branch of a run: it has nothing to lose yet, so it gives up soon."""
+    return policy.open_timeout if input.catalog_id is None else policy.step_timeout
+
+
+_LOCAL_TIMEOUT = timedelta(seconds=5)
+"""How long the local try of a `LOCAL_FIRST` activity may take."""
+_UNTIL_TIMEOUT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 _ONCE = RetryPolicy(maximum_attempts=1)
-_FEW = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
-_SCANS = RetryPolicy(
-    initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=1), maximum_attempts=SCAN_TRIES
+_SCAN = RetryPolicy(
+    initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=1), maximum_attempts=SCAN_ATTEMPTS
 )
-_T = TypeVar("_T")
+_NOTIFY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
+_HOUSEKEEPING = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1))
+_WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+"""A cancelled run waits until the activity has ended: compensation must not begin while Spark still writes."""
+
+
+@dataclass(frozen=True)
+class ActivityCall(Generic[InputT, ResultT]):
+    """One row of the table: how one activity is called. As an attribute of `ActivityCalls` it is a method."""
+
+    name: str
+    input: type[InputT]
+    result: type[ResultT]
+    kind: Kind
+    summary: Callable[[InputT], str]
+    """The activity's summary in the Temporal Web UI."""
+    timeout: Timeout = activity_timeout
+    """How long one try may take (start to close)."""
+    total_timeout: Timeout | None = step_timeout
+    """How long all tries together may take (schedule to close)."""
+    retry: RetryPolicy = field(default_factory=lambda: _UNTIL_TIMEOUT)
+    on_cancel: ActivityCancellationType = _WAIT
+
+    @overload
+    def __get__(self, calls: None, owner: type) -> "ActivityCall[InputT, ResultT]": ...
+    @overload
+    def __get__(self, calls: "ActivityCalls", owner: type) -> Callable[[InputT], Coroutine[Any, Any, ResultT]]: ...
+    def __get__(self, calls: "ActivityCalls | None", owner: type) -> Any:
+        return self if calls is None else lambda input: calls.execute(self, input)
 
 
 class ActivityCalls:
-    """Every act of a run on the outside world."""
+    """The table of activity calls, with the policy of one run. `await calls.open_branch(input)` runs an activity."""
 
-    def __init__(self, request: RunRequest) -> None:
-        policy = request.policy
-        self._heartbeat = timedelta(seconds=policy.heartbeat_timeout)
-        self._opening = timedelta(seconds=policy.open_timeout)
-        self._step = timedelta(seconds=policy.step_timeout)
-        self._spark_queue = policy.spark_queue or None
-        self._one_try = timedelta(seconds=policy.act_timeout)
+    # fmt: off
+    open_branch = ActivityCall(
+        "open_branch", OpenBranchInput, BranchRef, Kind.LOCAL_FIRST,
+        lambda input: f"branch for attempt {input.run_ref.attempt}: {', '.join(input.tables)}",
+        total_timeout=open_timeout)
+    resume_branch = ActivityCall(
+        "resume_branch", ResumeInput, RebaseResult, Kind.ACTIVITY,
+        lambda input: f"rows of {input.resume.branch}" if input.resume else "")
+    restore_tables = ActivityCall(
+        "restore_tables", ResumeInput, RebaseResult, Kind.ACTIVITY,
+        lambda input: ", ".join(input.restore.tables) if input.restore else "")
+    # The workflow counts the attempts of a write, each on a branch of its own, so one activity never retries.
+    write_table = ActivityCall(
+        "write_table", WriteTableInput, JobReport, Kind.SPARK,
+        lambda input: f"{input.write.job.rsplit('/', 1)[-1]} on {input.branch}",
+        timeout=lambda policy, input: input.write.timeout, total_timeout=None, retry=_ONCE)
+    verify_write = ActivityCall(
+        "verify_write", VerifyWriteInput, WriteResult, Kind.LOCAL_FIRST,
+        lambda input: f"snapshots on {input.branch.name}")
+    audit_branch = ActivityCall(
+        "audit_branch", AuditInput, AuditPlan, Kind.ACTIVITY,
+        lambda input: f"{input.check_count} checks at {input.head[:12]}, by metadata")
+    audit_rebased_branch = ActivityCall(  # most of its verdicts are carried over
+        "audit_branch", AuditInput, AuditPlan, Kind.LOCAL_FIRST,
+        lambda input: f"{input.check_count} checks at {input.head[:12]}, after a rebase")
+    scan_files = ActivityCall(
+        "scan_files", ScanInput, AuditPlan, Kind.LONG,
+        lambda input: f"{input.check_count} checks by DuckDB",
+        timeout=step_timeout, total_timeout=None, retry=_SCAN)
+    scan_branch = ActivityCall(
+        "scan_branch", ScanInput, AuditPlan, Kind.SPARK,
+        lambda input: f"{input.check_count} checks by Spark",
+        timeout=step_timeout, total_timeout=None, retry=_SCAN)
+    quarantine_rows = ActivityCall(  # never retried: an attempt that fails here is rewritten on a new branch
+        "quarantine_rows", QuarantineRowsInput, QuarantineRowsResult, Kind.SPARK,
+        lambda input: f"bad rows of {', '.join(input.failing)}",
+        timeout=step_timeout, total_timeout=None, retry=_ONCE)
+    find_conflicts = ActivityCall(
+        "find_conflicts", FindConflictsInput, list[str], Kind.LOCAL_FIRST,
+        lambda input: f"dry-run merge of {input.head[:12]}")
+    rebase_branch = ActivityCall(
+        "rebase_branch", RebaseBranchInput, RebaseResult, Kind.LOCAL_FIRST,
+        lambda input: f"{input.branch.name} onto the new head of main")
+    acquire_merge_slot = ActivityCall(
+        "acquire_merge_slot", MergeTicket, type(None), Kind.LOCAL_FIRST,
+        lambda ticket: ticket.table, total_timeout=fixed(10))
+    release_merge_slot = ActivityCall(
+        "release_merge_slot", MergeTicket, type(None), Kind.LOCAL_FIRST,
+        lambda ticket: ticket.table, total_timeout=fixed(10))
+    verify_decision = ActivityCall(
+        "verify_decision", VerifyDecisionInput, str, Kind.LOCAL_FIRST,
+        lambda input: f"signature of {input.decision.by}", total_timeout=fixed(120))
+    publish_branch = ActivityCall(
+        "publish_branch", PublishBranchInput, Publication, Kind.ACTIVITY,
+        lambda input: f"merge {input.head[:12]} into main")
+    confirm_publication = ActivityCall(
+        "confirm_publication", ConfirmPublicationInput, Publication, Kind.ACTIVITY,
+        lambda input: f"look for {input.head[:12]} on main")
+    discard_branch = ActivityCall(
+        "discard_branch", str, type(None), Kind.LOCAL_FIRST, lambda name: f"delete {name}")
+    discard_unconfirmed_branch = ActivityCall(  # it was created, or the answer was an error: not worth a long wait
+        "discard_branch", str, type(None), Kind.LOCAL_FIRST, lambda name: f"delete {name}, if it exists",
+        total_timeout=fixed(10))
+    quarantine_branch = ActivityCall(
+        "quarantine_branch", QuarantineBranchInput, str, Kind.ACTIVITY, lambda input: f"keep as {input.name}")
+    record_run = ActivityCall(
+        "record_run", RecordRunInput, str, Kind.LOCAL_FIRST,
+        lambda input: f"report of a run that ended {input.result.outcome}", total_timeout=fixed(60))
+    can_notify = ActivityCall(
+        "can_notify", Notification, bool, Kind.LOCAL_FIRST, lambda input: "is Slack set up?", total_timeout=fixed(10))
+    notify = ActivityCall(
+        "notify", Notification, type(None), Kind.ACTIVITY,
+        lambda input: input.result.outcome or "waiting for approval",
+        timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY, on_cancel=ActivityCancellationType.TRY_CANCEL)
+    manage_quarantine = ActivityCall(
+        "manage_quarantine", ManageQuarantineInput, str, Kind.ACTIVITY,
+        lambda input: f"{input.action} {input.branch}",
+        timeout=fixed(60), total_timeout=fixed(600), retry=_HOUSEKEEPING)
+    reap_branches = ActivityCall(
+        "reap_branches", ReapBranchesInput, ReapBranchesResult, Kind.ACTIVITY,
+        lambda input: "orphan branches and expired quarantines",
+        timeout=fixed(600), total_timeout=fixed(3600), retry=_HOUSEKEEPING)
+    # fmt: on
 
-    async def open_branch(self, input: OpenBranchInput) -> BranchRef:
-        """Make the branch of an attempt. Only the first is impatient: nothing is there to lose yet."""
-        summary = f"attempt {input.run_ref.attempt} for {', '.join(input.tables)}"
-        patience = self._opening if input.catalog_id is None else self._step
-        return await self._hop("open_branch", input, BranchRef, summary, patience)
+    def __init__(self, policy: Policy | None = None) -> None:
+        self._policy = policy or Policy()
 
-    async def write_table(self, input: WriteTableInput) -> JobReport:
-        """Run the Spark job once: the workflow counts the attempts, each on a branch of its own."""
-        summary = f"{input.write.job.rsplit('/', 1)[-1]} on {input.branch}"
-        return await self._run_long("write_table", input, JobReport, summary, _ONCE, input.write.timeout, spark=True)
+    async def execute(self, call: ActivityCall[InputT, ResultT], input: InputT) -> ResultT:
+        """Run one activity as its row of the table says.
 
-    async def verify_write(self, input: VerifyWriteInput) -> WriteResult:
-        """Read the write back from the branch."""
-        return await self._hop("verify_write", input, WriteResult, f"snapshots on {input.branch.name}")
-
-    async def audit_branch(self, input: AuditInput, *, again: bool = False) -> AuditPlan:
-        """Answer from metadata what it can answer. Once `again`, of rows that were taken over, is a short hop."""
-        checks = sum(len(table.checks) for table in input.tables.values())
-        summary = f"{checks} checks at {input.head[:12]}"
-        if again:
-            return await self._hop("audit_branch", input, AuditPlan, summary)
-        return await self._ask("audit_branch", input, AuditPlan, summary)
-
-    async def scan_files(self, input: ScanInput) -> AuditPlan:
-        """Ask the rows by DuckDB, in the worker. It only reads, so it may be repeated."""
-        summary = f"{sum(map(len, input.undecided.values()))} checks by DuckDB"
-        return await self._run_long("scan_files", input, AuditPlan, summary, _SCANS, self._step.total_seconds())
-
-    async def scan_branch(self, input: ScanInput) -> AuditPlan:
-        """Ask the rows the rest, by Spark. It only reads, so it may be repeated."""
-        summary = f"{sum(map(len, input.undecided.values()))} checks by one Spark pass"
-        seconds = self._step.total_seconds()
-        return await self._run_long("scan_branch", input, AuditPlan, summary, _SCANS, seconds, spark=True)
-
-    async def quarantine_rows(self, input: QuarantineRowsInput) -> QuarantineRowsResult:
-        """Set bad rows apart, once: an attempt that breaks off here is written again."""
-        summary = f"bad rows of {', '.join(input.failing)}"
-        seconds = self._step.total_seconds()
-        return await self._run_long("quarantine_rows", input, QuarantineRowsResult, summary, _ONCE, seconds, spark=True)
-
-    async def find_conflicts(self, input: FindConflictsInput) -> list[str]:
-        """Find out whether a merge now would fail, and for which tables."""
-        return await self._hop("find_conflicts", input, list[str], f"would {input.head[:12]} merge?")
-
-    async def resume_branch(self, input: ResumeInput) -> RebaseResult:
-        """Take up what a kept branch holds."""
-        return await self._ask("resume_branch", input, RebaseResult, input.resume.branch if input.resume else "")
-
-    async def restore_tables(self, input: ResumeInput) -> RebaseResult:
-        """Take tables back to what they were."""
-        summary = ", ".join(input.restore.tables) if input.restore else ""
-        return await self._ask("restore_tables", input, RebaseResult, summary)
-
-    async def rebase_branch(self, input: RebaseBranchInput) -> RebaseResult:
-        """Take over what an attempt wrote onto main as it is now."""
-        summary = f"{input.branch.name} onto a newer main"
-        return await self._hop("rebase_branch", input, RebaseResult, summary)
-
-    async def acquire_merge_slot(self, turn: MergeTicket) -> None:
-        """Stand in line at a table."""
-        await self._hop("acquire_merge_slot", turn, type(None), turn.table, _PERHAPS)
-
-    async def release_merge_slot(self, turn: MergeTicket) -> None:
-        """Let the next run at a table have its turn."""
-        await self._hop("release_merge_slot", turn, type(None), turn.table, _PERHAPS)
-
-    async def verify_decision(self, input: VerifyDecisionInput) -> str:
-        """Find out whether a decision is its author's; return why it is not."""
-        return await self._hop("verify_decision", input, str, f"{input.ruled.by} decides", _DECISION)
-
-    async def publish_branch(self, input: PublishBranchInput) -> Publication:
-        """Merge the audited hash."""
-        return await self._ask("publish_branch", input, Publication, f"merge {input.head[:12]} into main")
-
-    async def confirm_publication(self, branch: BranchRef, head: str) -> Publication:
-        """Look whether main holds a hash."""
-        input = ConfirmPublicationInput(base=branch.base, head=head)
-        return await self._ask("confirm_publication", input, Publication, f"is {head[:12]} in main?")
-
-    async def discard_branch(self, name: str, *, perhaps: bool = False) -> None:
-        """Delete a branch for good. One that is there only `perhaps` is not waited for long."""
-        await self._hop("discard_branch", name, type(None), name, _PERHAPS if perhaps else self._step)
-
-    async def quarantine_branch(self, run_ref: RunRef, branch: BranchRef, head: str, said: dict[str, str]) -> str:
-        """Keep what a branch holds, under a name that says pipeline, date and run; return the name."""
-        name = quarantine_branch(run_ref.pipeline, workflow.now().date().isoformat(), run_ref.run_id)
-        input = QuarantineBranchInput(branch=branch, head=head, name=name, said=said)
-        return await self._ask("quarantine_branch", input, str, name)
-
-    async def record_run(self, input: RecordRunInput) -> str:
-        """Write down what became of the run. Whoever calls this ignores its failure."""
-        return await self._hop("record_run", input, str, input.result.outcome or "", timedelta(seconds=60))
-
-    async def notify(self, notice: Notification) -> None:
-        """Tell people, if there is a way to. Whoever calls this ignores its failure."""
-        summary = notice.result.outcome or "waiting for approval"
-        if not await self._hop("can_notify", notice, bool, summary, _PERHAPS):
-            return
-        await workflow.execute_activity(
-            "notify",
-            notice,
-            start_to_close_timeout=timedelta(seconds=20),
-            schedule_to_close_timeout=timedelta(seconds=60),
-            retry_policy=_FEW,
-            summary=summary,
-        )
-
-    async def _hop(
-        self,
-        name: str,
-        input: object,
-        answer: type[_T],
-        summary: str,
-        patience: timedelta | None = None,
-    ) -> _T:
-        """Ask what is answered quickly, within the workflow's own task.
-
-        What was not is asked again, patiently, in a step of its own, so that a failure is seen where people look.
-        The first may still go on then: these acts are idempotent.
+        A local activity costs no round trip through the server. If it fails, an activity follows, with the long
+        time-outs, and the failure is visible in the Web UI. The local try may still go on then: these activities are
+        idempotent.
         """
-        try:
-            found: _T = await workflow.execute_local_activity(
-                name,
-                input,
-                result_type=answer,
-                start_to_close_timeout=_SHORT,
-                retry_policy=_ONCE,
-                cancellation_type=_WAIT,
-                summary=summary,
-            )
-            return found
-        except FailureError as error:  # as it was raised, and not within an ActivityError
-            if is_cancelled_exception(error):
-                raise
-        return await self._ask(name, input, answer, summary, patience)
-
-    async def _ask(
-        self, name: str, input: object, answer: type[_T], summary: str, patience: timedelta | None = None
-    ) -> _T:
-        """Ask something of the catalog, as often as it takes within `patience`."""
-        found: _T = await workflow.execute_activity(
-            name,
+        if call.kind is Kind.LOCAL_FIRST:
+            try:
+                return await workflow.execute_local_activity(  # type: ignore[no-any-return]
+                    call.name,
+                    input,
+                    result_type=call.result,
+                    start_to_close_timeout=_LOCAL_TIMEOUT,
+                    retry_policy=_ONCE,
+                    cancellation_type=call.on_cancel,
+                    summary=call.summary(input),
+                )
+            except FailureError as error:  # the failure itself, not wrapped in an ActivityError
+                if is_cancelled_exception(error):
+                    raise
+        policy = self._policy
+        heartbeats = call.kind in (Kind.LONG, Kind.SPARK)
+        return await workflow.execute_activity(  # type: ignore[no-any-return]
+            call.name,
             input,
-            result_type=answer,
-            start_to_close_timeout=self._one_try,
-            schedule_to_close_timeout=patience or self._step,
-            retry_policy=_PATIENT,
-            cancellation_type=_WAIT,
-            summary=summary,
+            result_type=call.result,
+            task_queue=policy.spark_queue or None if call.kind is Kind.SPARK else None,
+            start_to_close_timeout=timedelta(seconds=call.timeout(policy, input)),
+            schedule_to_close_timeout=_seconds(call.total_timeout, policy, input),
+            heartbeat_timeout=timedelta(seconds=policy.heartbeat_timeout) if heartbeats else None,
+            retry_policy=call.retry,
+            cancellation_type=call.on_cancel,
+            summary=call.summary(input),
         )
-        return found
 
-    async def _run_long(
-        self,
-        name: str,
-        input: object,
-        answer: type[_T],
-        summary: str,
-        retry: RetryPolicy,
-        seconds: float,
-        *,
-        spark: bool = False,
-    ) -> _T:
-        """Run what takes its time, and must give signs of life."""
-        found: _T = await workflow.execute_activity(
-            name,
-            input,
-            result_type=answer,
-            start_to_close_timeout=timedelta(seconds=seconds),
-            heartbeat_timeout=self._heartbeat,
-            task_queue=self._spark_queue if spark else None,
-            retry_policy=retry,
-            cancellation_type=_WAIT,
-            summary=summary,
-        )
-        return found
+
+def _seconds(timeout: Timeout | None, policy: Policy, input: object) -> timedelta | None:
+    return timedelta(seconds=timeout(policy, input)) if timeout else None

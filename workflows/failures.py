@@ -1,4 +1,4 @@
-"""Runs that break off: why, whether the same again may work, and how to get to the end all the same."""
+"""Failures of a run: which cause they stand for, whether another attempt is made, and how cancellation is handled."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -15,10 +15,15 @@ from temporalio.exceptions import (
 )
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.run import Cause
+    from sluice.contracts.run import Cause, Stage
     from sluice.publishing.outcomes import cause_of
 
 _T = TypeVar("_T")
+_WRITE_STAGES: tuple[Stage, ...] = ("writing", "verifying", "quarantining rows")
+"""The stages in which a failed attempt is followed by another, on a new branch."""
+_MAX_NEVER_STARTED = 10
+"""So many attempts may be lost with workers that never started them, and do not count as failed: a paused worker still
+takes tasks."""
 
 
 class RunStopped(Exception):
@@ -29,8 +34,25 @@ class RunStopped(Exception):
         self.cause = cause
 
 
+class AttemptLimit:
+    """Counts failed attempts of a run, and decides whether another one is made."""
+
+    def __init__(self, attempts: int) -> None:
+        self._attempts = attempts
+        self._failed = self._never_started = 0
+
+    def allows_another(self, stage: Stage, error: ActivityError) -> bool:
+        """Count a failed attempt; return whether another one is made."""
+        if was_never_started(error):
+            self._never_started += 1
+        else:
+            self._failed += 1
+        is_in_limit = self._failed < self._attempts and self._never_started <= _MAX_NEVER_STARTED
+        return is_in_limit and stage in _WRITE_STAGES and is_retryable(error)
+
+
 async def run_shielded(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a piece of work to its end although the run may be cancelled meanwhile."""
+    """Run a piece of work to its end even if the run is cancelled meanwhile."""
     task = asyncio.create_task(work)
     while True:
         try:
@@ -41,42 +63,42 @@ async def run_shielded(work: Coroutine[Any, Any, _T]) -> _T:
 
 
 def raise_if_cancelled() -> None:
-    """Stop here if the run was cancelled while a step finished all the same."""
+    """Raise if the run was cancelled during a step that completed all the same."""
     if workflow.cancellation_reason() is not None:
         raise CancelledError("cancelled")
 
 
 def explain_error(error: BaseException) -> tuple[Cause, str]:
-    """Return why a run broke off, and how to say it."""
+    """Return the cause and the reason of a run that failed, was stopped or was cancelled."""
     if isinstance(error, RunStopped):
         return error.cause, str(error)
-    if workflow.cancellation_reason() is not None:  # it may show as a time-out, where the worker died with it
+    if workflow.cancellation_reason() is not None:  # it may appear as a time-out, if the worker died too
         return "cancelled", workflow.cancellation_reason() or "cancelled on request"
-    kind, words = root_cause(error)
-    return cause_of(kind), words
+    kind, message = root_cause(error)
+    return cause_of(kind), message
 
 
 def root_cause(error: BaseException) -> tuple[str, str]:
-    """Return the type and message of what an activity said, or else of what stopped it."""
-    kind, words = type(error).__name__, str(error)
+    """Return the type and message of the error that an activity raised, or else of the last error in the chain."""
+    kind, message = type(error).__name__, str(error)
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ApplicationError) and cause.type:
             return cause.type, cause.message
         if str(cause) and not isinstance(cause, ActivityError):
-            kind, words = type(cause).__name__, str(cause)
+            kind, message = type(cause).__name__, str(cause)
         cause = cause.__cause__
-    return kind, words
+    return kind, message
 
 
 def is_retryable(error: ActivityError) -> bool:
-    """Return whether the same again may work."""
+    """Return whether another attempt may succeed."""
     cause = error.cause
     return not is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
 
 
 def was_never_started(error: ActivityError) -> bool:
-    """Return whether an attempt was handed to a worker that never gave a sign of life: one paused, or just dead."""
+    """Return whether a worker took the attempt and never sent a heartbeat: it is paused, or it died at once."""
     cause = error.cause
     if not isinstance(cause, TimeoutError) or cause.type != TimeoutType.HEARTBEAT:
         return False
@@ -84,5 +106,5 @@ def was_never_started(error: ActivityError) -> bool:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether the run was cancelled: a worker that shuts down cancels its activities too."""
+    """Return whether the run itself was cancelled: a worker that shuts down cancels its activities too."""
     return workflow.cancellation_reason() is not None and is_cancelled_exception(error)

@@ -11,7 +11,7 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.merge_queue import YOUR_TURN, MergeTicket
+    from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket
 
 _LEASE = timedelta(seconds=60)
 """How long a turn may last."""
@@ -62,7 +62,7 @@ class MergeQueue:
     async def _give(self, turn: MergeTicket) -> None:
         try:
             run = workflow.get_external_workflow_handle(turn.workflow_id, run_id=turn.run_id)
-            await run.signal(YOUR_TURN, turn)
+            await run.signal(SLOT_SIGNAL, turn)
             await workflow.wait_condition(lambda: self._holder is None, timeout=_LEASE)
         except (FailureError, asyncio.TimeoutError):
             return  # it has ended, or takes too long

@@ -1,4 +1,4 @@
-"""Sluice's own metrics, beside those of Temporal's SDK. They are not emitted again when a run is replayed."""
+"""Sluice's own metrics, in addition to those of Temporal's SDK. A replay does not emit them again."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 def count_run(result: RunResult) -> None:
-    """Count a run by its outcome, with its rows, its audit's time and its conflicts."""
+    """Count a run by its outcome, with its rows, the time of its audits and its conflicts."""
     meter = workflow.metric_meter().with_additional_attributes({"pipeline": result.pipeline})
     outcome = {"outcome": result.outcome or "", "cause": result.cause or ""}
     meter.create_counter("sluice_runs", "Runs that ended, by outcome and cause").add(1, outcome)
@@ -20,18 +20,16 @@ def count_run(result: RunResult) -> None:
     histogram = meter.create_histogram_timedelta("sluice_audit_time", "Time that a run's audits took", "s")
     histogram.record(timedelta(seconds=audit))
     for conflict in result.conflicts:
-        meter.create_counter("sluice_conflicts", "Times that main moved under a run").add(
-            1, {"resolved": conflict.resolved}
-        )
+        meter.create_counter("sluice_conflicts", "Conflicts of runs with main").add(1, {"resolved": conflict.resolved})
 
 
 def count_fence(pipeline: str) -> None:
-    """Count an attempt whose branch was deleted so that nobody can go on writing to it."""
+    """Count an attempt whose branch was deleted, so that no process can continue to write on it."""
     workflow.metric_meter().create_counter("sluice_fences", "Attempts that were fenced").add(1, {"pipeline": pipeline})
 
 
-def reaped(open_quarantines: int, size: int) -> None:
-    """Say how many quarantines there are, and what they hold."""
+def record_quarantines(open_quarantines: int, size: int) -> None:
+    """Record how many quarantines exist, and the bytes that they hold."""
     meter = workflow.metric_meter()
     meter.create_gauge("sluice_quarantines", "Open quarantines").set(open_quarantines)
     meter.create_gauge("sluice_quarantined_bytes", "Data files that only quarantines hold", "By").set(size)

@@ -1,4 +1,4 @@
-"""The state of one run, in one object: what the query answers and what the result is made of."""
+"""The state of one run, in one object: the query answers from it, and the result is part of it."""
 
 from datetime import datetime
 from typing import Literal
@@ -7,23 +7,26 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.approval.decisions import ApprovalRecord, Decision, Refused, Ruled, refusal, settled
+    from sluice.approval.decisions import ApprovalRecord, Decision, RefusedDecision, approval_outcome, refusal
     from sluice.audit.bad_rows import spoken
     from sluice.audit.verdicts import AuditReport, CheckResult, trim_samples
-    from sluice.contracts.activity_inputs import BranchRef, PreviousAudit, Publication, RunRef
-    from sluice.contracts.activity_inputs import WriteResult as WrittenBranch
+    from sluice.contracts.activity_inputs import BranchRef, PreviousAudit, Publication, RunRef, WriteResult
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
     from sluice.presentation.web_ui import details
     from workflows.search_attributes import BRANCH
 
 
-_CONFLICTS = 100
+_MAX_CONFLICTS = 100
 """So many conflicts are kept in the result."""
+_MAX_REFUSED = 20
+"""So many refused decisions are kept in the result."""
+_MAX_EVENTS = 50
+"""So many stage events are part of the status."""
 
 
 class RunState:
-    """What a run knows of itself. Only the workflow changes it."""
+    """What a run knows about itself. Only the workflow changes it; each `record_…` updates the result too."""
 
     def __init__(self, request: RunRequest) -> None:
         info = workflow.info()
@@ -31,27 +34,31 @@ class RunState:
         self.attempt = 0
         self.catalog_id: str | None = None
         self.branch: BranchRef | None = None
-        self.write_result: WrittenBranch | None = None
+        self.write_result: WriteResult | None = None
+        """The verified write of the present attempt; its head is what is audited and published."""
         self.report: AuditReport | None = None
-        self.publishing = False
-        self.earlier: PreviousAudit | None = None
-        self.spare = ""
-        """A branch beside the attempt's own that may be there, while a run is taken over."""
-        self.turn: MergeTicket | None = None
-        """The turn at a table that the run has, or waits for."""
-        self.turn_came: MergeTicket | None = None
+        """The finished audit of the present write."""
+        self.previous_audit: PreviousAudit | None = None
+        """The last finished audit before a rebase."""
+        self.is_publishing = False
+        """Whether a merge was requested whose answer is not known."""
+        self.orphan_branch = ""
+        """During a rebase, a second branch that may exist."""
+        self.merge_ticket: MergeTicket | None = None
+        """The place in a merge queue that the run waits for or holds."""
+        self.merge_slot: MergeTicket | None = None
+        """The ticket that the merge queue called last."""
         self.deadline: datetime | None = None
         required = request.pipeline.approval.required if request.pipeline.approval else 0
         self.approval = ApprovalRecord(required=required) if required else None
         self.stage: Stage = "starting"
         self._events: list[StageEvent] = []
-        self._entered = workflow.now()
-        self._began = self._entered
+        self._stage_start = self._run_start = workflow.now()
         self.result = RunResult(run_id=info.run_id, workflow_id=info.workflow_id, pipeline=request.pipeline.name)
 
     @property
     def run_ref(self) -> RunRef:
-        """Who the present attempt's acts are for."""
+        """The run and its present attempt, as activities need it."""
         pipeline = self.request.pipeline
         return RunRef(
             run_id=self.result.run_id,
@@ -62,13 +69,13 @@ class RunState:
         )
 
     @property
-    def rulings(self) -> list[Ruled]:
-        """The decisions that counted for what waits, or waited last."""
+    def decisions(self) -> list[Decision]:
+        """The decisions that count about the hash that waits, or waited last."""
         return self.approval.decisions if self.approval else []
 
     @property
     def referenced_tables(self) -> list[str]:
-        """The tables of main that checks look at, beside those of the run."""
+        """The tables of main that checks read, in addition to those of the run."""
         checks = [check for table in self.request.pipeline.tables.values() for check in table.checks]
         return sorted({other.table for check in checks for other in check.others if other.ref == "main"})
 
@@ -77,70 +84,73 @@ class RunState:
         """Whether main holds the run."""
         return self.result.outcome == "published"
 
-    def enter(self, stage: Stage, note: str = "") -> None:
-        """Come to a stage, and show it to whoever looks."""
+    def enter_stage(self, stage: Stage, note: str = "") -> None:
+        """Begin a stage: add up the time of the one before, and show the new one."""
         now = workflow.now()
         timings = dict(self.result.timings)
         if self.stage != "starting":
-            spent = timings.get(self.stage, 0.0) + (now - self._entered).total_seconds()
+            spent = timings.get(self.stage, 0.0) + (now - self._stage_start).total_seconds()
             timings[self.stage] = round(spent, 3)
-        timings["total"] = round((now - self._began).total_seconds(), 3)
-        self.stage, self._entered = stage, now
+        timings["total"] = round((now - self._run_start).total_seconds(), 3)
+        self.stage, self._stage_start = stage, now
         self._events.append(StageEvent(stage=stage, at=now.isoformat(), note=note))
-        self.update(timings=timings)
+        self.update_result(timings=timings)
 
-    def update(self, **changed: object) -> None:
-        """Change parts of the result, and show them."""
-        self.result = self.result.model_copy(update=changed)
+    def update_result(self, **fields: object) -> None:
+        """Change fields of the result, and the details in the Web UI."""
+        self.result = self.result.model_copy(update=fields)
         workflow.set_current_details(details(self.status()))
 
     def start_attempt(self) -> None:
-        """Count an attempt and forget what the one before it found."""
+        """Count an attempt, and reset what the one before it wrote and audited."""
         self.attempt += 1
-        self.branch = self.write_result = self.report = self.earlier = None
-        self.publishing = False
-        self.update(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], bad_rows={})
+        self.branch = self.write_result = self.report = self.previous_audit = None
+        self.is_publishing = False
+        self.update_result(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], bad_rows={})
 
-    def opened(self, branch: BranchRef) -> None:
-        """Note the branch that the attempt writes on."""
+    def record_branch(self, branch: BranchRef) -> None:
+        """Record the branch that the attempt writes on."""
         self.branch, self.catalog_id = branch, branch.catalog_id
-        self.update(branch=branch.name, main_before=branch.base)
-        self.index(BRANCH.value_set(branch.name))
+        self.update_result(branch=branch.name, main_before=branch.base)
+        self.set_search_attribute(BRANCH.value_set(branch.name))
 
-    def rebased(self, branch: BranchRef, write_result: WrittenBranch) -> None:
-        """Note that the run goes on, as a new attempt, on a branch that holds what the one before wrote."""
-        at = self.report.audited_hash if self.report else None
-        self.earlier = PreviousAudit(attempt=self.attempt, head=at) if at else self.earlier
+    def record_write(self, write_result: WriteResult) -> None:
+        """Record a verified write on the branch: it is not audited yet."""
+        self.write_result, self.report = write_result, None
+        self.update_result(tables=write_result.tables, audited_hash=None)
+
+    def record_rebase(self, branch: BranchRef, write_result: WriteResult) -> None:
+        """Record that the run continues, as a new attempt, on a branch that holds the same rows on a newer main."""
+        if self.report:
+            self.previous_audit = PreviousAudit(attempt=self.attempt, head=self.report.audited_hash)
         self.attempt += 1
-        self.publishing, self.report = False, None
-        self.update(attempts=self.attempt, checks=[])
-        self.opened(branch)
-        self.found(write_result)
+        self.is_publishing = False
+        self.update_result(attempts=self.attempt, checks=[])
+        self.record_branch(branch)
+        self.record_write(write_result)
 
-    def record_conflict(
-        self, tables: list[str], resolved: Literal["taken over", "written again"], why: str = ""
-    ) -> None:
-        """Note that main moved under the run."""
+    def record_conflict(self, tables: list[str], resolved: Literal["rebased", "rewritten"], why: str = "") -> None:
+        """Record that main changed tables of the run, and how the run resolves it."""
         conflict = Conflict(tables=tables, resolved=resolved, why=why)
-        self.update(conflicts=[*self.result.conflicts, conflict][-_CONFLICTS:])
+        self.update_result(conflicts=[*self.result.conflicts, conflict][-_MAX_CONFLICTS:])
 
-    def found(self, write_result: WrittenBranch) -> None:
-        """Note what the write left on the branch."""
-        self.write_result = write_result
-        self.update(tables=write_result.tables, audited_hash=write_result.head)
+    def record_verdicts(self, checks: list[CheckResult]) -> None:
+        """Record the verdicts so far of an audit that goes on, with samples trimmed to fit into a history."""
+        self.update_result(checks=trim_samples(checks))
 
-    def audited(self, checks: list[CheckResult]) -> AuditReport:
-        """Note verdicts, thinned until they fit into a history."""
+    def record_audit(self, checks: list[CheckResult]) -> AuditReport:
+        """Record the finished audit of the present write; from now on its hash is the audited hash."""
         assert self.branch and self.write_result
+        self.record_verdicts(checks)
         self.report = AuditReport(
-            branch=self.branch.name, audited_hash=self.write_result.head, checks=trim_samples(checks)
+            branch=self.branch.name, audited_hash=self.write_result.head, checks=self.result.checks
         )
-        self.update(checks=self.report.checks)
+        self.update_result(audited_hash=self.report.audited_hash)
         return self.report
 
-    def published(self, publication: Publication) -> None:
-        """Note that main holds the run."""
-        self.update(
+    def record_publication(self, publication: Publication) -> None:
+        """Record that main holds the run."""
+        self.update_result(
             outcome="published",
             cause=None,
             reason=spoken(self.result.bad_rows),
@@ -149,68 +159,59 @@ class RunState:
             main_after=publication.main_after,
         )
 
-    def refuse(self, decision: Decision) -> str | None:
-        """Return why a decision does not count now, or None if it does."""
-        waiting = self.write_result.head if self.write_result and self.stage == "waiting for approval" else None
-        required = self.approval.required if self.approval else 1
-        asked = self.request.pipeline.approval
-        starter = self.request.starter if asked and asked.four_eyes else ""
-        return refusal(decision, waiting, required, self.rulings, self.stage, starter)
-
-    def ruled(self, decision: Decision, approve: bool) -> Ruled | None:
-        """Return a decision as it would be counted, or None if it does not count."""
-        if self.refuse(decision) is not None or not self.write_result:
-            return None
-        return Ruled(
-            approve=approve,
-            by=decision.by.strip(),
-            reason=decision.reason,
-            audited_hash=self.write_result.head,
-            at=workflow.now().isoformat(),
-            audit_digest=decision.audit_digest,
-            said_at=decision.said_at,
-            signature=decision.signature,
-        )
-
-    def decide(self, decision: Decision, approve: bool) -> str | None:
-        """Count a decision, or note why it does not count and return that."""
-        ruled = self.ruled(decision, approve)
-        if ruled is None:
-            return self.refused(decision, self.refuse(decision) or "nothing waits")
-        approval = self.approval or ApprovalRecord(required=0)
-        self.approval = approval.model_copy(update={"decisions": [*approval.decisions, ruled]})
-        self.update(approval=self.approval)
-        return None
-
-    def refused(self, decision: Decision, why: str) -> str:
-        """Note why a decision does not count; return that."""
-        approval = self.approval or ApprovalRecord(required=0)
-        refused = [*approval.refused, Refused(by=decision.by, why=why)][-20:]
-        self.approval = approval.model_copy(update={"refused": refused})
-        self.update(approval=self.approval)
-        return why
-
-    def settled(self) -> bool | None:
-        """Return how people decided, or None while they have not."""
-        return settled(self.approval.required, self.approval.decisions) if self.approval else None
-
-    def await_decisions(self, deadline: datetime) -> None:
-        """Ask for decisions anew: those about an earlier hash do not hold for this one."""
+    def request_decisions(self, deadline: datetime) -> None:
+        """Wait for decisions about the present hash: those about an earlier one do not count."""
         self.deadline = deadline
         if self.approval:
             self.approval = self.approval.model_copy(update={"decisions": []})
-        self.update(approval=self.approval)
+        self.update_result(approval=self.approval)
 
-    def index(self, update: SearchAttributeUpdate[str]) -> None:
-        """Set a search attribute, where the server knows Sluice's."""
+    def refusal(self, decision: Decision) -> str | None:
+        """Return why a decision does not count now, or None if it does."""
+        waiting_hash = self.result.audited_hash if self.stage == "waiting for approval" else None
+        required = self.approval.required if self.approval else 1
+        approval = self.request.pipeline.approval
+        starter = self.request.starter if approval and approval.four_eyes else ""
+        return refusal(decision, waiting_hash, required, self.decisions, self.stage, starter)
+
+    def complete(self, decision: Decision) -> Decision:
+        """Return a decision with the hash that waits and the time, as it is signed and recorded."""
+        audited_hash, at = self.result.audited_hash or "", workflow.now().isoformat()
+        return decision.model_copy(update={"by": decision.by.strip(), "audited_hash": audited_hash, "at": at})
+
+    def record_decision(self, decision: Decision) -> None:
+        """Record a decision that counts."""
+        approval = self.approval or ApprovalRecord(required=0)
+        self.approval = approval.model_copy(update={"decisions": [*approval.decisions, decision]})
+        self.update_result(approval=self.approval)
+
+    def record_refusal(self, decision: Decision, why: str) -> None:
+        """Record a decision that does not count."""
+        approval = self.approval or ApprovalRecord(required=0)
+        refused = [*approval.refused, RefusedDecision(by=decision.by, why=why)][-_MAX_REFUSED:]
+        self.approval = approval.model_copy(update={"refused": refused})
+        self.update_result(approval=self.approval)
+
+    def record_expiry(self) -> None:
+        """Record that the wait for decisions ended without enough of them."""
+        if self.approval:
+            self.approval = self.approval.model_copy(update={"expired": True})
+        self.update_result(approval=self.approval)
+
+    def approval_outcome(self) -> bool | None:
+        """Return whether the run is approved (True) or rejected (False), or None while it waits."""
+        return approval_outcome(self.approval.required, self.approval.decisions) if self.approval else None
+
+    def set_search_attribute(self, update: SearchAttributeUpdate[str]) -> None:
+        """Set a search attribute, if the server has Sluice's."""
         if self.request.search_attributes:
             workflow.upsert_search_attributes([update])
 
     def status(self) -> RunStatus:
-        """Return what the query answers."""
+        """Return the answer to the query `status`."""
         return RunStatus(
             stage=self.stage,
-            events=self._events[-50:],
+            events=self._events[-_MAX_EVENTS:],
             result=self.result,
             audit_digest=self.report.digest if self.report else "",
             deadline=self.deadline.isoformat() if self.deadline else "",

@@ -1,4 +1,4 @@
-"""The workflow: write on a branch, audit exactly that, publish it by one merge, or keep it out and say why."""
+"""The workflow: write on a branch, audit exactly that, publish it by one merge, or keep it out of main and say why."""
 
 import asyncio
 
@@ -6,40 +6,26 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.approval.decisions import Decision, Ruled, Ruling
-    from sluice.audit.bad_rows import quarantinable_checks
-    from sluice.audit.verdicts import AuditReport
-    from sluice.contracts.activity_inputs import (
-        PublishBranchInput,
-    )
+    from sluice.approval.decisions import Decision
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.run import RunRequest, RunResult, RunStatus
-    from sluice.publishing.certificate import certificate, merge_message
     from sluice.publishing.outcomes import describe_blocking_checks
     from workflows.activity_calls import ActivityCalls
-    from workflows.failures import (
-        RunStopped,
-        is_retryable,
-        raise_if_cancelled,
-        root_cause,
-        run_shielded,
-        was_never_started,
-    )
-    from workflows.metrics import count_fence
+    from workflows.failures import AttemptLimit, RunStopped, root_cause, run_shielded
     from workflows.run_state import RunState
-    from workflows.steps.approval import decided, decision
-    from workflows.steps.audit import audit, divide
-    from workflows.steps.compensation import close, compensate
-    from workflows.steps.rebase import premerge_check, rebase, release_merge_slot
-    from workflows.steps.write import begin
+    from workflows.steps.approval import take_decision, wait_for_approval
+    from workflows.steps.audit import audit
+    from workflows.steps.compensation import compensate
+    from workflows.steps.fencing import fence_attempt
+    from workflows.steps.finish import finish
+    from workflows.steps.merge_queue import release_merge_slot
+    from workflows.steps.publish import premerge_check, publish
+    from workflows.steps.rebase import rebase
+    from workflows.steps.write import write
     from workflows.versions import require_known_revision
 
 RESULT_MEMO = "sluice.result"
-"""Where the result of a cancelled run is found: such a run has none in Temporal's sense."""
-_WRITING = ("writing", "verifying", "dividing")
-"""The stages in which an attempt that breaks off may be made again."""
-_LOST = 10
-"""So many attempts may be handed to workers that are gone, and do not count: a paused one still draws work."""
+"""The memo with the result of a cancelled run: Temporal keeps no result for one."""
 
 
 @workflow.defn(name="WriteAuditPublish")
@@ -49,21 +35,21 @@ class WriteAuditPublish:
     @workflow.init
     def __init__(self, request: RunRequest) -> None:
         self._request = request
-        self._acts = ActivityCalls(request)
+        self._calls = ActivityCalls(request.policy)
         self._state = RunState(request)
 
     @workflow.run
     async def run(self, request: RunRequest) -> RunResult:
-        """Tell the story; compensate if it breaks off; say how it ended, whatever happens meanwhile."""
+        """Run the protocol; compensate if it fails or is stopped; finish, and return or raise the outcome."""
         require_known_revision(request)
         error: BaseException | None = None
         try:
-            await self._story()
+            await self._write_audit_publish()
         except (Exception, asyncio.CancelledError) as caught:
             error = caught
-            await run_shielded(compensate(self._acts, self._state, caught))
-        await run_shielded(release_merge_slot(self._acts, self._state))
-        await run_shielded(close(self._acts, self._state))
+            await run_shielded(compensate(self._calls, self._state, caught))
+        await run_shielded(release_merge_slot(self._calls, self._state))
+        await run_shielded(finish(self._calls, self._state))
         result = self._state.result
         if result.outcome == "cancelled":
             workflow.upsert_memo({RESULT_MEMO: result.model_dump(mode="json", by_alias=True)})
@@ -72,111 +58,83 @@ class WriteAuditPublish:
             raise ApplicationError(result.reason, result, type="RunFailed", non_retryable=True) from error
         return result
 
-    async def _story(self) -> None:
-        failures = lost = 0
-        is_written = False
+    async def _write_audit_publish(self) -> None:
+        """Repeat attempts until one is published.
+
+        An attempt that fails in its write is fenced, and the next one writes on a new branch. After a conflict with
+        main, what was written is rebased and audited again; where that is not possible, the attempt is fenced too.
+        """
+        limit = AttemptLimit(self._request.pipeline.write.attempts)
+        has_write = False
         while True:
             try:
-                if not is_written:
-                    await begin(self._acts, self._state)
-                record_conflict = self._state.write_result.conflicts if self._state.write_result else []
-                record_conflict = record_conflict or await self._audited_and_published()
+                if not has_write:
+                    await write(self._calls, self._state)
+                conflicts = self._conflicts_at_write() or await self._audit_and_publish()
             except ActivityError as error:
-                if was_never_started(error):
-                    lost += 1
-                else:
-                    failures += 1
-                again = self._state.stage in _WRITING and is_retryable(error)
-                if failures >= self._request.pipeline.write.attempts or lost > _LOST or not again:
+                if not limit.allows_another(self._state.stage, error):
                     raise
                 await self._fence(f"attempt {self._state.attempt} failed: {root_cause(error)[1]}")
-                is_written = False
+                has_write = False
                 continue
-            if not record_conflict:
+            if not conflicts:
                 return
-            is_written = await rebase(self._acts, self._state, record_conflict)
-            if not is_written:
-                await release_merge_slot(self._acts, self._state)
-                tables = ", ".join(record_conflict)
-                await self._fence(f"main changed {tables} meanwhile: writing again from its new head")
+            has_write = await rebase(self._calls, self._state, conflicts)
+            if not has_write:
+                await release_merge_slot(self._calls, self._state)
+                await self._fence(f"main changed {', '.join(conflicts)}: write again from its new head")
 
-    async def _audited_and_published(self) -> list[str]:
-        """Audit what was written, ask who is to be asked, and merge; return what main had changed meanwhile."""
-        report = await audit(self._acts, self._state)
-        if failing := quarantinable_checks(report.checks, self._request.pipeline.tables):
-            await divide(self._acts, self._state, failing)
-            report = await audit(self._acts, self._state)
+    async def _audit_and_publish(self) -> list[str]:
+        """Audit the write, wait for approval if the pipeline asks for it, and merge; return conflicts with main."""
+        report = await audit(self._calls, self._state)
         if not report.passed:
             raise RunStopped("audit", describe_blocking_checks(report.checks))
-        if self._request.pipeline.approval:
-            if record_conflict := await premerge_check(self._acts, self._state):
-                return record_conflict  # nobody should be asked about what cannot be merged
-            await decision(self._acts, self._state, self._request.pipeline.approval)
-        return await self._publish(report)
+        if approval := self._request.pipeline.approval:
+            if conflicts := await premerge_check(self._calls, self._state):
+                return conflicts  # people are not asked about a write that cannot be merged
+            await wait_for_approval(self._calls, self._state, approval)
+        return await publish(self._calls, self._state, report)
 
-    async def _publish(self, report: AuditReport) -> list[str]:
-        """Merge the audited hash; return the keys that main had changed meanwhile, if that kept it out."""
-        state = self._state
-        assert state.branch and state.write_result
-        state.enter("publishing", f"{state.write_result.head[:12]} into main")
-        state.publishing = True
-        input = PublishBranchInput(
-            run_ref=state.run_ref,
-            branch=state.branch,
-            head=state.write_result.head,
-            message=merge_message(state.run_ref, list(state.write_result.tables)),
-            properties=certificate(self._request, state.run_ref, report, state.rulings),
-            author=self._request.starter,
-            referenced_tables=state.referenced_tables,
-            required=state.approval.required if state.approval else 0,
-            approvals=state.rulings,
-        )
-        publication = await self._acts.publish_branch(input)
-        if publication.merged:
-            state.published(publication)
-            return []
-        state.publishing = False
-        raise_if_cancelled()
-        return publication.conflicts
+    def _conflicts_at_write(self) -> list[str]:
+        return self._state.write_result.conflicts if self._state.write_result else []
 
     async def _fence(self, why: str) -> None:
-        """Delete the attempt's branch, so that whoever still writes on it fails, before the next one begins."""
-        assert self._state.branch
-        self._state.enter("compensating", why)
-        await self._acts.discard_branch(self._state.branch.name)
-        count_fence(self._request.pipeline.name)
-        raise_if_cancelled()
+        await fence_attempt(self._calls, self._state, why)
 
     @workflow.signal
     async def approve(self, decision: Decision) -> None:
-        """Say yes. A yes that does not count is noted in the status, with the reason."""
-        await decided(self._acts, self._state, decision, approve=True)
+        """Approve. A decision that does not count is recorded in the status, with the reason."""
+        await take_decision(self._calls, self._state, decision.model_copy(update={"approve": True}))
 
     @workflow.signal
     async def reject(self, decision: Decision) -> None:
-        """Say no. A no that does not count is noted in the status, with the reason."""
-        await decided(self._acts, self._state, decision, approve=False)
+        """Reject. A decision that does not count is recorded in the status, with the reason."""
+        await take_decision(self._calls, self._state, decision.model_copy(update={"approve": False}))
 
     @workflow.signal
-    def your_turn(self, turn: MergeTicket) -> None:
-        """Hear that the run's turn at a table has come."""
-        self._state.turn_came = turn
+    def merge_slot_free(self, ticket: MergeTicket) -> None:
+        """Learn that the run holds the merge slot of a table."""
+        self._state.merge_slot = ticket
 
     @workflow.update
-    async def decide(self, ruling: Ruling) -> Ruled:
-        """Say yes or no, and get an answer."""
-        why = await decided(self._acts, self._state, ruling, approve=ruling.approve)
+    async def decide(self, decision: Decision) -> Decision:
+        """Approve or reject; return the decision as it was recorded.
+
+        Raises:
+            ApplicationError: it does not count.
+        """
+        why = await take_decision(self._calls, self._state, decision)
         if why is not None:
             raise ApplicationError(why, type="Refused", non_retryable=True)
-        return self._state.rulings[-1]
+        return self._state.decisions[-1]
 
     @decide.validator
-    def _check_ruling(self, ruling: Ruling) -> None:
-        why = self._state.refuse(ruling)
+    def _validate_decision(self, decision: Decision) -> None:
+        why = self._state.refusal(decision)
         if why is not None:
             raise ApplicationError(why, type="Refused", non_retryable=True)
 
     @workflow.query
     def status(self) -> RunStatus:
-        """Say how the run stands."""
+        """Return the stage, the events and the result so far."""
         return self._state.status()

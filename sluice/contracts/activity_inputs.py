@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from sluice.approval.decisions import Ruled
+from sluice.approval.decisions import Decision
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
 from sluice.identifiers import attempt_branch
@@ -84,8 +84,8 @@ class VerifyWriteInput(Model):
     job: JobReport
     since: str = ""
     """The hash of the branch from which on snapshots must be this attempt's; empty means its base."""
-    set_apart: dict[str, int] = Field(default_factory=dict)
-    """How many rows quarantine tables must have got, by their names, where bad rows were set apart."""
+    quarantined_rows: dict[str, int] = Field(default_factory=dict)
+    """By quarantine table, the number of rows that the attempt must have added, where bad rows were quarantined."""
 
 
 class TableChange(Model):
@@ -122,7 +122,8 @@ class RebaseBranchInput(Model):
     """The branch that holds the write."""
     write_result: WriteResult
     write: Write
-    divided: bool
+    rows_quarantined: bool
+    """Whether bad rows were moved to quarantine tables on the branch."""
 
 
 class RebaseResult(Model):
@@ -143,8 +144,8 @@ class Resume(Model):
     head: str
     statements: list[str] = Field(default_factory=list)
     """SQL that repairs them first."""
-    done_with: list[str] = Field(default_factory=list)
-    """The branches that are of no use once this is published."""
+    obsolete_branches: list[str] = Field(default_factory=list)
+    """The branches to delete once this is published."""
 
 
 class Restore(Model):
@@ -152,7 +153,7 @@ class Restore(Model):
 
     runs: list[str]
     """The ids of the runs that this takes back, the newest first."""
-    seen: str
+    main_head: str
     """The head of main when this was planned."""
     tables: dict[str, str]
     """By table, the hash of main that holds it as it is to be."""
@@ -179,7 +180,7 @@ class FindConflictsInput(Model):
 
 
 class PreviousAudit(Model):
-    """An audit of the same rows before: what it said of them still holds."""
+    """An earlier audit of the same rows, whose verdicts on them still hold."""
 
     attempt: int
     head: str
@@ -195,8 +196,13 @@ class AuditInput(Model):
     tables: dict[str, Table]
     now: str = ""
     """When the audit began, in ISO 8601: what freshness is measured against."""
-    earlier: PreviousAudit | None = None
-    """The audit of these rows before they were taken over."""
+    previous_audit: PreviousAudit | None = None
+    """The audit of these rows before they were rebased."""
+
+    @property
+    def check_count(self) -> int:
+        """The number of checks of all tables."""
+        return sum(len(table.checks) for table in self.tables.values())
 
 
 class AuditPlan(Model):
@@ -209,8 +215,8 @@ class AuditPlan(Model):
     """By table, the indexes of the checks that take Spark."""
 
 
-SCAN_TRIES = 6
-"""How often a scan is tried. On the last try, what cannot be answered becomes an error."""
+SCAN_ATTEMPTS = 6
+"""How often a scan is tried. On the last try, a check that cannot be answered becomes an error."""
 
 
 class ScanInput(Model):
@@ -218,6 +224,12 @@ class ScanInput(Model):
 
     audit: AuditInput
     undecided: dict[str, list[int]]
+    """By table, the indexes of the checks to answer."""
+
+    @property
+    def check_count(self) -> int:
+        """The number of checks to answer."""
+        return sum(map(len, self.undecided.values()))
 
 
 class QuarantineRowsInput(Model):
@@ -238,10 +250,10 @@ class QuarantineRowsResult(Model):
 
 
 class VerifyDecisionInput(Model):
-    """What `check_statement` does: find out whether a decision is its author's."""
+    """What `verify_decision` does: verify that the person whose name a decision carries signed it."""
 
     run_id: str
-    ruled: Ruled
+    decision: Decision
 
 
 class PublishBranchInput(Model):
@@ -254,8 +266,8 @@ class PublishBranchInput(Model):
     properties: dict[str, str]
     author: str
     required: int = 0
-    """How many people had to say yes."""
-    approvals: list[Ruled] = Field(default_factory=list)
+    """How many people had to approve."""
+    approvals: list[Decision] = Field(default_factory=list)
     referenced_tables: list[str] = Field(default_factory=list)
     """Tables of main that checks looked at, as they were at the base."""
 
@@ -284,5 +296,5 @@ class QuarantineBranchInput(Model):
     head: str = ""
     """The hash to keep; empty keeps what is there, if there is anything."""
     name: str
-    said: dict[str, str] = Field(default_factory=dict)
-    """What the branch is to say of itself."""
+    properties: dict[str, str] = Field(default_factory=dict)
+    """The properties of the commit that explains why the branch is kept, and until when."""

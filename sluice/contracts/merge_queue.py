@@ -4,8 +4,8 @@ import hashlib
 
 from sluice.base_model import Model
 
-YOUR_TURN = "your_turn"
-"""The signal by which a run hears that its turn has come."""
+SLOT_SIGNAL = "merge_slot_free"
+"""The signal that gives a run the merge slot."""
 
 
 class MergeTicket(Model):

@@ -16,8 +16,8 @@ Cause = Literal[
     "nothing_to_do",
 ]  # fmt: skip
 Stage = Literal[
-    "starting", "opening", "writing", "verifying", "auditing", "scanning", "dividing", "waiting for approval",
-    "publishing", "rebasing", "compensating", "cleaning up", "ended",
+    "starting", "opening", "writing", "verifying", "auditing", "scanning", "quarantining rows",
+    "pre-merge check", "waiting for approval", "publishing", "rebasing", "compensating", "cleaning up", "ended",
 ]  # fmt: skip
 
 
@@ -44,22 +44,22 @@ class RunInput(Model):
 
 
 class Policy(Model):
-    """How patient a run is. All in seconds."""
+    """The time-outs of a run, in seconds, and its other limits. `workflows/activity_calls.py` applies them."""
 
     heartbeat_timeout: float = 15.0
-    """After this long without a sign of life, a worker is taken for dead."""
+    """After this long without a heartbeat, Temporal considers a worker dead."""
     open_timeout: float = 60.0
-    """How long Nessie may be away when a run begins, before the run gives up."""
+    """How long the catalog may be unavailable when a run begins, before the run gives up."""
     step_timeout: float = 24 * 3600.0
-    """How long a service may be away in the middle of a run."""
-    conflicts: int = Field(default=5, ge=0)
-    """How often a run is written again because main moved under it."""
-    rebases: int = Field(default=100, ge=0)
-    """How often what a run wrote is taken over onto a newer main."""
+    """How long a service may be unavailable in the middle of a run, and how long a scan may take."""
+    max_rewrites: int = Field(default=5, ge=0)
+    """How often a run is rewritten after a conflict with main."""
+    max_rebases: int = Field(default=100, ge=0)
+    """How often a run is rebased onto a newer main."""
     spark_queue: str = ""
-    """The task queue of what runs Spark; empty means that of the run."""
-    act_timeout: float = 180.0
-    """How long one try of an act on the catalog may take before another worker tries."""
+    """The task queue of activities that run Spark; empty means that of the run."""
+    activity_timeout: float = 180.0
+    """How long one try of an activity on the catalog may take before another worker tries."""
 
 
 class RunRequest(Model):
@@ -95,21 +95,23 @@ class RecordRunInput(Model):
 
     run_ref: RunRef
     result: "RunResult"
+    head: str = ""
+    """The hash of the branch whose verdicts the report store holds, also of an audit that did not finish."""
     ended_at: str
 
 
 class Conflict(Model):
-    """That main moved under a run, and what the run did about it."""
+    """A conflict: main changed tables that the run changes or reads; and how the run resolved it."""
 
     tables: list[str]
-    """What main had changed."""
-    resolved: Literal["taken over", "written again"]
+    """The tables that main had changed."""
+    resolved: Literal["rebased", "rewritten"]
     why: str = ""
-    """Why it was written again."""
+    """Why it was rewritten."""
 
 
 class StageEvent(Model):
-    """That a run came to a stage."""
+    """A run entered a stage."""
 
     stage: Stage
     at: str
@@ -128,6 +130,7 @@ class RunResult(Model):
     branch: str | None = None
     """The branch that is left: of a quarantine. While the run goes on, that of the attempt."""
     audited_hash: str | None = None
+    """The hash of the branch that the present attempt's finished audit is about; empty before."""
     main_before: str | None = None
     main_after: str | None = None
     tables: dict[str, TableChange] = Field(default_factory=dict)
@@ -135,7 +138,7 @@ class RunResult(Model):
     bad_rows: dict[str, int] = Field(default_factory=dict)
     """By table, the rows that broke a check and went to its quarantine table in the same merge."""
     conflicts: list[Conflict] = Field(default_factory=list)
-    """Each time that main moved under the run."""
+    """Each conflict with main, the latest last."""
     approval: ApprovalRecord | None = None
     report: str | None = None
     """Where the whole report of a run that ended is, as JSON."""

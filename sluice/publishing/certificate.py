@@ -3,7 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from sluice.approval.decisions import Ruled
+from sluice.approval.decisions import Decision
+from sluice.approval.signatures import signed_fields
 from sluice.audit.verdicts import AuditReport
 from sluice.contracts.activity_inputs import RunRef
 from sluice.contracts.run import RunRequest
@@ -65,7 +66,7 @@ def merge_message(run_ref: RunRef, tables: list[str]) -> str:
 
 
 def certificate(
-    request: RunRequest, run_ref: RunRef, report: AuditReport, approvals: Sequence[Ruled]
+    request: RunRequest, run_ref: RunRef, report: AuditReport, approvals: Sequence[Decision]
 ) -> dict[str, str]:
     """Return the properties of the merge commit: who, which run and pipeline, what was audited and found."""
     properties = {
@@ -82,6 +83,6 @@ def certificate(
     }
     if approvals:
         properties["sluice.approved-by"] = ", ".join(each.by for each in approvals)
-        said = [{**each.statement(run_ref.run_id).model_dump(), "signature": each.signature} for each in approvals]
-        properties["sluice.approvals"] = json.dumps(said, ensure_ascii=False)
+        signed = [{**signed_fields(each, run_ref.run_id), "signature": each.signature} for each in approvals]
+        properties["sluice.approvals"] = json.dumps(signed, ensure_ascii=False)
     return properties

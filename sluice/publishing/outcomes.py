@@ -1,4 +1,4 @@
-"""How a run ends: which outcome, what becomes of its branch, and which exit code stands for it."""
+"""Endings of a run: the outcome by cause, whether its branch is kept, and the exit code."""
 
 from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.base_model import Model
@@ -22,7 +22,7 @@ _EXIT_BY_CAUSE: dict[Cause, int] = {
 
 
 class RunEnding(Model):
-    """How a run that does not publish ends."""
+    """The ending of a run that does not publish."""
 
     outcome: Outcome
     cause: Cause
@@ -31,14 +31,14 @@ class RunEnding(Model):
 
 
 def ending(cause: Cause, on_failure: OnFailure) -> RunEnding:
-    """Decide how a run ends that something stopped.
+    """Decide the outcome of a run that does not publish, and whether its branch is kept.
 
-    A verdict and a person's no end it as the pipeline says. A cancelled run is wanted by nobody, and
-    invalid input has brought nothing worth a look. What nobody could foresee is kept for a look.
+    After a failed audit, a rejection or an expired approval the pipeline's `on_failure` decides. The branch of a
+    cancelled run, or of one with invalid input, is discarded. After any other error it is kept for a person.
     """
     if cause in ("audit", "rejected", "expired"):
-        kept = on_failure == "quarantine"
-        return RunEnding(outcome="quarantined" if kept else "discarded", cause=cause, keep_branch=kept)
+        keep = on_failure == "quarantine"
+        return RunEnding(outcome="quarantined" if keep else "discarded", cause=cause, keep_branch=keep)
     if cause == "cancelled":
         return RunEnding(outcome="cancelled", cause=cause, keep_branch=False)
     if cause == "nothing_to_do":
@@ -52,18 +52,18 @@ def cause_of(error_type: str) -> Cause:
 
 
 def describe_blocking_checks(checks: list[CheckResult]) -> str:
-    """Say which checks keep a branch out of main, for a person."""
+    """Return, for a person, which checks keep a branch out of main."""
     blocking = [check for check in checks if check.blocks]
     named = [
-        f"{check.title} of {check.table}: {check.message or f'found {check.observed}, expected {check.expected}'}"
+        f"{check.title} of {check.table}: {check.message or f'observed {check.observed}, expected {check.expected}'}"
         for check in blocking[:5]
     ]
     more = [f"and {len(blocking) - 5} more"] if len(blocking) > 5 else []
-    return f"the audit says {count_verdicts(checks)}: {'; '.join([*named, *more])}"
+    return f"the audit failed with {count_verdicts(checks)}: {'; '.join([*named, *more])}"
 
 
 def exit_code(result: RunResult) -> int:
-    """Return the exit code that stands for how the run ended, as the README lists them."""
+    """Return the exit code of the command line for a run, as the README lists them."""
     by_cause = _EXIT_BY_CAUSE.get(result.cause) if result.cause and result.outcome != "published" else None
     if by_cause is not None:
         return by_cause

@@ -40,7 +40,7 @@ def test_two_people_sign_and_the_merge_commit_proves_it(
         assert said.code == 2 and why in said.err, said
 
     ana, ben = ({"SLUICE_APPROVAL_KEY_FILE": str(tmp_path / f"{name}.pem")} for name in ("ana", "ben"))
-    refused(getpass.getuser(), "four eyes are asked for", **ana)
+    refused(getpass.getuser(), "`four_eyes` asks for another person", **ana)
     refused("ana", "it is not signed")
     refused("ana", "its signature is not ana's", **ben)
     refused("zoe", "zoe is not listed", **ana)

@@ -95,7 +95,7 @@ def test_above_the_cap_the_whole_run_is_kept_out(door: FrontDoor, lake: Lake, tm
     before = lake.head()
     said = door.run(written("capped", source, cap=3))
     assert (said.code, said.json["outcome"], lake.head()) == (3, "quarantined", before), said.err
-    assert "more bad rows than may be set apart: 4 of t.capped" in said.json["reason"]
+    assert "more bad rows than the pipeline allows to quarantine: 4 of t.capped" in said.json["reason"]
     kept = said.json["branch"]
     assert len(lake.rows("t.capped", kept)) == 6 and not lake.rows("t.capped__quarantine", kept)
     lake.discard(kept)
@@ -134,7 +134,7 @@ def test_a_row_that_main_made_bad_meanwhile(door: FrontDoor, lake: Lake, tmp_pat
     assert door("approve", run, "--by", "ana").code == 0
     again = door.wait_for_attempt(run, 2)
     assert ([each["resolved"] for each in again["conflicts"]], again["bad_rows"]) == (
-        ["taken over"],
+        ["rebased"],
         {"t.met_again": 1},
     )
     assert door("approve", run, "--by", "ana").code == 0

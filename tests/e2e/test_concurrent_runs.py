@@ -6,7 +6,7 @@ from pathlib import Path
 from temporalio.client import Client
 
 from runtime.find_run import Handle
-from sluice.approval.decisions import Ruling
+from sluice.approval.decisions import Decision
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline
@@ -40,7 +40,7 @@ async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
         while {(await run.query(WriteAuditPublish.status)).stage for run in crowd} != {"writing"}:
             await asyncio.sleep(0.2)
         waiting = client.get_workflow_handle_for(WriteAuditPublish.run, name)
-        await waiting.execute_update(WriteAuditPublish.decide, Ruling(approve=True, by="ana"))
+        await waiting.execute_update(WriteAuditPublish.decide, Decision(approve=True, by="ana"))
         assert (await asyncio.wait_for(waiting.result(), 60)).outcome == "published"
         for run in crowd:
             await run.cancel()

@@ -13,7 +13,7 @@ from runtime.schedules import schedule_id
 from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.settings import read_settings
 from tests.harness.support import FrontDoor, Lake, csv_file, pipeline, wait_for
-from workflows.housekeeping import ReapBranches
+from workflows.reap_branches import ReapBranches
 
 pytestmark = pytest.mark.warm
 

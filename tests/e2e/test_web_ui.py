@@ -58,7 +58,7 @@ async def test_the_run_its_summaries_and_its_details(
 
     details = _seen(chromium, f"{base}/user-metadata", tmp_path / "profile")
     assert "seen: t.seen from 1 file," in details
-    assert "quarantined : the audit says 1 pass, 1 fail" in details
+    assert "quarantined : the audit failed with 1 pass, 1 fail" in details
     assert "fail t.seen not_null(kind) 1 no nulls metadata" in details
 
     description = await client.get_workflow_handle(result["workflow_id"]).describe()

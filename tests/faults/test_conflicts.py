@@ -29,7 +29,7 @@ def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(door: FrontDoor, 
     assert [(said.code, said.json["outcome"]) for said in ended] == [(0, "published")] * RUNS
     assert sorted(row["id"] for row in lake.rows("t.crowd")) == list(range(RUNS * 5))
     taken = [conflict for said in ended for conflict in said.json["conflicts"]]
-    assert taken and {conflict["resolved"] for conflict in taken} == {"taken over"}, taken
+    assert taken and {conflict["resolved"] for conflict in taken} == {"rebased"}, taken
     assert not any(lake.branches(said.json["run_id"]) for said in ended)
     for said in ended:
         commit = lake.commit(said.json["main_after"])
@@ -39,9 +39,9 @@ def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(door: FrontDoor, 
 @pytest.mark.parametrize(
     ("write", "resolved"),
     [
-        ("mode: append", "taken over"),
-        pytest.param("mode: overwrite", "written again", marks=pytest.mark.matrix),
-        pytest.param("{mode: merge, keys: [id]}", "written again", marks=pytest.mark.matrix),
+        ("mode: append", "rebased"),
+        pytest.param("mode: overwrite", "rewritten", marks=pytest.mark.matrix),
+        pytest.param("{mode: merge, keys: [id]}", "rewritten", marks=pytest.mark.matrix),
     ],
 )
 def test_main_moved_while_people_decided(

@@ -31,7 +31,7 @@ from sluice.contracts.activity_inputs import (
     WriteTableInput,
 )
 from sluice.contracts.merge_queue import MergeTicket
-from sluice.contracts.run import Notification, Policy, RunInput, RunRequest, RunResult
+from sluice.contracts.run import Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
 from sluice.pipeline.model import Pipeline
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -72,7 +72,7 @@ class World:
             self._act("scan_branch", dict, lambda _: AuditPlan(decided=[])),
             self._act("scan_files", dict, lambda _: AuditPlan(decided=[])),
             self._act("quarantine_rows", dict, lambda _: QuarantineRowsResult(bad_rows={"t.x": 2})),
-            self._act("record_run", dict, lambda _: "report.json"),
+            self._act("record_run", RecordRunInput, lambda _: "report.json"),
             self._act(
                 "publish_branch",
                 PublishBranchInput,
@@ -108,7 +108,7 @@ async def fails_for_good(_: Any, __: int) -> Any:
     raise ApplicationError("it is wrong", type="InvalidInput", non_retryable=True)
 
 
-async def breaks(_: Any, __: int) -> Any:
+async def fails_with_a_bug(_: Any, __: int) -> Any:
     raise ApplicationError("a bug", type="KeyError", non_retryable=True)
 
 
@@ -125,7 +125,7 @@ class Scene:
             pipeline=Pipeline.model_validate(stated),
             input=RunInput(digest="d"),
             starter="tester",
-            policy=policy or Policy(conflicts=2, step_timeout=600),
+            policy=policy or Policy(max_rewrites=2, step_timeout=600),
         )
         return await self._environment.client.start_workflow(
             WriteAuditPublish.run, request, id=f"p-{uuid.uuid4().hex[:12]}", task_queue=self.queue

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluice.approval.decisions import Decision, Ruled, refusal, settled
+from sluice.approval.decisions import Decision, approval_outcome, refusal
 from sluice.audit.verdicts import AuditReport, CheckResult, short_row, trim_samples
 from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import Cause, Notification, Outcome, RunResult, RunStatus
@@ -58,33 +58,34 @@ def test_durations_are_formatted() -> None:
     assert [format_duration(value) for value in (86400, 7200, 90, 2.5)] == ["1d", "2h", "90s", "2.5s"]
 
 
-def ruled(by: str, approve: bool = True) -> Ruled:
-    return Ruled(approve=approve, by=by, reason="", audited_hash="h", at="noon")
+def decision(by: str, approve: bool | None = True, audited_hash: str = "") -> Decision:
+    return Decision(approve=approve, by=by, audited_hash=audited_hash, at="noon")
 
 
 @pytest.mark.parametrize(
-    ("decision", "waiting", "earlier", "why"),
+    ("new", "waiting", "earlier", "why"),
     [
-        (Decision(by="ana"), "h", [], None),
-        (Decision(by="ana", audited_hash="h"), "h", [], None),
-        (Decision(by="  "), "h", [], "needs the name"),
-        (Decision(by="ana"), None, [], "is not waiting for approval: it is writing"),
-        (Decision(by="ana", audited_hash="old"), "h", [], "look again"),
-        (Decision(by="ana"), "h", [ruled("ana")], "ana decided already"),
-        (Decision(by="ben"), "h", [ruled("ana")], None),
-        (Decision(by="cleo"), "h", [ruled("ana"), ruled("ben")], "approved by ben at noon already"),
-        (Decision(by="cleo"), "h", [ruled("ana", False)], "rejected by ana at noon already"),
+        (decision(by="ana"), "h", [], None),
+        (decision(by="ana", audited_hash="h"), "h", [], None),
+        (decision(by="  "), "h", [], "needs the name"),
+        (decision(by="ana", approve=None), "h", [], "needs `approve`"),
+        (decision(by="ana"), None, [], "is not waiting for approval: it is writing"),
+        (decision(by="ana", audited_hash="old"), "h", [], "look again"),
+        (decision(by="ana"), "h", [decision("ana")], "ana decided already"),
+        (decision(by="ben"), "h", [decision("ana")], None),
+        (decision(by="cleo"), "h", [decision("ana"), decision("ben")], "approved by ben at noon already"),
+        (decision(by="cleo"), "h", [decision("ana", False)], "rejected by ana at noon already"),
     ],
 )
-def test_which_decisions_count(decision: Decision, waiting: str | None, earlier: list[Ruled], why: str | None) -> None:
-    told = refusal(decision, waiting, 2, earlier, "writing")
-    assert told is None if why is None else told is not None and why in told
+def test_which_decisions_count(new: Decision, waiting: str | None, earlier: list[Decision], why: str | None) -> None:
+    refused = refusal(new, waiting, 2, earlier, "writing")
+    assert refused is None if why is None else refused is not None and why in refused
 
 
-def test_when_a_question_is_settled() -> None:
-    assert settled(2, [ruled("ana")]) is None
-    assert settled(2, [ruled("ana"), ruled("ben")]) is True
-    assert settled(2, [ruled("ana"), ruled("ben", False)]) is False
+def test_when_an_approval_has_an_outcome() -> None:
+    assert approval_outcome(2, [decision("ana")]) is None
+    assert approval_outcome(2, [decision("ana"), decision("ben")]) is True
+    assert approval_outcome(2, [decision("ana"), decision("ben", False)]) is False
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_a_report_is_thinned_but_keeps_every_verdict() -> None:
 def test_what_stopped_a_run_is_named() -> None:
     checks = [check(observed=3), *(check(verdict="error", message="no answer") for _ in range(6))]
     assert describe_blocking_checks(checks).startswith(
-        "the audit says 1 fail, 6 error: not_null(a) of t.x: found 3, expected no nulls"
+        "the audit failed with 1 fail, 6 error: not_null(a) of t.x: observed 3, expected no nulls"
     )
     assert describe_blocking_checks(checks).endswith("and 2 more")
 

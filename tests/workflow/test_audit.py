@@ -1,5 +1,6 @@
 """The order of things in an audit: which engine is asked, and what becomes of bad rows."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,9 @@ from sluice.contracts.activity_inputs import (
     AuditPlan,
     QuarantineRowsResult,
 )
-from tests.harness.workflow import Scene
+from sluice.contracts.run import RecordRunInput
+from tests.harness.workflow import HEAD, Scene, fails_with_a_bug
+from workflows.write_audit_publish import WriteAuditPublish
 
 PARTED: dict[str, Any] = {
     "tables": {
@@ -43,7 +46,7 @@ async def test_above_the_cap_nothing_is_published(scene: Scene) -> None:
     scene.world.instead |= {"audit_branch": _bad_once(), "quarantine_rows": too_many}
     result = await scene.end(await scene.start(**PARTED))
     assert (result.outcome, result.cause) == ("quarantined", "audit")
-    assert "more bad rows than may be set apart: 9 of t.x" in result.reason
+    assert "more bad rows than the pipeline allows to quarantine: 9 of t.x" in result.reason
 
 
 async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(scene: Scene) -> None:
@@ -105,3 +108,36 @@ async def test_an_error_of_a_check_blocks(scene: Scene) -> None:
     result = await scene.end(await scene.start())
     assert (result.outcome, result.cause) == ("quarantined", "audit")
     assert "unique(a) of t.x: no answer" in result.reason
+
+
+async def test_the_audited_hash_is_empty_until_the_audit_has_finished(scene: Scene) -> None:
+    scanning, go_on = asyncio.Event(), asyncio.Event()
+
+    async def plan(_: Any, __: int) -> AuditPlan:
+        return AuditPlan(decided=[], undecided={"t.x": [0]})
+
+    async def slow_scan(_: Any, __: int) -> AuditPlan:
+        scanning.set()
+        await go_on.wait()
+        return AuditPlan(decided=[])
+
+    scene.world.instead |= {"audit_branch": plan, "scan_branch": slow_scan}
+    handle = await scene.start()
+    await asyncio.wait_for(scanning.wait(), 60)
+    status = await handle.query(WriteAuditPublish.status)
+    assert (status.stage, status.result.audited_hash, status.audit_digest) == ("scanning", None, "")
+    go_on.set()
+    assert (await scene.end(handle)).audited_hash == HEAD
+
+
+async def test_a_run_that_was_never_audited_has_no_audited_hash_and_keeps_its_head(scene: Scene) -> None:
+    recorded: list[RecordRunInput] = []
+
+    async def record(input: RecordRunInput, _: int) -> str:
+        recorded.append(input)
+        return "report.json"
+
+    scene.world.instead |= {"audit_branch": fails_with_a_bug, "record_run": record}
+    result = await scene.end(await scene.start())
+    assert (result.outcome, result.audited_hash) == ("failed", None)
+    assert [(each.result.audited_hash, each.head) for each in recorded] == [(None, HEAD)]

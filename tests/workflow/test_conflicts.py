@@ -10,7 +10,7 @@ from sluice.contracts.activity_inputs import (
     TableChange,
     WriteResult,
 )
-from tests.harness.workflow import HEAD, MERGED, NEWER, Scene, breaks
+from tests.harness.workflow import HEAD, MERGED, NEWER, Scene, fails_with_a_bug
 
 
 async def _refuse_to_take_over(_: Any, __: int) -> RebaseResult:
@@ -27,7 +27,7 @@ async def test_main_moved_so_the_files_are_taken_over_and_audited_again(scene: S
     scene.world.instead["publish_branch"] = collide
     result = await scene.end(await scene.start())
     assert (result.outcome, result.attempts, result.audited_hash) == ("published", 2, NEWER)
-    assert [(each.tables, each.resolved) for each in result.conflicts] == [(["t.x"], "taken over")]
+    assert [(each.tables, each.resolved) for each in result.conflicts] == [(["t.x"], "rebased")]
     assert scene.world.called.count("write_table") == 1 and scene.world.called.count("audit_branch") == 2
 
 
@@ -56,7 +56,7 @@ async def test_a_take_over_that_breaks_off_leaves_neither_branch(scene: Scene) -
     async def note(name: str, _: int) -> None:
         discarded.append(name[-2:])
 
-    scene.world.instead |= {"publish_branch": collide, "rebase_branch": breaks, "discard_branch": note}
+    scene.world.instead |= {"publish_branch": collide, "rebase_branch": fails_with_a_bug, "discard_branch": note}
     result = await scene.end(await scene.start(on_failure="discard"))
     assert result.outcome == "failed" and discarded == ["a2"]
     assert scene.world.called.count("quarantine_branch") == 1

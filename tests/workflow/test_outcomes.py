@@ -12,7 +12,7 @@ from temporalio import activity
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
-from sluice.approval.decisions import Decision, Ruling
+from sluice.approval.decisions import Decision
 from sluice.contracts.activity_inputs import (
     AuditPlan,
     JobReport,
@@ -21,7 +21,7 @@ from sluice.contracts.activity_inputs import (
     WriteTableInput,
 )
 from sluice.contracts.run import Policy
-from tests.harness.workflow import HEAD, MERGED, Scene, breaks, fails_for_good, opened
+from tests.harness.workflow import HEAD, MERGED, Scene, fails_for_good, fails_with_a_bug, opened
 from workflows.write_audit_publish import WriteAuditPublish
 
 
@@ -49,20 +49,21 @@ async def test_the_first_decision_counts_and_the_others_are_refused_with_a_reaso
     while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":
         await asyncio.sleep(0.05)
     for ruling, why in (
-        (Ruling(approve=True, by=" "), "needs the name"),
-        (Ruling(approve=True, by="ana", audited_hash="cd" * 32), "look again"),
+        (Decision(approve=True, by=" "), "needs the name"),
+        (Decision(approve=True, by="ana", audited_hash="cd" * 32), "look again"),
     ):
         with pytest.raises(WorkflowUpdateFailedError) as refused:
             await handle.execute_update(WriteAuditPublish.decide, ruling)
         assert why in str(refused.value.cause)
     await handle.signal(WriteAuditPublish.reject, Decision(by=""))
     ruled = await handle.execute_update(
-        WriteAuditPublish.decide, Ruling(approve=True, by="ana", audited_hash=HEAD, reason="fine")
+        WriteAuditPublish.decide, Decision(approve=True, by="ana", audited_hash=HEAD, reason="fine")
     )
     assert (ruled.by, ruled.reason, ruled.audited_hash) == ("ana", "fine", HEAD)
     result = await scene.end(handle)
     assert result.outcome == "published" and result.approval
-    assert [refused.why for refused in result.approval.refused] == ["a decision needs the name of who takes it"]
+    (refused_decision,) = result.approval.refused
+    assert refused_decision.why == "a decision needs the name of who takes it: set `by`"
 
 
 async def test_a_decision_before_anything_waits_is_refused(scene: Scene) -> None:
@@ -76,7 +77,7 @@ async def test_a_decision_before_anything_waits_is_refused(scene: Scene) -> None
     handle = await scene.start(approval={"timeout": "1h"})
     await handle.signal(WriteAuditPublish.approve, Decision(by="eager"))
     with pytest.raises(WorkflowUpdateFailedError):
-        await handle.execute_update(WriteAuditPublish.decide, Ruling(approve=True, by="eager"))
+        await handle.execute_update(WriteAuditPublish.decide, Decision(approve=True, by="eager"))
     release.set()
     assert (await scene.end(handle)).cause == "expired"
 
@@ -213,14 +214,14 @@ async def test_invalid_input_is_not_tried_again_and_leaves_nothing(scene: Scene)
 
 
 async def test_a_bug_leaves_the_branch_for_a_look(scene: Scene) -> None:
-    scene.world.instead["audit_branch"] = breaks
+    scene.world.instead["audit_branch"] = fails_with_a_bug
     result = await scene.end(await scene.start())
     assert (result.outcome, result.cause, result.reason) == ("failed", "error", "a bug")
     assert scene.world.called[-4:] == ["quarantine_branch", "record_run", "can_notify", "notify"]
 
 
 async def test_a_merge_whose_answer_was_lost_is_believed(scene: Scene) -> None:
-    scene.world.instead["publish_branch"] = breaks
+    scene.world.instead["publish_branch"] = fails_with_a_bug
 
     async def it_is_there(_: Any, __: int) -> Publication:
         return MERGED
@@ -234,7 +235,7 @@ async def test_a_merge_whose_answer_was_lost_is_believed(scene: Scene) -> None:
 
 @pytest.mark.parametrize("act", ["notify", "record_run", "discard_branch"])
 async def test_what_fails_after_the_merge_changes_nothing(scene: Scene, act: str) -> None:
-    scene.world.instead[act] = breaks
+    scene.world.instead[act] = fails_with_a_bug
     result = await scene.end(await scene.start())
     assert result.outcome == "published"
 

@@ -1,0 +1,1 @@
+"""The steps of a run, one module each: write, audit, approval, publish, rebase, fencing, compensation, finish."""

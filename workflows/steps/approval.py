@@ -1,4 +1,4 @@
-"""Waiting for people, durably."""
+"""The approval step: wait durably for people's decisions, and record each decision or why it does not count."""
 
 import asyncio
 from datetime import timedelta
@@ -14,40 +14,48 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, root_cause
     from workflows.run_state import RunState
-    from workflows.steps.compensation import notify
+    from workflows.steps.finish import notify
 
 
-async def decision(calls: ActivityCalls, state: RunState, approval: Approval) -> None:
-    """Wait for people, durably. No answer in time means no."""
-    state.await_decisions(workflow.now() + timedelta(seconds=approval.timeout))
-    state.enter("waiting for approval", f"until {state.deadline:%Y-%m-%d %H:%M} UTC")
-    assert state.deadline
-    await notify(calls, state, state.deadline.isoformat())
-    left = state.deadline - workflow.now()
+async def wait_for_approval(calls: ActivityCalls, state: RunState, approval: Approval) -> None:
+    """Wait until enough people approve the audited hash.
+
+    Raises:
+        RunStopped: a person rejected it, or the time is over.
+    """
+    deadline = workflow.now() + timedelta(seconds=approval.timeout)
+    state.request_decisions(deadline)
+    state.enter_stage("waiting for approval", f"until {deadline:%Y-%m-%d %H:%M} UTC")
+    await notify(calls, state, deadline.isoformat())
     try:
         await workflow.wait_condition(
-            lambda: state.settled() is not None,
-            timeout=max(left, timedelta()),
-            timeout_summary=f"approval by {approval.required}, for {format_duration(approval.timeout)}",
+            lambda: state.approval_outcome() is not None,
+            timeout=max(deadline - workflow.now(), timedelta()),
+            timeout_summary=f"wait for {approval.required} approval(s), at most {format_duration(approval.timeout)}",
         )
     except asyncio.TimeoutError:
-        if state.approval:
-            state.approval = state.approval.model_copy(update={"expired": True})
-        state.update(approval=state.approval)
-        raise RunStopped("expired", f"nobody decided within {format_duration(approval.timeout)}") from None
-    if state.settled() is False:
-        last = state.rulings[-1]
+        state.record_expiry()
+        raise RunStopped("expired", f"no decision within {format_duration(approval.timeout)}") from None
+    if state.approval_outcome() is False:
+        last = state.decisions[-1]
         raise RunStopped("rejected", f"rejected by {last.by}" + (f": {last.reason}" if last.reason else ""))
 
 
-async def decided(calls: ActivityCalls, state: RunState, decision: Decision, *, approve: bool) -> str | None:
-    """Count a decision, or note why it does not count and return that."""
-    ruled = state.ruled(decision, approve)
-    if ruled:
-        try:
-            why = await calls.verify_decision(VerifyDecisionInput(run_id=state.result.run_id, ruled=ruled))
-        except ActivityError as error:
-            why = f"its statement could not be checked: {root_cause(error)[1]}"
-        if why:
-            return state.refused(decision, why)
-    return state.decide(decision, approve)
+async def take_decision(calls: ActivityCalls, state: RunState, decision: Decision) -> str | None:
+    """Record a decision that counts, or record why it does not and return that."""
+    why = state.refusal(decision)
+    if why is None:
+        completed = state.complete(decision)
+        why = await _verify(calls, state, completed) or state.refusal(decision)  # others may have decided meanwhile
+        if not why:
+            state.record_decision(completed)
+            return None
+    state.record_refusal(decision, why)
+    return why
+
+
+async def _verify(calls: ActivityCalls, state: RunState, decision: Decision) -> str:
+    try:
+        return await calls.verify_decision(VerifyDecisionInput(run_id=state.result.run_id, decision=decision))
+    except ActivityError as error:
+        return f"its signature could not be verified: {root_cause(error)[1]}"

@@ -1,9 +1,9 @@
-"""The audit of one attempt: by metadata, by the rows where it must be, and once more where bad rows are set apart."""
+"""The audit step: answer every check at the verified hash, and quarantine bad rows where only they block."""
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.audit.bad_rows import quarantine_table
+    from sluice.audit.bad_rows import quarantinable_checks, quarantine_table
     from sluice.audit.verdicts import AuditReport
     from sluice.contracts.activity_inputs import AuditInput, JobReport, QuarantineRowsInput, ScanInput, VerifyWriteInput
     from workflows.activity_calls import ActivityCalls
@@ -12,64 +12,76 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def audit(calls: ActivityCalls, state: RunState) -> AuditReport:
-    """Answer every check on the branch at the hash that was verified; of rows that were taken over, what is new."""
-    input = _order(state)
-    state.enter("auditing", f"at {input.head[:12]}")
-    plan = await calls.audit_branch(input, again=state.earlier is not None)
-    decided, left = plan.decided, dict(plan.undecided)
-    report = state.audited(decided)
-    raise_if_cancelled()
-    if plan.files:
-        state.enter("scanning", f"{sum(map(len, plan.files.values()))} checks by DuckDB")
-        scanned = await calls.scan_files(ScanInput(audit=input, undecided=plan.files))
-        decided = [*decided, *scanned.decided]
-        for name, beyond in scanned.undecided.items():
-            left[name] = [*left.get(name, []), *beyond]
-        report = state.audited(decided)
-        raise_if_cancelled()
-    if left:
-        state.enter("scanning", f"{sum(map(len, left.values()))} checks by Spark")
-        scanned = await calls.scan_branch(ScanInput(audit=input, undecided=left))
-        report = state.audited([*decided, *scanned.decided])
-        raise_if_cancelled()
+    """Audit the write. If bad rows may be quarantined so that the rest passes, do that and audit the rest."""
+    report = await _answer_checks(calls, state)
+    if failing := quarantinable_checks(report.checks, state.request.pipeline.tables):
+        await _quarantine_rows(calls, state, failing)
+        report = await _answer_checks(calls, state)
     return report
 
 
-async def divide(calls: ActivityCalls, state: RunState, failing: dict[str, list[int]]) -> None:
-    """Set the bad rows apart on the branch, and find that nothing else was done to it.
+async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
+    """Answer every check: by metadata, then by DuckDB, then by Spark what is left."""
+    input = _audit_input(state)
+    state.enter_stage("auditing", f"{input.check_count} checks at {input.head[:12]}")
+    plan = await (calls.audit_rebased_branch(input) if state.previous_audit else calls.audit_branch(input))
+    verdicts, left = plan.decided, dict(plan.undecided)
+    state.record_verdicts(verdicts)
+    raise_if_cancelled()
+    if plan.files:
+        scan = ScanInput(audit=input, undecided=plan.files)
+        state.enter_stage("scanning", f"{scan.check_count} checks by DuckDB")
+        scanned = await calls.scan_files(scan)
+        verdicts = [*verdicts, *scanned.decided]
+        for name, indexes in scanned.undecided.items():
+            left[name] = [*left.get(name, []), *indexes]
+        state.record_verdicts(verdicts)
+        raise_if_cancelled()
+    if left:
+        scan = ScanInput(audit=input, undecided=left)
+        state.enter_stage("scanning", f"{scan.check_count} checks by Spark")
+        scanned = await calls.scan_branch(scan)
+        verdicts = [*verdicts, *scanned.decided]
+        state.record_verdicts(verdicts)
+        raise_if_cancelled()
+    return state.record_audit(verdicts)
+
+
+async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[str, list[int]]) -> None:
+    """Move bad rows to quarantine tables on the branch, and verify that nothing else was done to it.
 
     Raises:
-        Stopped: a table has more of them than its cap.
+        RunStopped: a table has more of them than the pipeline allows.
     """
     pipeline = state.request.pipeline
-    assert state.branch
-    state.enter("dividing", f"bad rows of {', '.join(failing)}")
-    division = await calls.quarantine_rows(QuarantineRowsInput(audit=_order(state), failing=failing))
+    assert state.branch and state.write_result
+    state.enter_stage("quarantining rows", f"bad rows of {', '.join(failing)}")
+    result = await calls.quarantine_rows(QuarantineRowsInput(audit=_audit_input(state), failing=failing))
     raise_if_cancelled()
-    if division.above_cap:
-        counts = ", ".join(f"{division.bad_rows[table]} of {table}" for table in division.above_cap)
-        raise RunStopped("audit", f"more bad rows than may be set apart: {counts}")
-    moved = {quarantine_table(table): rows for table, rows in division.bad_rows.items()}
-    changes = state.write_result.tables if state.write_result else {}
+    if result.above_cap:
+        counts = ", ".join(f"{result.bad_rows[table]} of {table}" for table in result.above_cap)
+        raise RunStopped("audit", f"more bad rows than the pipeline allows to quarantine: {counts}")
+    changes = state.write_result.tables
 
-    def written_before(name: str) -> int:
-        return changes[name].added_rows if name in changes else 0
+    def rows_written_before(table: str) -> int:
+        return changes[table].added_rows if table in changes else 0
 
+    targets = {quarantine_table(table): rows for table, rows in result.bad_rows.items()}
     verify = VerifyWriteInput(
         run_ref=state.run_ref,
         branch=state.branch,
         write=pipeline.write,
         tables=list(pipeline.tables),
         job=JobReport(),
-        since=state.write_result.head if state.write_result else "",
-        set_apart={name: written_before(name) + rows for name, rows in moved.items()},
+        since=state.write_result.head,
+        quarantined_rows={table: rows_written_before(table) + rows for table, rows in targets.items()},
     )
-    state.found(await calls.verify_write(verify))
-    state.update(bad_rows=division.bad_rows)
+    state.record_write(await calls.verify_write(verify))
+    state.update_result(bad_rows=result.bad_rows)
     raise_if_cancelled()
 
 
-def _order(state: RunState) -> AuditInput:
+def _audit_input(state: RunState) -> AuditInput:
     assert state.branch and state.write_result
     return AuditInput(
         run_ref=state.run_ref,
@@ -78,5 +90,5 @@ def _order(state: RunState) -> AuditInput:
         head=state.write_result.head,
         tables=state.request.pipeline.tables,
         now=workflow.now().isoformat(),
-        earlier=state.earlier,
+        previous_audit=state.previous_audit,
     )

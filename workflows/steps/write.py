@@ -1,61 +1,50 @@
-"""How an attempt begins: rows come to its branch by a write, from a branch that was kept, or from earlier on main."""
-
-from collections.abc import Awaitable, Callable
+"""The write step: an attempt gets its rows from a Spark job, from a quarantined branch, or from earlier on main."""
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.activity_inputs import (
-        OpenBranchInput,
-        RebaseResult,
-        ResumeInput,
-        VerifyWriteInput,
-        WriteTableInput,
-    )
+    from sluice.contracts.activity_inputs import OpenBranchInput, ResumeInput, VerifyWriteInput, WriteTableInput
     from sluice.pipeline.write import Write
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import raise_if_cancelled
     from workflows.run_state import RunState
 
 
-async def begin(calls: ActivityCalls, state: RunState) -> None:
-    """Come to a branch that holds what is to be published, verified."""
+async def write(calls: ActivityCalls, state: RunState) -> None:
+    """Start an attempt: create its branch and bring verified rows onto it."""
     resume, restore = state.request.resume, state.request.restore
-    if resume:
-        await _take_up(calls, state, calls.resume_branch)
-        if resume.statements and state.write_result:
-            await _write(calls, state, Write(mode="sql", statements=resume.statements), since=state.write_result.head)
-    elif restore:
-        await _take_up(calls, state, calls.restore_tables)
-    else:
-        await _open(calls, state)
-        await _write(calls, state, state.request.pipeline.write)
-
-
-async def _take_up(
-    calls: ActivityCalls, state: RunState, act: Callable[[ResumeInput], Awaitable[RebaseResult]]
-) -> None:
     state.start_attempt()
-    state.enter("opening", f"attempt {state.attempt}")
+    state.enter_stage("opening", f"attempt {state.attempt}")
+    if resume or restore:
+        await _take_existing_rows(calls, state)
+        if resume and resume.statements and state.write_result:
+            repair = Write(mode="sql", statements=resume.statements)
+            await _run_job(calls, state, repair, since=state.write_result.head)
+    else:
+        await _open_branch(calls, state)
+        await _run_job(calls, state, state.request.pipeline.write)
+
+
+async def _take_existing_rows(calls: ActivityCalls, state: RunState) -> None:
+    """Create a branch that holds the rows of a quarantined branch, or tables as they were earlier on main."""
+    request = state.request
     input = ResumeInput(
         run_ref=state.run_ref,
-        resume=state.request.resume,
-        restore=state.request.restore,
-        write=state.request.pipeline.write,
-        tables=list(state.request.pipeline.tables),
+        resume=request.resume,
+        restore=request.restore,
+        write=request.pipeline.write,
+        tables=list(request.pipeline.tables),
         catalog_id=state.catalog_id,
     )
-    taken = await act(input)
-    assert taken.branch and taken.write_result
-    state.opened(taken.branch)
-    state.found(taken.write_result)
+    result = await (calls.resume_branch(input) if request.resume else calls.restore_tables(input))
+    assert result.branch and result.write_result
+    state.record_branch(result.branch)
+    state.record_write(result.write_result)
     raise_if_cancelled()
 
 
-async def _open(calls: ActivityCalls, state: RunState) -> None:
+async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
     pipeline = state.request.pipeline
-    state.start_attempt()
-    state.enter("opening", f"attempt {state.attempt}")
     input = OpenBranchInput(
         run_ref=state.run_ref,
         tables=pipeline.tables,
@@ -64,14 +53,15 @@ async def _open(calls: ActivityCalls, state: RunState) -> None:
         again=state.request.again,
         catalog_id=state.catalog_id,
     )
-    state.opened(await calls.open_branch(input))
+    state.record_branch(await calls.open_branch(input))
     raise_if_cancelled()
 
 
-async def _write(calls: ActivityCalls, state: RunState, write: Write, since: str = "") -> None:
+async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: str = "") -> None:
+    """Run the job on the branch, and read back from the branch what it did."""
     pipeline = state.request.pipeline
     assert state.branch
-    state.enter("writing", state.branch.name)
+    state.enter_stage("writing", f"on {state.branch.name}")
     input = WriteTableInput(
         run_ref=state.run_ref,
         branch=state.branch.name,
@@ -83,7 +73,7 @@ async def _write(calls: ActivityCalls, state: RunState, write: Write, since: str
     )
     job = await calls.write_table(input)
     raise_if_cancelled()
-    state.enter("verifying")
+    state.enter_stage("verifying", "read the write back from the branch")
     verify = VerifyWriteInput(
         run_ref=state.run_ref,
         branch=state.branch,
@@ -92,5 +82,5 @@ async def _write(calls: ActivityCalls, state: RunState, write: Write, since: str
         job=job,
         since=since,
     )
-    state.found(await calls.verify_write(verify))
+    state.record_write(await calls.verify_write(verify))
     raise_if_cancelled()

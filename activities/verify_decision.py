@@ -1,0 +1,39 @@
+"""Verify that the approver whose name a decision carries signed it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from sluice.approval.signatures import parse_approvers, verification_error
+from sluice.contracts.activity_inputs import VerifyDecisionInput
+from sluice.errors import BadEnvironment
+
+
+@dataclass(frozen=True)
+class VerifyDecisionActivity:
+    """Needs the file of approvers; an empty name means that nobody has to sign."""
+
+    approvers_file: str = ""
+
+    @activity.defn(name="verify_decision")
+    def verify_decision(self, input: VerifyDecisionInput) -> str:
+        """Return why a decision does not count, or "" if its author signed it or nobody has to."""
+        with as_application_error():
+            return verification_error(input.decision, input.run_id, read_approvers(self.approvers_file))
+
+
+def read_approvers(file: str) -> dict[str, str]:
+    """Read the file of approvers again for each decision, so that a change needs no new worker.
+
+    Raises:
+        BadEnvironment: the file cannot be read, or a line is not a name and a key.
+    """
+    if not file:
+        return {}
+    try:
+        return parse_approvers(Path(file).expanduser().read_text(), file)
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BadEnvironment(f"SLUICE_APPROVERS_FILE={file}: {why}") from error

@@ -1,0 +1,52 @@
+"""The table of activity calls and the activities that the worker registers: the same names, inputs and results."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast, get_type_hints
+
+import pytest
+from temporalio import activity
+from temporalio.client import Client
+
+from engine.spark.engine import SubmitEngine
+from lakehouse.open_catalog import open_catalog
+from lakehouse.report_store import ReportStore
+from sluice.settings import Settings
+from worker import control_activities, spark_activities
+from workflows.activity_calls import ActivityCall, ActivityCalls, Kind
+
+CALLS = {name: call for name, call in vars(ActivityCalls).items() if isinstance(call, ActivityCall)}
+
+
+async def registered() -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
+    settings = Settings(nessie_uri="http://127.0.0.1:1/api/v2")
+    client = cast(Client, SimpleNamespace(namespace="default"))
+    catalog, reports = open_catalog(settings), ReportStore(settings.lake, {})
+    control = control_activities(client, settings, catalog, {}, reports)
+    return control, spark_activities(settings, SubmitEngine(settings), catalog, {}, reports)
+
+
+def signature(function: Callable[..., Any]) -> tuple[str, list[Any], Any]:
+    name = activity._Definition.must_from_callable(function).name or ""
+    hints = get_type_hints(function)
+    result = hints.pop("return")
+    return name, list(hints.values()), result
+
+
+async def test_every_call_is_of_a_registered_activity_and_every_activity_is_called() -> None:
+    control, spark = await registered()
+    activities = {name: (inputs, result) for name, inputs, result in map(signature, [*control, *spark])}
+    calls = {call.name: ([call.input], call.result) for call in CALLS.values()}
+    assert calls == activities
+
+
+async def test_calls_on_the_queue_of_spark_are_those_of_its_workers() -> None:
+    _, spark = await registered()
+    assert {call.name for call in CALLS.values() if call.kind is Kind.SPARK} == {signature(each)[0] for each in spark}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_is_limited_in_time_or_in_tries(name: str) -> None:
+    call = CALLS[name]
+    assert call.total_timeout is not None or call.retry.maximum_attempts > 0
+    assert call.name in CALLS, "the name of an activity is the name of one of its rows"

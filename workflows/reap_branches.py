@@ -1,0 +1,21 @@
+"""The workflow of the reaper, which a schedule starts: orphan branches and expired quarantines."""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
+    from workflows.activity_calls import ActivityCalls
+    from workflows.metrics import record_quarantines
+
+
+@workflow.defn(name="ReapBranches")
+class ReapBranches:
+    """Deletes or quarantines branches whose run has ended, and deletes quarantines that have expired."""
+
+    @workflow.run
+    async def run(self, input: ReapBranchesInput) -> ReapBranchesResult:
+        """Reap once, and report it in the metrics and in the Web UI."""
+        result = await ActivityCalls().reap_branches(input)
+        record_quarantines(result.kept, result.kept_bytes)
+        workflow.set_current_details(result.model_dump_json(indent=1))
+        return result

@@ -1,0 +1,48 @@
+"""The publish step: merge exactly the audited hash into main."""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.audit.verdicts import AuditReport
+    from sluice.contracts.activity_inputs import FindConflictsInput, PublishBranchInput
+    from sluice.publishing.certificate import certificate, merge_message
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import raise_if_cancelled
+    from workflows.run_state import RunState
+
+
+async def premerge_check(calls: ActivityCalls, state: RunState) -> list[str]:
+    """Return the tables that main changed meanwhile, so that a merge would fail: a dry run, before people decide."""
+    assert state.branch and state.write_result
+    state.enter_stage("pre-merge check", "dry run of the merge")
+    input = FindConflictsInput(
+        branch=state.branch, head=state.write_result.head, referenced_tables=state.referenced_tables
+    )
+    conflicts = await calls.find_conflicts(input)
+    raise_if_cancelled()
+    return conflicts
+
+
+async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) -> list[str]:
+    """Merge the audited hash; return the tables that main changed meanwhile, if that prevented the merge."""
+    assert state.branch and state.write_result
+    state.enter_stage("publishing", f"merge {report.audited_hash[:12]} into main")
+    state.is_publishing = True
+    input = PublishBranchInput(
+        run_ref=state.run_ref,
+        branch=state.branch,
+        head=report.audited_hash,
+        message=merge_message(state.run_ref, list(state.write_result.tables)),
+        properties=certificate(state.request, state.run_ref, report, state.decisions),
+        author=state.request.starter,
+        referenced_tables=state.referenced_tables,
+        required=state.approval.required if state.approval else 0,
+        approvals=state.decisions,
+    )
+    publication = await calls.publish_branch(input)
+    if publication.merged:
+        state.record_publication(publication)
+        return []
+    state.is_publishing = False
+    raise_if_cancelled()
+    return publication.conflicts
