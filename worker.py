@@ -49,7 +49,7 @@ from lakehouse.open_catalog import open_catalog, unreachable_properties
 from lakehouse.report_store import ReportStore
 from runtime.log_context import RunLogContext
 from runtime.schedules import register_reaper
-from runtime.telemetry import start_logs, start_telemetry
+from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
@@ -61,8 +61,6 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 _THREADS = 16
 Act = Callable[..., Any]
-READY = "worker ready"
-"""What the worker logs when it takes work; the local stack waits for it."""
 
 log = logging.getLogger("sluice.worker")
 
@@ -177,7 +175,7 @@ async def serve() -> None:
         for worker in make_workers(client, settings, engine):
             await running.enter_async_context(worker)
             log.info("takes %s", worker.task_queue)
-        log.info("%s: %s, lake %s", READY, settings.sluice_worker_role, settings.lake)
+        log.info("%s: %s, lake %s", WORKER_READY, settings.sluice_worker_role, settings.lake)
         warming = [asyncio.create_task(engine.warm_up())] if settings.sluice_worker_role != "control" else []
         await stop.wait()
         for task in warming:

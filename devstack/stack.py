@@ -21,8 +21,8 @@ from devstack.processes import Daemon, start, wait_until
 from devstack.spark import prepare_spark
 from devstack.temporal_cli import find_temporal_cli
 from lakehouse.nessie.catalog import NessieCatalog
+from runtime.telemetry import WORKER_READY
 from sluice.settings import STACK_FILE
-from worker import READY
 from workflows.search_attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -117,7 +117,7 @@ class Stack:
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
-        wait_until(lambda: READY in worker.said(), worker, 60)
+        wait_until(lambda: WORKER_READY in worker.said(), worker, 60)
 
     def _start(self, name: str, command: list[str], more: Mapping[str, str]) -> Daemon:
         environment = {**self._environment, **os.environ, "SLUICE_HOME": str(self.home), **more}

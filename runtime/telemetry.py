@@ -19,6 +19,9 @@ from sluice.errors import BadEnvironment
 from sluice.secrets import redacted
 from sluice.settings import Settings
 
+WORKER_READY = "worker ready"
+"""What a worker logs when it takes work; the local stack waits for it."""
+
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 
 from devstack.stack import ROOT
+from runtime.telemetry import WORKER_READY
 from tests.harness.checker import Checker
 from tests.harness.support import FrontDoor, Said, WorkerProcess, csv_file, spark_processes, wait_for
-from worker import READY
 
 ROWS = 20
 
@@ -32,7 +32,7 @@ class FaultyWorker:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        wait_for(lambda: READY in self.log.read_text(), 60, self.log.read_text)
+        wait_for(lambda: WORKER_READY in self.log.read_text(), 60, self.log.read_text)
 
     def resume(self) -> None:
         """Let a stopped worker, and all that it started, go on."""

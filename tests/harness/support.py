@@ -19,7 +19,7 @@ from pyiceberg.table import StaticTable
 
 from devstack.stack import ROOT
 from lakehouse.audit_results_table import BRANCH as LEDGER
-from worker import READY
+from runtime.telemetry import WORKER_READY
 
 DOOR = ROOT / "run_workflow.py"
 BYPASS = """\
@@ -161,7 +161,7 @@ class WorkerProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        wait_for(lambda: READY in self.log.read_text(), 60, self.log.read_text)
+        wait_for(lambda: WORKER_READY in self.log.read_text(), 60, self.log.read_text)
 
     def kill(self) -> None:
         """Kill it as the kernel would: no goodbye."""

@@ -55,6 +55,39 @@ def test_only_spark_jobs_compute_with_pyspark() -> None:
             assert "pyspark" not in imported(file), file
 
 
+WALLS = [
+    # who, what they do not import, except which
+    ("*", "pynessie", ("lakehouse/nessie/",)),
+    ("*", "lakehouse.nessie", ("lakehouse/nessie/", "lakehouse/open_catalog.py", "devstack/", "bench/")),
+    ("*", "worker", ("bench/",)),
+    ("worker.py", "cli", ()),
+    ("worker.py", "devstack", ()),
+    ("*", "tests", ("bench/",)),
+]
+"""Walls that the table of rooms does not show."""
+
+
+def imported_modules(file: Path) -> set[str]:
+    """Return the full names of what a file imports."""
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module or "")
+    return modules
+
+
+@pytest.mark.parametrize(("who", "what", "but"), WALLS)
+def test_walls_that_the_rooms_do_not_show(who: str, what: str, but: tuple[str, ...]) -> None:
+    for room in [*ALLOWED, "devstack", "bench", "worker.py", "run_workflow.py"]:
+        for file in (ROOT / room).rglob("*.py") if (ROOT / room).is_dir() else [ROOT / room]:
+            name = str(file.relative_to(ROOT))
+            if (who == "*" or name.startswith(who)) and not name.startswith(but):
+                wrong = [each for each in imported_modules(file) if f"{each}.".startswith(f"{what}.")]
+                assert not wrong, f"{name} imports {wrong}"
+
+
 def test_modules_fit_on_a_few_screens() -> None:
     for room in [*ALLOWED, "devstack"]:
         for file in (ROOT / room).rglob("*.py"):
