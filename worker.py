@@ -33,16 +33,20 @@ from activities.record_run import RecordRunActivity
 from activities.resume_branch import ResumeBranchActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
+from activities.scan_tables import TableScanner
 from activities.verify_decision import VerifyDecisionActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
 from engine.runner import Spark, open_engine
+from engine.scan_engines import in_process_engines
 from engine.slots import SparkSlots
 from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.engine import Engine
 from engine.spark.jars import class_path
 from engine.spark.java import find_java
+from engine.spark_scan import SparkScan
 from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.audited_tables import AuditedTables
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.open_catalog import open_catalog, unreachable_properties
@@ -90,6 +94,7 @@ def control_activities(
 ) -> list[Act]:
     """Return the acts on the catalog and on people."""
     installation = settings.sluice_installation
+    tables, engines = AuditedTables(catalog, io), in_process_engines(settings)
     ending = EndBranchActivity(catalog, installation)
     publishing = PublishBranchActivity(catalog, settings.sluice_approvers_file)
     rebasing = RebaseBranchActivity(catalog, io, installation)
@@ -99,8 +104,8 @@ def control_activities(
     return [
         OpenBranchActivity(catalog, io, installation).open_branch,
         VerifyWriteActivity(catalog, io).verify_write,
-        AuditBranchActivity(catalog, io, settings, reports).audit_branch,
-        ScanFilesActivity(catalog, io, settings, reports).scan_files,
+        AuditBranchActivity(tables, reports, settings, engines).audit_branch,
+        ScanFilesActivity(TableScanner(tables, reports, settings), engines).scan_files,
         rebasing.find_conflicts,
         rebasing.rebase_branch,
         taking_up.resume_branch,
@@ -124,11 +129,12 @@ def spark_activities(
     settings: Settings, engine: Engine, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Act]:
     """Return the acts that run Spark."""
-    spark = Spark(settings, SparkSlots(settings.slots), engine)
+    spark, tables = Spark(settings, SparkSlots(settings.slots), engine), AuditedTables(catalog, io)
+    scanner = TableScanner(tables, reports, settings)
     return [
         WriteTableActivity(catalog, spark).write_table,
-        ScanBranchActivity(catalog, io, spark, reports).scan_branch,
-        QuarantineRowsActivity(catalog, io, spark).quarantine_rows,
+        ScanBranchActivity(scanner, SparkScan(spark, catalog)).scan_branch,
+        QuarantineRowsActivity(tables, spark).quarantine_rows,
     ]
 
 

@@ -8,7 +8,7 @@ from activities.attempt_branch import AttemptBranch
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
-from sluice.checks.base import Check, place
+from sluice.checks.base import Check, check_location
 from sluice.contracts.activity_inputs import BranchRef, OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.identifiers import suggestion
@@ -64,7 +64,7 @@ class OpenBranchActivity:
             types = self._types(name, base) if input.schema_is_fixed else None
             problems += column_problems(name, table, types) if types is not None else []
             for check in table.checks:
-                problems += [place(check) + why for why in self._other_problems(check, input, base)]
+                problems += [check_location(check) + why for why in self._other_problems(check, input, base)]
         if problems:
             raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
 
@@ -83,7 +83,7 @@ class OpenBranchActivity:
     def _other_problems(self, check: Check, input: OpenBranchInput, base: str) -> list[str]:
         """Say which other tables of a check are not there; those that the run makes may come yet."""
         found = []
-        for other in check.others:
+        for other in check.references:
             made_by_run = other.table in input.tables and other.ref == "branch"
             types = self._types(other.table, base)
             if types is None:

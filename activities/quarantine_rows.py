@@ -1,36 +1,32 @@
-"""Set bad rows apart: take them out of the table into its quarantine table, on the branch of the attempt."""
+"""Row quarantine: move the rows that break checks from a table into its quarantine table, on the attempt's branch."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from temporalio import activity
 
-from activities.audit_tables import AuditedTable, load_audited_tables
 from activities.errors import as_application_error
-from activities.job_folder import create_job_folder
-from activities.scan_branch import target
+from activities.job_folder import job_folder
 from engine.job import SparkJob
+from engine.process.heartbeats import in_thread
 from engine.runner import Spark
+from engine.spark.built_in_job import run_built_in_job
 from engine.spark.job_errors import job_failure
-from lakehouse.catalog import BranchCatalog
+from lakehouse.audited_tables import AuditedTables
 from sluice import errors
-from sluice.audit.bad_rows import bad_row_limit, quarantine_table
-from sluice.audit.planner import scan_groups
-from sluice.audit.verdicts import label
+from sluice.audit.bad_rows import bad_rows_of_table
 from sluice.contracts.activity_inputs import QuarantineRowsInput, QuarantineRowsResult
-from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
-from sluice.sql.dialect import SPARK
+from sluice.contracts.spark_jobs import QuarantineRowsSpec
 
-_DIVIDE = Path(__file__).resolve().parent.parent / "spark_jobs" / "quarantine_rows.py"
+_PROGRAM = Path(__file__).resolve().parent.parent / "spark_jobs" / "quarantine_rows.py"
 
 
 @dataclass(frozen=True)
 class QuarantineRowsActivity:
-    """Needs the catalog, the properties by which Iceberg reads the lake, and this worker's Spark."""
+    """Needs what loads audited tables, and this worker's Spark."""
 
-    catalog: BranchCatalog
-    io: dict[str, str]
+    tables: AuditedTables
     spark: Spark
 
     @activity.defn(name="quarantine_rows")
@@ -38,51 +34,33 @@ class QuarantineRowsActivity:
         """Move the rows that break these checks, unless one table has more of them than its cap."""
         with as_application_error():
             run_ref = input.audit.run_ref
-            folder = create_job_folder(self.spark.settings, run_ref, "divide")
-            answer_file = folder / "answer.json"
-            answer_file.unlink(missing_ok=True)
+            folder = job_folder(self.spark.settings, run_ref, "quarantine_rows")
             spec = QuarantineRowsSpec(
                 spark_catalog=self.spark.settings.sluice_catalog,
-                main=self.catalog.main,
+                main=self.tables.catalog.main,
                 run_id=run_ref.run_id,
                 at=input.audit.now,
-                tables=list(self._divided(input)),
-                answer=str(answer_file),
+                tables=await in_thread(partial(self._bad_rows, input), activity.heartbeat, "reading table metadata"),
+                answer=str(folder / "answer.json"),
             )
-            (folder / "spec.json").write_text(spec.model_dump_json())
             job = SparkJob(
-                program=_DIVIDE,
+                program=_PROGRAM,
                 folder=folder,
                 branch=input.audit.branch,
-                catalog=self.catalog.spark_properties(self.spark.settings.sluice_catalog, input.audit.branch),
                 run_id=run_ref.run_id,
                 attempt=run_ref.attempt,
                 pipeline=run_ref.pipeline,
-                args=[str(folder / "spec.json")],
             )
-            ended = await self.spark.run(job, activity.heartbeat)
-            answer = JobAnswer.model_validate_json(answer_file.read_text()) if answer_file.exists() else None
-            if answer and answer.error:
+            result, answer = await run_built_in_job(self.spark, job, spec, activity.heartbeat)
+            if answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)
-            if answer is None or ended.code != 0:
-                raise job_failure(ended.code, ended.tail, self.catalog.explain_refused_write(ended.tail))
+            if result.code != 0:
+                raise job_failure(result.code, result.tail)
             return QuarantineRowsResult(bad_rows=answer.bad_rows, above_cap=answer.above_cap)
 
-    def _divided(self, input: QuarantineRowsInput) -> Iterator[QuarantineRowsSpec.Part]:
-        for name, table in load_audited_tables(self.catalog, input.audit, self.io):
-            if table is not None and name in input.failing:
-                yield self._part(input, table)
-
-    def _part(self, input: QuarantineRowsInput, table: AuditedTable) -> QuarantineRowsSpec.Part:
-        checks = {index: table.checks[index] for index in input.failing[table.name]}
-        (reading,) = scan_groups(checks, table.facts, SPARK)[0]
-        rows = sum(file.rows for file in table.facts.added)
-        # Every added row may be bad by some check, so all added files are read, not only undecided ones.
-        whole = target(table, reading.over(table.facts.added))
-        return QuarantineRowsSpec.Part(
-            table=table.name,
-            quarantine=quarantine_table(table.name),
-            target=whole,
-            labels={key: label(checks[int(key.rsplit("#", 1)[1])]) for key in whole.questions},
-            limit=bad_row_limit(input.audit.tables[table.name], rows),
-        )
+    def _bad_rows(self, input: QuarantineRowsInput) -> list[QuarantineRowsSpec.BadRows]:
+        return [
+            bad_rows_of_table(table, input.failing[name], input.audit.tables[name])
+            for name, table in self.tables.load(input.audit)
+            if table is not None and name in input.failing
+        ]

@@ -26,7 +26,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.audit_branch import AuditBranchActivity
 from activities.scan_files import ScanFilesActivity
+from activities.scan_tables import TableScanner
 from bench import suites, tables
+from engine.scan_engines import in_process_engines
+from lakehouse.audited_tables import AuditedTables
 from lakehouse.iceberg.statistics import file_statistics
 from lakehouse.iceberg.table_state import TableState, forget
 from lakehouse.nessie.catalog import NessieCatalog
@@ -70,13 +73,13 @@ class Audit:
         forget()  # a run audits a hash that nobody read before
         assert isinstance(self._catalog, NessieCatalog)
         self._catalog.forget()
-        parts: Any = (self._catalog, {}, self._settings, self._reports)
-        plan = worker.run(AuditBranchActivity(*parts).audit_branch, order)
+        audited, engines = AuditedTables(self._catalog, {}), in_process_engines(self._settings)
+        audit = AuditBranchActivity(audited, self._reports, self._settings, engines)
+        plan = worker.run(audit.audit_branch, order)
         decided = list(plan.decided)
         if plan.files:
-            scanned = asyncio.run(
-                worker.run(ScanFilesActivity(*parts).scan_files, ScanInput(audit=order, undecided=plan.files))
-            )
+            scan = ScanFilesActivity(TableScanner(audited, self._reports, self._settings), engines)
+            scanned = asyncio.run(worker.run(scan.scan_files, ScanInput(audit=order, undecided=plan.files)))
             decided += scanned.decided
         bad = [check for check in decided if check.verdict != "pass"]
         assert not bad and not plan.undecided and len(decided) == len(checks), (bad, plan.undecided)

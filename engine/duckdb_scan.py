@@ -1,9 +1,7 @@
-"""DuckDB in the worker's process, straight over the data files that Iceberg's manifests name.
+"""DuckDB's scan engine: it reads the undecided data files in the worker's own process."""
 
-Columns are found by field id, so files from before a rename, an addition or a promotion are read as the
-table's present schema says. Memory is bounded by a setting; what does not fit spills to disk.
-"""
-
+import asyncio
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,116 +10,102 @@ from typing import Any
 
 import duckdb
 
-from sluice.audit.query_builder import AuditQuery
-from sluice.audit.statistics import SchemaField
-from sluice.checks.base import CheckQuery
+from engine.duckdb_session import DuckDBSession, ParquetView
+from engine.process.heartbeats import heartbeat_until_done
+from engine.scan import ScanContext
+from sluice.audit.answers import check_key
+from sluice.audit.engine_choice import DUCKDB_KINDS, duckdb_refusals
+from sluice.audit.scan_groups import ScanGroup, TableView
+from sluice.audit.tables import AuditedTable
+from sluice.audit.verdicts import SAMPLE_ROWS, AnsweredBy
+from sluice.checks.base import Check
 from sluice.contracts.spark_jobs import ScanAnswer
-from sluice.sql.dialect import DUCKDB
+from sluice.settings import Settings
+from sluice.sql.dialect import DUCKDB, Dialect
 from sluice.sql.values import kind_of
 
-_TYPES = {
-    "boolean": "BOOLEAN",
-    "int": "INTEGER",
-    "long": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-    "timestamptz": "TIMESTAMPTZ",
-    "string": "VARCHAR",
-    "binary": "BLOB",
-    "fixed": "BLOB",
-}
-
-
-_TURN = threading.Lock()
-"""Scans take turns: each has threads for every processor, and the memory that the settings allow."""
-_LOOK = 0.5
+_LOCK_SECONDS = 0.5
+_SAMPLE_MEMORY = "256MB"
+_ONE_SCAN = threading.Lock()
+"""One scan runs at a time: each uses all processors, and the memory that the settings allow."""
+log = logging.getLogger("sluice.scan")
 
 
 @dataclass(frozen=True)
-class FileView:
-    """Data files of one schema under the name by which questions find their rows."""
-
-    name: str
-    fields: Sequence[SchemaField]
-    paths: Sequence[str]
-
-
 class DuckDBScan:
-    """A DuckDB of one audit. Use it as a context; `interrupt` ends what it is doing, from any thread."""
+    """Implements `SamplingEngine`. Needs the worker's settings."""
 
-    def __init__(self, memory: str, scratch: Path, threads: int = 0) -> None:
-        config: dict[str, Any] = {"memory_limit": memory, "temp_directory": str(scratch)}
-        config["autoinstall_known_extensions"] = False  # nothing is fetched while an audit runs
-        if threads:
-            config["threads"] = threads
-        self._connection = duckdb.connect(":memory:", config=config)
-        self._connection.execute("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
-        self._interrupted = threading.Event()
+    settings: Settings
+    name: AnsweredBy = "duckdb"
+    dialect: Dialect = DUCKDB
 
-    def __enter__(self) -> "DuckDBScan":
-        return self
+    def refusals(self, table: AuditedTable, checks: Mapping[int, Check]) -> dict[int, str]:
+        """Return the checks that DuckDB must not answer, each with the reason."""
+        return duckdb_refusals(table, checks, self.settings.sluice_scan_bytes)
 
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
+    async def scan(self, groups: Sequence[ScanGroup], context: ScanContext) -> dict[str, ScanAnswer]:
+        """Answer what DuckDB can. A cancellation interrupts the running query and waits for its end."""
+        with DuckDBSession(self.settings.sluice_scan_memory, context.folder / "scratch") as session:
+            work = asyncio.create_task(asyncio.to_thread(_scan_one_at_a_time, session, groups))
+            try:
+                return await heartbeat_until_done(work, context.heartbeat, "scanning data files")
+            finally:
+                if not work.done():
+                    session.interrupt()
+                    await asyncio.wait({work})
 
-    def take_turn(self) -> bool:
-        """Wait until no other scan of this process runs; return whether that came before an interrupt."""
-        while not self._interrupted.is_set():
-            if _TURN.acquire(timeout=_LOOK):
-                return True
-        return False
-
-    def end_turn(self) -> None:
-        """Let the next scan run."""
-        _TURN.release()
-
-    def interrupt(self) -> None:
-        """End the query that runs now, and let no other begin."""
-        self._interrupted.set()
-        self._connection.interrupt()
-
-    def ask(
-        self,
-        views: Sequence[FileView],
-        questions: Mapping[str, CheckQuery],
-        types: Mapping[str, str],
-        *,
-        with_rest: bool,
-        sample_rows: int,
-        apart: Mapping[str, Sequence[FileView]] | None = None,
-    ) -> dict[str, ScanAnswer]:
-        """Answer questions over the rows of data files.
-
-        Raises:
-            duckdb.Error: DuckDB cannot answer; what it would mean is for Spark to say.
-        """
-        parts = apart or {}
-        for view in (*views, *(view for each in parts.values() for view in each)):
-            self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {view.name} AS {_select(view)}")
-        names = {key: [view.name for view in each] for key, each in parts.items()}
-        return AuditQuery(self._run, DUCKDB, types, questions, with_rest, sample_rows, names).answers()
-
-    def _run(self, sql: str) -> list[dict[str, Any]]:
-        if self._interrupted.is_set():
-            raise duckdb.InterruptException("interrupted")
-        found: list[dict[str, Any]] = self._connection.sql(sql).to_arrow_table().to_pylist()
-        return found
+    def sample(self, group: ScanGroup, scratch: Path) -> list[dict[str, Any]]:
+        """Return a few bad rows of the one check of a group; none if DuckDB cannot read them."""
+        with DuckDBSession(_SAMPLE_MEMORY, scratch) as session:
+            try:
+                (answer,) = scan_group(session, group).values()
+            except duckdb.Error as error:
+                log.warning("%s: no sample of bad rows: %s", group.table.name, str(error).split("\n", 1)[0])
+                return []
+        return answer.sample
 
 
-def _select(view: FileView) -> str:
-    listed = ", ".join(DUCKDB.column(each.name) for each in view.fields)
-    if not view.paths:
-        nothing = ", ".join(f"NULL::{_type(each.type)} AS {DUCKDB.column(each.name)}" for each in view.fields)
-        return f"SELECT {nothing} WHERE FALSE"
-    paths = ", ".join(DUCKDB.text(path.removeprefix("file://").removeprefix("file:")) for path in view.paths)
-    schema = ", ".join(
-        f"{each.id}: {{name: {DUCKDB.text(each.name)}, type: '{_type(each.type)}', default_value: NULL}}"
-        for each in view.fields
+def _scan_one_at_a_time(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[str, ScanAnswer]:
+    while not _ONE_SCAN.acquire(timeout=_LOCK_SECONDS):
+        if session.interrupted:
+            raise duckdb.InterruptException("interrupted before the scan began")
+    try:
+        return scan_groups_by(session, groups)
+    finally:
+        _ONE_SCAN.release()
+
+
+def scan_groups_by(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[str, ScanAnswer]:
+    """Answer scan groups one after the other; a group that DuckDB cannot answer is left out."""
+    answers: dict[str, ScanAnswer] = {}
+    for group in groups:
+        try:
+            answers |= scan_group(session, group)
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error as error:
+            reason = str(error).split("\n", 1)[0]
+            log.warning("%s: DuckDB cannot answer, Spark will: %s", group.table.name, reason)
+    return answers
+
+
+def scan_group(session: DuckDBSession, group: ScanGroup) -> dict[str, ScanAnswer]:
+    """Answer the checks of one scan group, by `check_key`."""
+    table = group.table.name
+    return session.answer(
+        [_parquet_view(view) for view in group.views],
+        {check_key(table, index): query for index, query in group.queries.items()},
+        group.table.statistics.types,
+        with_other_rows=bool(group.other_files),
+        sample_rows=SAMPLE_ROWS,
+        disjoint_views={
+            check_key(table, index): [_parquet_view(view) for view in views]
+            for index, views in group.disjoint_views.items()
+        },
     )
-    return f"SELECT {listed} FROM read_parquet([{paths}], schema = MAP {{{schema}}})"
 
 
-def _type(kind: str) -> str:
-    return kind.upper().replace(" ", "") if kind_of(kind) == "decimal" else _TYPES[kind_of(kind)]
+def _parquet_view(view: TableView) -> ParquetView:
+    readable = [each for each in view.fields if kind_of(each.type) in DUCKDB_KINDS]
+    fields = [each for each in readable if each.name in view.columns] or readable
+    return ParquetView(view.name, fields, [file.path for file in view.files])

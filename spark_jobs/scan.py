@@ -1,4 +1,4 @@
-"""The built-in audit job: answer every question of a run that is left to Spark, in one pass over each table.
+"""The built-in scan job: answer the checks of an audit that are left to Spark, in one pass over each scan group.
 
     spark-submit scan.py SPEC
 
@@ -26,7 +26,7 @@ from spark_jobs.job import error_answer, reason, run_job, say
 
 
 def scan_all(spark: SparkSession, spec: ScanSpec) -> JobAnswer:
-    """Answer every question of the spec."""
+    """Answer all checks of the spec."""
     answers: dict[str, ScanAnswer] = {}
     for target in spec.targets:
         say(f"auditing {target.table}")
@@ -36,39 +36,46 @@ def scan_all(spark: SparkSession, spec: ScanSpec) -> JobAnswer:
 
 def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[str, ScanAnswer]:
     def run(sql: str) -> list[dict[str, Any]]:
-        found = spark.sql(sql)
-        zoned = [field.name for field in found.schema.fields if isinstance(field.dataType, TimestampType)]
-        return [_in_utc(row.asDict(), zoned) for row in found.collect()]
+        rows = spark.sql(sql)
+        zoned = [field.name for field in rows.schema.fields if isinstance(field.dataType, TimestampType)]
+        return [_in_utc(row.asDict(), zoned) for row in rows.collect()]
 
-    def excuse(error: Exception) -> str | None:
-        """Return why there is no answer; let what may pass, such as a service that is away, fail the whole job."""
+    def error_message(error: Exception) -> str | None:
+        """Return why a check has no answer; None for a retryable error before the last attempt, which fails the job."""
         if not isinstance(error, PySparkException | Py4JJavaError):
             return None
-        passes = error_answer(error).error_kind == "JobFailed"
-        return None if passes and not spec.insist else reason(error)
+        retryable = error_answer(error).error_kind == "JobFailed"
+        return None if retryable and not spec.last_attempt else reason(error)
 
     try:
         for view in target.views:
             rows_of(spark, spec.spark_catalog, spec.main, view).createOrReplaceTempView(view.name)
     except (PySparkException, Py4JJavaError) as error:
-        why = excuse(error)
-        if why is None:
+        message = error_message(error)
+        if message is None:
             raise
-        return {key: ScanAnswer(error=why) for key in target.questions}
-    asking = AuditQuery(run, SPARK, target.types, target.questions, target.with_rest, spec.sample_rows, excuse=excuse)
-    return asking.answers()
+        return {key: ScanAnswer(error=message) for key in target.queries}
+    return AuditQuery(
+        run,
+        SPARK,
+        target.types,
+        target.queries,
+        target.with_other_rows,
+        spec.sample_rows,
+        error_message=error_message,
+    ).answers()
 
 
 def _in_utc(row: dict[str, Any], zoned: list[str]) -> dict[str, Any]:
-    """Give times their zone back: PySpark returns them without one, in that of this process."""
+    """Return a row with its times in UTC: PySpark returns them without a zone, in the zone of this process."""
     return {name: value.astimezone(timezone.utc) if value and name in zoned else value for name, value in row.items()}
 
 
 def rows_of(spark: SparkSession, spark_catalog: str, main: str, view: View) -> DataFrame:
-    """Return the rows of a view, as the session's branch or a hash of main has them."""
-    if view.at_main:
+    """Return the rows of a view, from the session's branch or from main at a hash."""
+    if view.main_hash:
         *namespace, table = view.table.split(".")
-        pinned = ".".join(map(quoted, [spark_catalog, *namespace, f"{table}@{main}#{view.at_main}"]))
+        pinned = ".".join(map(quoted, [spark_catalog, *namespace, f"{table}@{main}#{view.main_hash}"]))
         return spark.read.table(pinned)
     name = quoted_table(view.table, spark_catalog)
     if view.paths == []:
@@ -79,8 +86,8 @@ def rows_of(spark: SparkSession, spark_catalog: str, main: str, view: View) -> D
 def _rows_of_files(spark: SparkSession, name: str, paths: list[str]) -> DataFrame:
     """Read some data files of a table, with the row-level deletes that apply to them, and no other file.
 
-    Iceberg's own rewrites of files read this way: the tasks of a scan are staged, and a read is told to take them.
-    On a server's far side nothing can be staged: there the other files are opened, and their rows left out.
+    Iceberg's own rewrites of files read this way: the tasks of a scan are staged, and the read names the staged set.
+    A session on a Spark Connect server cannot stage tasks: it opens all files and filters their rows.
     """
     if is_remote():
         return spark.read.table(name).filter(F.col("_file").isin(paths))
@@ -103,7 +110,7 @@ def _rows_of_files(spark: SparkSession, name: str, paths: list[str]) -> DataFram
 
 
 def _table_cache(spark: SparkSession) -> Any:
-    """Return Iceberg's cache of staged tables; by reflection, since py4j overlooks its static `get` beside another."""
+    """Return Iceberg's cache of staged tables; by reflection, because py4j does not find its static `get`."""
     gateway: Any = spark.sparkContext._gateway
     jvm: Any = spark._jvm
     nothing = gateway.new_array(jvm.java.lang.Class, 0)

@@ -8,7 +8,7 @@ from temporalio.common import SearchAttributeUpdate
 
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import ApprovalRecord, Decision, RefusedDecision, approval_outcome, refusal
-    from sluice.audit.bad_rows import spoken
+    from sluice.audit.bad_rows import describe_bad_rows
     from sluice.audit.verdicts import AuditReport, CheckResult, trim_samples
     from sluice.contracts.activity_inputs import BranchRef, PreviousAudit, Publication, RunRef, WriteResult
     from sluice.contracts.merge_queue import MergeTicket
@@ -77,7 +77,7 @@ class RunState:
     def referenced_tables(self) -> list[str]:
         """The tables of main that checks read, in addition to those of the run."""
         checks = [check for table in self.request.pipeline.tables.values() for check in table.checks]
-        return sorted({other.table for check in checks for other in check.others if other.ref == "main"})
+        return sorted({other.table for check in checks for other in check.references if other.ref == "main"})
 
     @property
     def is_published(self) -> bool:
@@ -153,7 +153,7 @@ class RunState:
         self.update_result(
             outcome="published",
             cause=None,
-            reason=spoken(self.result.bad_rows),
+            reason=describe_bad_rows(self.result.bad_rows),
             branch=None,
             main_before=publication.main_before,
             main_after=publication.main_after,

@@ -1,4 +1,4 @@
-"""What Iceberg's metadata says of a table, gathered for the checks.
+"""Collect table statistics from Iceberg's metadata: manifests, column metrics and snapshot summaries.
 
 Source of the rules: the Iceberg table specification, sections "Manifests", "Column metrics" (field ids 108 to
 137 of `data_file`), "Scan planning" (which delete files apply to which data files) and appendix D (bounds).
@@ -16,7 +16,14 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DecimalType, NestedField
 
 from lakehouse.iceberg.table_state import TableState
-from sluice.audit.statistics import ChangeStatistics, ColumnStatistics, FileStatistics, SchemaField, TableStatistics
+from sluice.audit.statistics import (
+    ChangeStatistics,
+    ColumnStatistics,
+    FileStatistics,
+    SchemaField,
+    StatisticsNeed,
+    TableStatistics,
+)
 from sluice.sql.values import kind_of
 
 _EPOCH = datetime(1970, 1, 1)
@@ -26,48 +33,47 @@ _FLOAT_BYTES = 4
 def collect_statistics(
     state: TableState,
     columns: Collection[str],
-    needs: Collection[str],
+    needs: Collection[StatisticsNeed],
     *,
     tables: Collection[str] = (),
-    others: Mapping[str, int | None] | None = None,
+    referenced_rows: Mapping[str, int | None] | None = None,
     now: datetime | None = None,
 ) -> TableStatistics:
-    """Gather what the metadata says of these columns, and what else checks need: see `Check.needs`.
+    """Collect the statistics of a table for these columns, and the other statistics that checks need.
 
     Args:
-        needs: `live` and `rest` read every live file and not only the added ones.
         tables: the names of all tables that the branch changed.
-        others: the rows of the other tables that checks name.
+        referenced_rows: the rows of the other tables that checks reference.
     """
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
     latest = _latest_deletes(state)
-    whole = bool({"live", "rest"} & set(needs))
+    all_files = StatisticsNeed.LIVE_FILES in needs
     ours = {snapshot.snapshot_id for snapshot in state.snapshots}
-    entries = list(state.entries(added_only=not whole))
-    live = [_file_facts(entry, fields, latest) for entry in entries]
+    entries = list(state.entries(added_only=not all_files))
+    live = [_statistics_of_file(entry, fields, latest) for entry in entries]
     added = [file for entry, file in zip(entries, live, strict=True) if entry.snapshot_id in ours]
     return TableStatistics(
         types=state.types,
         added=added,
-        live=live if whole else (),
-        change=_change(state, needs, tables) if "change" in needs else ChangeStatistics(),
-        others=others or {},
+        live=live if all_files else (),
+        change=_change(state, needs, tables) if StatisticsNeed.CHANGE in needs else ChangeStatistics(),
+        referenced_rows=referenced_rows or {},
         now=now or datetime.now(timezone.utc),
     )
 
 
 def file_statistics(state: TableState, columns: Collection[str]) -> list[FileStatistics]:
-    """Return every live file of a table with what is recorded of these columns."""
+    """Return every live file of a table with the statistics of these columns."""
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
     latest = _latest_deletes(state)
-    return [_file_facts(entry, fields, latest) for entry in state.entries(added_only=False)]
+    return [_statistics_of_file(entry, fields, latest) for entry in state.entries(added_only=False)]
 
 
 def _latest_deletes(state: TableState) -> tuple[int, int]:
     """Return the highest sequence numbers of position and of equality deletes; -1 where there are none.
 
-    Partitions are not compared, so a file may be held to have deletes that has none: that proves less, never
-    something wrong.
+    Partitions are not compared, so a file without deletes may count as one with deletes. That proves less, and
+    never something wrong.
     """
     position = equality = -1
     for manifest in state.manifests:
@@ -82,7 +88,7 @@ def _latest_deletes(state: TableState) -> tuple[int, int]:
     return position, equality
 
 
-def reached(number: int, latest: tuple[int, int]) -> bool:
+def deletes_may_apply(number: int, latest: tuple[int, int]) -> bool:
     """Return whether deletes may apply to a data file of a sequence number.
 
     Position deletes apply to files of their own commit too, equality deletes to earlier ones only ("Scan Planning").
@@ -91,20 +97,20 @@ def reached(number: int, latest: tuple[int, int]) -> bool:
     return number <= position or number < equality
 
 
-def _file_facts(entry: ManifestEntry, fields: Iterable[NestedField], latest: tuple[int, int]) -> FileStatistics:
+def _statistics_of_file(entry: ManifestEntry, fields: Iterable[NestedField], latest: tuple[int, int]) -> FileStatistics:
     file = entry.data_file
     number = entry.sequence_number if entry.sequence_number is not None else 0
     return FileStatistics(
         rows=file.record_count,
-        columns={field.name: _column_facts(file, field) for field in fields},
+        columns={field.name: _column_statistics(file, field) for field in fields},
         path=file.file_path,
         bytes=file.file_size_in_bytes,
         form=str(getattr(file.file_format, "name", file.file_format)).upper(),
-        deletes=reached(number, latest),
+        deletes=deletes_may_apply(number, latest),
     )
 
 
-def _column_facts(file: DataFile, field: NestedField) -> ColumnStatistics:
+def _column_statistics(file: DataFile, field: NestedField) -> ColumnStatistics:
     number = field.field_id
     return ColumnStatistics(
         nulls=(file.null_value_counts or {}).get(number),
@@ -125,7 +131,7 @@ def bound(raw: bytes | None, kind: str, field: NestedField | None = None) -> Any
         return None
     try:
         return _READERS[kind_of(kind)](bytes(raw), field)
-    except Exception:  # whatever a strange bound raises, it means: nothing is proven
+    except Exception:  # a bound that cannot be read proves nothing, whatever the error
         return None
 
 
@@ -175,7 +181,7 @@ _READERS: dict[str, Any] = {
 }
 
 
-def _change(state: TableState, needs: Collection[str], tables: Collection[str]) -> ChangeStatistics:
+def _change(state: TableState, needs: Collection[StatisticsNeed], tables: Collection[str]) -> ChangeStatistics:
     change, before = state.change(), state.before
     return ChangeStatistics(
         operations=change.operation.split("+"),
@@ -184,19 +190,19 @@ def _change(state: TableState, needs: Collection[str], tables: Collection[str]) 
         added_files=change.added_files,
         added_bytes=state.total("added-files-size"),
         created=change.created,
-        partitions=sorted(_partitions(state)) if "partitions" in needs else (),
+        partitions=sorted(_partitions(state)) if StatisticsNeed.PARTITIONS in needs else (),
         partition_spec=(_spec(before), _spec(state.table)),
         sort_order=(_order(before), _order(state.table)),
-        fields_before=_fields(before.schema()) if before else (),
-        fields_after=_fields(state.table.schema()),
+        fields_before=schema_fields(before.schema()) if before else (),
+        fields_after=schema_fields(state.table.schema()),
         tables=sorted(tables),
-        volumes=state.volumes() if "volumes" in needs else (),
+        volumes=state.volumes() if StatisticsNeed.VOLUMES in needs else (),
     )
 
 
 def _partitions(state: TableState) -> set[str]:
     """Return the partition of every file that the run added, removed or deleted rows from."""
-    found, specs, schema = set(), state.table.specs(), state.table.schema()
+    partitions, specs, schema = set(), state.table.specs(), state.table.schema()
     ours = {snapshot.snapshot_id for snapshot in state.snapshots}
     for snapshot in state.snapshots:
         for manifest in snapshot.manifests(state.table.io):
@@ -206,8 +212,8 @@ def _partitions(state: TableState) -> set[str]:
             for entry in manifest.fetch_manifest_entry(state.table.io, discard_deleted=False):
                 if entry.status != ManifestEntryStatus.EXISTING and entry.snapshot_id in ours:
                     path = spec.partition_to_path(entry.data_file.partition, schema)
-                    found.add(path or "the whole table")
-    return found
+                    partitions.add(path or "the whole table")
+    return partitions
 
 
 def _spec(table: Any) -> str:
@@ -218,5 +224,6 @@ def _order(table: Any) -> str:
     return ", ".join(map(str, table.sort_order().fields)) if table else ""
 
 
-def _fields(schema: Schema) -> list[SchemaField]:
+def schema_fields(schema: Schema) -> list[SchemaField]:
+    """Return the columns of a schema with their field ids."""
     return [SchemaField(each.field_id, each.name, str(each.field_type), each.required) for each in schema.fields]

@@ -1,10 +1,16 @@
-"""Row-level quarantine: when bad rows are set apart instead of keeping the whole run out."""
+"""Row quarantine: when bad rows can be moved to `<table>__quarantine`, how many, and which."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from sluice.audit.verdicts import CheckResult
+from sluice.audit.answers import check_key
+from sluice.audit.scan_groups import scan_groups
+from sluice.audit.spark_target import spark_target
+from sluice.audit.tables import AuditedTable
+from sluice.audit.verdicts import CheckResult, check_title
+from sluice.contracts.spark_jobs import QuarantineRowsSpec
 from sluice.pipeline.table import Table
+from sluice.sql.dialect import SPARK
 
 SUFFIX = "__quarantine"
 CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"
@@ -12,16 +18,17 @@ CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"
 
 
 def quarantine_table(table: str) -> str:
-    """Return the table that the bad rows of a table go to."""
+    """Return the name of the quarantine table of a table."""
     return table + SUFFIX
 
 
 def quarantinable_checks(results: Sequence[CheckResult], tables: Mapping[str, Table]) -> dict[str, list[int]]:
-    """Return, by table, the checks whose bad rows can be set apart so that the rest may pass; empty if they cannot.
+    """Return, by table, the failed checks whose bad rows can be quarantined; empty if that would not unblock the run.
 
-    All that blocks must be row checks of the rows that the run brings, in tables that say so.
+    Every blocking verdict must be the failure of a row check of scope `added`, in a table with
+    `on_bad_rows: quarantine`.
     """
-    found: dict[str, list[int]] = {}
+    failed: dict[str, list[int]] = {}
     for result in results:
         if not result.blocks:
             continue
@@ -31,12 +38,12 @@ def quarantinable_checks(results: Sequence[CheckResult], tables: Mapping[str, Ta
             return {}
         if not check.row_level or check.scope != "added":
             return {}
-        found.setdefault(result.table, []).append(result.index)
-    return found
+        failed.setdefault(result.table, []).append(result.index)
+    return failed
 
 
 def bad_row_limit(table: Table, added_rows: int) -> int:
-    """Return how many bad rows of so many may be set apart."""
+    """Return how many of the added rows may be quarantined."""
     limits = []
     if table.max_bad_rows is not None:
         limits.append(table.max_bad_rows)
@@ -45,7 +52,23 @@ def bad_row_limit(table: Table, added_rows: int) -> int:
     return min(limits)
 
 
-def spoken(bad_rows: Mapping[str, int]) -> str:
-    """Say where bad rows went."""
+def bad_rows_of_table(table: AuditedTable, failed: Sequence[int], settings: Table) -> QuarantineRowsSpec.BadRows:
+    """Return what the Spark job needs to move the rows of a table that break any of these checks.
+
+    The job reads all added files: every added row may break one of the checks.
+    """
+    (group,) = scan_groups(table, {index: table.checks[index] for index in failed}, SPARK)[0]
+    added = table.statistics.added
+    return QuarantineRowsSpec.BadRows(
+        table=table.name,
+        quarantine=quarantine_table(table.name),
+        target=spark_target(group.over(added)),
+        check_titles={check_key(table.name, index): check_title(table.checks[index]) for index in failed},
+        limit=bad_row_limit(settings, sum(file.rows for file in added)),
+    )
+
+
+def describe_bad_rows(bad_rows: Mapping[str, int]) -> str:
+    """Return a sentence with the number of quarantined rows of each table."""
     parts = [f"{count} bad rows of {table} went to {quarantine_table(table)}" for table, count in bad_rows.items()]
     return "; ".join(parts)

@@ -1,6 +1,6 @@
-"""Putting the questions of an audit to an engine: everything that one pass can answer goes into one query.
+"""The query builder: compute the metrics of many checks in as few queries as possible.
 
-The same code builds the queries for both engines; an engine brings the views and runs the SQL.
+The same code builds the queries for every engine. An engine brings the views and runs the SQL.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,123 +13,130 @@ from sluice.sql.dialect import Dialect
 from sluice.sql.values import ORDERED, kind_of, plain
 
 Rows = list[dict[str, Any]]
-Run = Callable[[str], Rows]
+RunQuery = Callable[[str], Rows]
 _ROWS = "rows"
 _SAMPLE_COLUMNS = 12
-_SHOWN = (*ORDERED, "boolean", "uuid")
+_SAMPLED_KINDS = (*ORDERED, "boolean", "uuid")
 
 
-def _no_excuse(_: Exception) -> None:
+def _raise_every_error(_: Exception) -> None:
     return None
 
 
 @dataclass(frozen=True)
 class AuditQuery:
-    """The questions about the rows of one table in one scope, and the engine that answers them."""
+    """The check queries on one table in one scope, and the engine that runs them."""
 
-    run: Run
+    run: RunQuery
     sql: Dialect
     types: Mapping[str, str]
-    questions: Mapping[str, CheckQuery]
-    with_rest: bool
-    """Whether other live rows of the table could matter to a question of groups."""
+    queries: Mapping[str, CheckQuery]
+    with_other_rows: bool
+    """Whether grouped queries must also read the other live rows of the table."""
     sample_rows: int
-    apart: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By the key of a question of groups, views that part its rows so that no group spans two of them."""
-    excuse: Callable[[Exception], str | None] = _no_excuse
-    """Why a failed query leaves its questions unanswered; None lets the error pass."""
-    _found: dict[str, ScanAnswer] = field(default_factory=dict)
+    disjoint_views: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By the key of a grouped query, views that split its rows so that no group spans two of them."""
+    error_message: Callable[[Exception], str | None] = _raise_every_error
+    """Returns the message with which an error leaves a check unanswered, or None: the error is raised."""
+    _answers: dict[str, ScanAnswer] = field(default_factory=dict)
 
     def answers(self) -> dict[str, ScanAnswer]:
-        """Return the answer to each question, by its key."""
-        fused = {key: each for key, each in self.questions.items() if not each.query}
-        self._fuse(fused)
-        for key, question in self.questions.items():
-            if key not in self._found:
-                self._found[key] = ScanAnswer()
-            if not self._found[key].error:
-                self._guard(key, question)
-        return self._found
+        """Run all queries and return the answer to each by its key."""
+        self._aggregate({key: query for key, query in self.queries.items() if not query.user_query})
+        for key, query in self.queries.items():
+            answer = self._answers.setdefault(key, ScanAnswer())
+            if not answer.error:
+                self._answers[key] = self._completed_or_error(answer, key, query)
+        return self._answers
 
-    def _fuse(self, questions: Mapping[str, CheckQuery]) -> None:
-        """Ask in one pass; if that fails, each question by itself, so that one without an answer spoils no other."""
-        if not questions:
+    def _aggregate(self, queries: Mapping[str, CheckQuery]) -> None:
+        """Compute all metrics in one pass. If that fails, compute each check's, so that an error affects one check."""
+        if not queries:
             return
         try:
-            numbers = self._aggregated(questions)
+            metrics = self._run_aggregates(queries)
         except Exception as error:
-            if len(questions) > 1:
-                for key, question in questions.items():
-                    self._fuse({key: question})
+            if len(queries) > 1:
+                for key, query in queries.items():
+                    self._aggregate({key: query})
                 return
-            why = self.excuse(error)
-            if why is None:
+            message = self.error_message(error)
+            if message is None:
                 raise
-            self._found.update({key: ScanAnswer(error=why) for key in questions})
+            self._answers.update({key: ScanAnswer(error=message) for key in queries})
             return
-        self._found.update({key: ScanAnswer(numbers=each) for key, each in numbers.items()})
+        self._answers.update({key: ScanAnswer(metrics=each) for key, each in metrics.items()})
 
-    def _aggregated(self, questions: Mapping[str, CheckQuery]) -> dict[str, dict[str, Any]]:
-        wanted: dict[tuple[str, str], str] = {}
-        for key, question in questions.items():
-            if question.bad:
-                wanted[key, "failed"] = self.sql.count_if(question.bad)
-            if question.where:
-                wanted[key, _ROWS] = self.sql.count_if(question.where)
-            wanted.update({(key, name): each for name, each in question.aggregates.items()})
-        apart = {
+    def _run_aggregates(self, queries: Mapping[str, CheckQuery]) -> dict[str, dict[str, Any]]:
+        aggregates: dict[tuple[str, str], str] = {}
+        for key, query in queries.items():
+            if query.bad:
+                aggregates[key, "failed"] = self.sql.count_if(query.bad)
+            if query.where:
+                aggregates[key, _ROWS] = self.sql.count_if(query.where)
+            aggregates.update({(key, name): each for name, each in query.aggregates.items()})
+        distinct = {
             (key, name): f"count(DISTINCT {each})"
-            for key, question in questions.items()
-            for name, each in question.distinct.items()
+            for key, query in queries.items()
+            for name, each in query.distinct.items()
         }
-        passes = [wanted, *({place: each} for place, each in apart.items())]
-        if not self.sql.distinct_apart:
-            passes = [wanted | apart]
+        passes = [aggregates, *({metric: each} for metric, each in distinct.items())]
+        if not self.sql.separate_distinct:
+            passes = [aggregates | distinct]
         rows = None
-        found: dict[str, dict[str, Any]] = {key: {} for key in questions}
-        for index, one in enumerate(passes):
-            listed = [f"{each} AS q{number}" for number, each in enumerate(one.values())]
+        metrics: dict[str, dict[str, Any]] = {key: {} for key in queries}
+        for index, expressions in enumerate(passes):
+            listed = [f"{each} AS q{number}" for number, each in enumerate(expressions.values())]
             if index == 0:
                 listed.append("count(*) AS sluice_n")
             (row,) = self.run(f"SELECT {', '.join(listed)} FROM {ROWS}")
             rows = row.get("sluice_n", rows)
-            for number, (key, name) in enumerate(one):
-                found[key][name] = plain(row[f"q{number}"])
-        return {key: {_ROWS: rows, **numbers} for key, numbers in found.items()}
+            for number, (key, name) in enumerate(expressions):
+                metrics[key][name] = plain(row[f"q{number}"])
+        return {key: {_ROWS: rows, **each} for key, each in metrics.items()}
 
-    def _completed(self, key: str, question: CheckQuery) -> ScanAnswer:
-        """Ask what takes a query of its own, and for a few of the bad rows."""
-        numbers = dict(self._found[key].numbers)
-        source, shown = None, question.show
-        if question.query:
-            source = f"({question.query}\n) AS sluice_bad"
-            numbers["failed"] = int(self.run(f"SELECT count(*) AS n FROM {source}")[0]["n"])
-        elif question.groups:
-            groups = question.groups_with_rest if self.with_rest and question.groups_with_rest else question.groups
+    def _completed_or_error(self, answer: ScanAnswer, key: str, query: CheckQuery) -> ScanAnswer:
+        try:
+            return self._completed(answer, key, query)
+        except Exception as error:
+            message = self.error_message(error)
+            if message is None:
+                raise
+            return ScanAnswer(error=message)
+
+    def _completed(self, answer: ScanAnswer, key: str, query: CheckQuery) -> ScanAnswer:
+        """Run what needs a query of its own: groups, a user's query, and the sample of bad rows."""
+        metrics = dict(answer.metrics)
+        source, shown = None, query.show
+        if query.user_query:
+            source = f"({query.user_query}\n) AS sluice_bad"
+            metrics["failed"] = int(self.run(f"SELECT count(*) AS n FROM {source}")[0]["n"])
+        elif query.groups:
+            groups = (self.with_other_rows and query.groups_with_other_rows) or query.groups
             source = f"({groups}) AS sluice_bad"
-            numbers["failed"] = self._count_in(groups, self.apart.get(key, [ROWS]))
-        elif question.bad:
-            source, shown = f"{ROWS} WHERE {question.bad}", self._shown(question.show)
-        sample = self._sample(source, shown, question) if source and numbers["failed"] and self.sample_rows else []
-        return ScanAnswer(numbers=numbers, sample=sample)
+            metrics["failed"] = self._count_bad_rows(groups, self.disjoint_views.get(key, [ROWS]))
+        elif query.bad:
+            source, shown = f"{ROWS} WHERE {query.bad}", self._sample_columns(query.show)
+        sample = self._sample(source, shown, query) if source and metrics["failed"] and self.sample_rows else []
+        return ScanAnswer(metrics=metrics, sample=sample)
 
-    def _count_in(self, groups: str, views: Sequence[str]) -> int:
-        """Add up the bad rows of groups; smaller parts take smaller tables of keys."""
+    def _count_bad_rows(self, groups: str, views: Sequence[str]) -> int:
+        """Add up the bad rows of all groups, view by view: each view needs a smaller hash table of keys."""
         parts = (f"SELECT {BAD_ROWS} FROM ({groups.replace(f'FROM {ROWS}', f'FROM {view}')}) AS part" for view in views)
         (row,) = self.run(f"SELECT coalesce(sum({BAD_ROWS}), 0) AS n FROM ({' UNION ALL '.join(parts)}) AS parts")
         return int(row["n"])
 
-    def _shown(self, first: list[str]) -> list[str]:
-        plain_columns = [name for name, kind in self.types.items() if kind_of(kind) in _SHOWN]
-        return list(dict.fromkeys([*first, *plain_columns]))[:_SAMPLE_COLUMNS]
+    def _sample_columns(self, first: list[str]) -> list[str]:
+        others = [name for name, kind in self.types.items() if kind_of(kind) in _SAMPLED_KINDS]
+        return list(dict.fromkeys([*first, *others]))[:_SAMPLE_COLUMNS]
 
-    def _sample(self, source: str, shown: list[str], question: CheckQuery) -> Rows:
-        """Return the first bad rows in the order of what is shown: the same ones from either engine."""
+    def _sample(self, source: str, shown: list[str], query: CheckQuery) -> Rows:
+        """Return the first bad rows, ordered by the shown columns, so that every engine returns the same ones."""
         listed = ", ".join(self.sql.column(name) for name in shown)
-        order = [name for name in shown if name in self.types and kind_of(self.types[name]) in _SHOWN]
+        order = [name for name in shown if name in self.types and kind_of(self.types[name]) in _SAMPLED_KINDS]
         ordered = ", ".join(f"{self.sql.column(name)} NULLS FIRST" for name in order)
-        columns = "*" if question.query else f"{listed}, {BAD_ROWS}" if question.groups else listed
-        by = f" ORDER BY {ordered}" if ordered and not question.query else ""
+        columns = "*" if query.user_query else f"{listed}, {BAD_ROWS}" if query.groups else listed
+        by = f" ORDER BY {ordered}" if ordered and not query.user_query else ""
         rows = self.run(f"SELECT {columns} FROM {source}{by} LIMIT {self.sample_rows}")
         return [
             {
@@ -138,12 +145,3 @@ class AuditQuery:
             }
             for row in rows
         ]
-
-    def _guard(self, key: str, question: CheckQuery) -> None:
-        try:
-            self._found[key] = self._completed(key, question)
-        except Exception as error:
-            why = self.excuse(error)
-            if why is None:
-                raise
-            self._found[key] = ScanAnswer(error=why)

@@ -1,33 +1,47 @@
-"""What Iceberg's metadata says of a table: exact where it says anything, silent where it does not."""
+"""Table statistics: what Iceberg's metadata records about a table. What is recorded is exact; None proves nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from enum import Enum
 from typing import Any, Literal
 
 Scope = Literal["added", "table"]
 
 
+class StatisticsNeed(Enum):
+    """Statistics that are collected only if a check needs them."""
+
+    LIVE_FILES = "live files"
+    """Every live data file of the table, not only the added ones."""
+    CHANGE = "change"
+    """What the run did to the table: `TableStatistics.change`."""
+    PARTITIONS = "partitions"
+    """The changed partitions: `ChangeStatistics.partitions`."""
+    VOLUMES = "volumes"
+    """The rows of earlier publications: `ChangeStatistics.volumes`."""
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Statistics of one column in one data file. None means: not recorded, so nothing is proven."""
+    """Statistics of one column in one data file. None means not recorded."""
 
     nulls: int | None = None
     nans: int | None = None
     lower: Any = None
-    """No value is below it. Not necessarily a value that occurs."""
+    """No value is below it. The value itself may not occur."""
     upper: Any = None
-    """No value is above it."""
+    """No value is above it. The value itself may not occur."""
     size: int | None = None
     """In bytes, as stored."""
 
 
-_SILENT = ColumnStatistics()
+_NOT_RECORDED = ColumnStatistics()
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """One data file: its rows and what is recorded of its columns, by name."""
+    """Statistics of one data file: its rows, its size, and its columns by name."""
 
     rows: int
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
@@ -38,18 +52,18 @@ class FileStatistics:
     """Whether row-level deletes may apply: then every count is an upper bound."""
 
     def column(self, name: str) -> ColumnStatistics:
-        """Return what is recorded of a column, which may be nothing."""
-        return self.columns.get(name, _SILENT)
+        """Return the statistics of a column; all None if the file has none for it."""
+        return self.columns.get(name, _NOT_RECORDED)
 
     def values(self, name: str) -> int | None:
-        """Return how many values that are no nulls a column has, an upper bound under row-level deletes."""
+        """Return the number of non-null values in a column, an upper bound under row-level deletes."""
         nulls = self.column(name).nulls
         return None if nulls is None else self.rows - nulls
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaField:
-    """A column of a schema, by the id that it keeps when it is renamed."""
+    """A column of a schema. Its id stays the same when it is renamed."""
 
     id: int
     name: str
@@ -59,7 +73,7 @@ class SchemaField:
 
 @dataclass(frozen=True, slots=True)
 class ChangeStatistics:
-    """What a run did to a table, beyond its rows."""
+    """What a run did to a table, from its snapshots and manifests."""
 
     operations: Sequence[str] = ()
     added_rows: int = 0
@@ -83,32 +97,32 @@ class ChangeStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """A table at one hash of a branch, compared with the hash that the branch began from."""
+    """Statistics of a table at one hash of a branch, compared with the base of the branch."""
 
     types: Mapping[str, str]
     """The Iceberg type of each column, in the table's order."""
     added: Sequence[FileStatistics]
-    """The files that this run's snapshots added and that are live."""
+    """The live files that this run's snapshots added."""
     live: Sequence[FileStatistics] = ()
-    """Every live file; empty unless a check asks for the whole table."""
+    """Every live file; empty unless a check needs `LIVE_FILES`."""
     change: ChangeStatistics = field(default_factory=ChangeStatistics)
-    others: Mapping[str, int | None] = field(default_factory=dict)
-    """The rows of other tables that checks name, by `name` or `name@main`; None where deletes hide it."""
+    referenced_rows: Mapping[str, int | None] = field(default_factory=dict)
+    """The rows of other tables that checks reference, by `name` or `name@main`; None under row-level deletes."""
     now: datetime = datetime(1970, 1, 1, tzinfo=timezone.utc)
     """When the audit began."""
 
     def files(self, scope: Scope) -> Sequence[FileStatistics]:
-        """Return the files that a check of this scope is about."""
+        """Return the files of a scope."""
         return self.added if scope == "added" else self.live
 
     def rows(self, scope: Scope) -> int | None:
-        """Return the exact number of rows, or None where row-level deletes hide it."""
+        """Return the exact number of rows, or None under row-level deletes."""
         files = self.files(scope)
         return None if any(file.deletes for file in files) else sum(file.rows for file in files)
 
     def nulls(self, column: str, scope: Scope) -> int | None:
-        """Return the exact number of nulls, or None."""
-        found = [file.column(column).nulls for file in self.files(scope) if file.rows]
-        if any(nulls is None for nulls in found) or self.rows(scope) is None:
+        """Return the exact number of nulls, or None if it is not recorded."""
+        counts = [file.column(column).nulls for file in self.files(scope) if file.rows]
+        if any(nulls is None for nulls in counts) or self.rows(scope) is None:
             return None
-        return sum(nulls or 0 for nulls in found)
+        return sum(nulls or 0 for nulls in counts)

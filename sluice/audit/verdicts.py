@@ -1,4 +1,4 @@
-"""Verdicts: what the audit says, check by check and as a whole."""
+"""Verdicts: the result of each check with its evidence, and the report of the whole audit."""
 
 import hashlib
 from collections.abc import Sequence
@@ -8,15 +8,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sluice.base_model import Model
-from sluice.checks.base import Check, Finding
+from sluice.checks.base import Check, Evaluation
 
 Verdict = Literal["pass", "warn", "fail", "error"]
 AnsweredBy = Literal["metadata", "duckdb", "spark"]
+"""What answered a check: metadata, or the name of a scan engine."""
 
 SAMPLE_ROWS = 5
 _CELL = 120
 _REPORT_BYTES = 40 * 1024
-"""What a report may weigh in a history. Temporal warns at 256 KiB; many checks share one message."""
+"""The size to which samples are trimmed for a history. Temporal warns at 256 KiB for one message."""
 
 
 class CheckResult(Model):
@@ -24,7 +25,7 @@ class CheckResult(Model):
 
     table: str
     index: int = -1
-    """Its place among the table's checks in the pipeline file, from 0."""
+    """Its position among the table's checks in the pipeline file, from 0; -1 for a verdict on no single check."""
     check: str
     columns: list[str]
     verdict: Verdict
@@ -34,28 +35,28 @@ class CheckResult(Model):
     """None where the check could not be answered."""
     failed_rows: int | None = None
     sample: list[dict[str, Any]] = Field(default_factory=list)
-    """A few of the bad rows, cut short."""
+    """A few of the bad rows, with long values shortened."""
     scope: str = "added"
     files: int = 0
-    """How many data files were read for it."""
+    """The number of data files that were read for it."""
     bytes: int = 0
-    """How many bytes its columns take in them."""
+    """The size of its columns in the files of its scope."""
     message: str = ""
     """Why the check could not be answered."""
 
     @property
     def blocks(self) -> bool:
-        """Whether this verdict keeps the branch out of main. No evidence is never a pass."""
+        """Whether this verdict blocks the merge. A check that could not be answered blocks too."""
         return self.verdict in ("fail", "error")
 
     @property
     def title(self) -> str:
-        """The check as a person would call it."""
+        """The name of the check with its columns: `not_null(id)`."""
         return f"{self.check}({', '.join(self.columns)})" if self.columns else self.check
 
 
 class AuditReport(Model):
-    """Every verdict on one branch at one hash."""
+    """The verdicts of an audit on one branch at one hash."""
 
     branch: str
     audited_hash: str
@@ -68,29 +69,29 @@ class AuditReport(Model):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the report, in hexadecimal: what an approval is for."""
+        """The SHA-256 of the report in hexadecimal, which an approval names."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
     def summary(self) -> str:
-        """The verdicts in short: `12 pass, 1 warn`."""
+        """The number of verdicts of each kind: `12 pass, 1 warn`."""
         return count_verdicts(self.checks)
 
 
 def count_verdicts(checks: Sequence[CheckResult]) -> str:
-    """Say how many checks there are of each verdict."""
+    """Return the number of verdicts of each kind: `12 pass, 1 warn`."""
     counts = {kind: sum(c.verdict == kind for c in checks) for kind in ("pass", "warn", "fail", "error")}
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no checks"
 
 
-def label(check: Check) -> str:
-    """Return a check as a person would call it: its name and columns."""
+def check_title(check: Check) -> str:
+    """Return the name of a check with its columns: `not_null(id)`."""
     return f"{check.check}({', '.join(check.column_names)})" if check.column_names else check.check
 
 
 @dataclass(frozen=True)
 class AnswerSource:
-    """How an answer came about."""
+    """What answered a check, and from how much data."""
 
     by: AnsweredBy
     sample: Sequence[dict[str, Any]] = ()
@@ -98,28 +99,28 @@ class AnswerSource:
     bytes: int = 0
 
 
-def check_result(table: str, index: int, check: Check, finding: Finding, reply: AnswerSource) -> CheckResult:
-    """Weigh a finding by the check's severity and write the result down."""
-    verdict: Verdict = "warn" if finding.level == "fail" and check.severity == "warn" else finding.level
+def check_result(table: str, index: int, check: Check, evaluation: Evaluation, source: AnswerSource) -> CheckResult:
+    """Return the result of a check: its evaluation with the severity applied, and the evidence."""
+    verdict: Verdict = "warn" if evaluation.level == "fail" and check.severity == "warn" else evaluation.level
     return CheckResult(
         table=table,
         index=index,
         check=check.check,
         columns=check.column_names,
         verdict=verdict,
-        observed=finding.observed,
+        observed=evaluation.observed,
         expected=check.expected,
-        answered_by=reply.by,
-        failed_rows=finding.failed_rows,
-        sample=[] if finding.passed else [short_row(row) for row in reply.sample[:SAMPLE_ROWS]],
+        answered_by=source.by,
+        failed_rows=evaluation.failed_rows,
+        sample=[] if evaluation.passed else [short_row(row) for row in source.sample[:SAMPLE_ROWS]],
         scope=check.scope,
-        files=reply.files,
-        bytes=reply.bytes,
+        files=source.files,
+        bytes=source.bytes,
     )
 
 
 def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
-    """Write down that a check could not be answered, which blocks whatever its severity."""
+    """Return the result of a check that could not be answered; it blocks whatever the severity."""
     return CheckResult(
         table=table,
         index=index,
@@ -133,7 +134,7 @@ def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
 
 
 def short_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Cut long values, so that a sample stays a sample."""
+    """Return a row with its long values shortened."""
     return {
         key: value[:_CELL] + "…" if isinstance(value, str) and len(value) > _CELL else value
         for key, value in row.items()
@@ -141,13 +142,13 @@ def short_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def trim_samples(checks: Sequence[CheckResult], limit: int = _REPORT_BYTES) -> list[CheckResult]:
-    """Return results with their samples thinned until they weigh at most `limit` bytes together.
+    """Return results with their samples trimmed until all together take at most `limit` bytes.
 
-    First each sample keeps one row, then none; verdicts are never dropped.
+    First each sample keeps one row, then none. Verdicts are never dropped.
     """
-    thinned = list(checks)
+    trimmed = list(checks)
     for rows in (SAMPLE_ROWS, 1, 0):
-        thinned = [check.model_copy(update={"sample": check.sample[:rows]}) for check in thinned]
-        if sum(len(check.model_dump_json().encode()) for check in thinned) <= limit:
+        trimmed = [check.model_copy(update={"sample": check.sample[:rows]}) for check in trimmed]
+        if sum(len(check.model_dump_json().encode()) for check in trimmed) <= limit:
             break
-    return thinned
+    return trimmed

@@ -11,7 +11,16 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from sluice.audit.statistics import FileStatistics, TableStatistics
-from sluice.checks.base import CheckQuery, Finding, Numbers, a_range, between, each_column, passed_if, wrong_kind
+from sluice.checks.base import (
+    CheckQuery,
+    Evaluation,
+    Metrics,
+    between,
+    expand_columns,
+    pass_or_fail,
+    require_range,
+    type_problem,
+)
 from sluice.checks.rows import Filtered
 from sluice.checks.values import Bound, bound_of, enclosed
 from sluice.sql.dialect import Dialect
@@ -34,7 +43,7 @@ class _Metric(Filtered):
 
     @model_validator(mode="after")
     def _a_range(self) -> "_Metric":
-        a_range(self.min, self.max)
+        require_range(self.min, self.max)
         return self
 
     @property
@@ -46,7 +55,7 @@ class _Metric(Filtered):
         return f"{self.words} {between(self.min, self.max)}"
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        problems = wrong_kind(self.column, types, self.kinds)
+        problems = type_problem(self.column, types, self.kinds)
         try:
             low, high = (None, None) if problems else self.limits(types)
         except ValueError as error:
@@ -68,38 +77,38 @@ class _Metric(Filtered):
         """Return two numbers between which metadata proves the aggregate to lie, or None."""
         return None
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        kind = facts.types[self.column]
-        files = [file for file in facts.files(self.scope) if file.rows and file.values(self.column) != 0]
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        kind = statistics.types[self.column]
+        files = [file for file in statistics.files(self.scope) if file.rows and file.values(self.column) != 0]
         if self.where or not files or any(file.values(self.column) is None for file in files):
             return None
         found = self.interval(files, kind)
         if found is None:
             return None
-        low, high = self.limits(facts.types)
+        low, high = self.limits(statistics.types)
         observed = f"between {shown(found[0])} and {shown(found[1])}" if found[0] != found[1] else shown(found[0])
         if (low is None or low <= found[0]) and (high is None or found[1] <= high):
-            return passed_if(True, observed)
+            return pass_or_fail(True, observed)
         if (low is not None and found[1] < low) or (high is not None and found[0] > high):
-            return passed_if(False, observed)
+            return pass_or_fail(False, observed)
         return None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         chosen = self.chosen(self.column, sql, types)
         return CheckQuery(
             aggregates={"value": self.aggregate(sql, chosen, types[self.column])}, columns=self.column_names
         )
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        value = numbers["value"]
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        value = metrics["value"]
         if value is None:
-            return passed_if(False, "no values")
+            return pass_or_fail(False, "no values")
         if str(value).lower() == "nan":
-            return passed_if(False, "NaN")
-        low, high = self.limits(facts.types)
+            return pass_or_fail(False, "NaN")
+        low, high = self.limits(statistics.types)
         endless = str(value) in ("inf", "-inf")
-        exact = float(value) if endless else self.exact(value, facts.types[self.column])
-        return passed_if((low is None or low <= exact) and (high is None or exact <= high), shown(exact))
+        exact = float(value) if endless else self.exact(value, statistics.types[self.column])
+        return pass_or_fail((low is None or low <= exact) and (high is None or exact <= high), shown(exact))
 
     def exact(self, value: Any, kind: str) -> Any:
         """Return what a scan found as a number that can be compared with the limits."""
@@ -107,7 +116,7 @@ class _Metric(Filtered):
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-        return list(each_column(parameters))
+        return list(expand_columns(parameters))
 
 
 class _Extreme(_Metric):

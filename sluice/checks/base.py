@@ -1,4 +1,4 @@
-"""What a check is: parameters, proofs from metadata, what it asks of the rows, and how numbers become a finding."""
+"""The interface of a check: its parameters, its proof from metadata, its query, and how metrics are evaluated."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -7,27 +7,27 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from sluice.audit.statistics import Scope, TableStatistics
+from sluice.audit.statistics import Scope, StatisticsNeed, TableStatistics
 from sluice.base_model import Model
 from sluice.identifiers import suggestion
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import kind_of
 
-ROWS, REST = "sluice_rows", "sluice_rest"
-"""The views under which a question finds the rows in scope, and the other live rows of the table."""
+ROWS, OTHER_ROWS = "sluice_rows", "sluice_other_rows"
+"""The views that a check's query reads: the rows in scope, and the other live rows of the same table."""
 
 BAD_ROWS = "sluice_bad_rows"
-"""The column by which a query of groups says how many bad rows each stands for."""
+"""The column of a grouped query that holds the number of bad rows in each group."""
 
 Severity = Literal["fail", "warn"]
 Level = Literal["pass", "warn", "fail"]
 
-Numbers = Mapping[str, Any]
-"""What a scan found: `rows`, `failed` where bad rows were asked for, and each named aggregate."""
+Metrics = Mapping[str, Any]
+"""What a scan computed for a check: `rows`, `failed` if it counts bad rows, and each named aggregate."""
 
 
-class Finding(Model):
-    """The answer to a check before its severity is weighed."""
+class Evaluation(Model):
+    """The result of a check before its severity is applied."""
 
     level: Level
     observed: Any
@@ -35,17 +35,17 @@ class Finding(Model):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong at all."""
+        """Whether the check passed without a warning."""
         return self.level == "pass"
 
 
-def passed_if(good: bool, observed: Any, failed_rows: int | None = None) -> Finding:
-    """Return a finding of two levels."""
-    return Finding(level="pass" if good else "fail", observed=observed, failed_rows=failed_rows)
+def pass_or_fail(passed: bool, observed: Any, failed_rows: int | None = None) -> Evaluation:
+    """Return an evaluation that is either `pass` or `fail`."""
+    return Evaluation(level="pass" if passed else "fail", observed=observed, failed_rows=failed_rows)
 
 
-class Other(Model):
-    """Another table that a check looks at: at the audited hash of the branch, or at main as the run found it."""
+class TableReference(Model):
+    """Another table that a check reads, on the audited branch or on `main` at the run's base."""
 
     table: str
     ref: Literal["branch", "main"] = "branch"
@@ -53,56 +53,56 @@ class Other(Model):
 
     @property
     def key(self) -> str:
-        """Its name in `TableFacts.others`."""
+        """Its key in `TableStatistics.referenced_rows`: `name`, or `name@main`."""
         return self.table if self.ref == "branch" else f"{self.table}@main"
 
     @property
     def view(self) -> str:
-        """The view under which a question finds its rows."""
-        return "sluice_other_" + hashlib.sha256(self.key.encode()).hexdigest()[:12]
+        """The view through which a query reads its rows."""
+        return "sluice_table_" + hashlib.sha256(self.key.encode()).hexdigest()[:12]
 
 
 class CheckQuery(Model):
-    """What a check asks of the rows, in the SQL of one engine, over the views `ROWS`, `REST` and of others."""
+    """What one check asks an engine to compute, in that engine's SQL, over the views of a scan."""
 
     bad: str | None = None
-    """A condition that is true for each row that breaks the check."""
+    """A condition that is true for each bad row."""
     where: str | None = None
-    """A condition for the rows that the check is about, where its judgement needs their number."""
+    """The condition of `where`, if the evaluation needs the number of rows that satisfy it."""
     aggregates: dict[str, str] = Field(default_factory=dict)
-    """Aggregates over the rows in scope, by the name under which `judge` finds them."""
+    """Aggregates over the rows in scope, by the name of the metric."""
     distinct: dict[str, str] = Field(default_factory=dict)
-    """Expressions whose distinct values are to be counted, likewise."""
+    """Expressions whose distinct values are counted, by the name of the metric."""
     groups: str | None = None
-    """A query that returns groups of bad rows, with their number as `BAD_ROWS`."""
-    groups_with_rest: str | None = None
-    """The same where there are other live rows that could matter."""
+    """A query that returns groups of bad rows, with the number of rows of each as `BAD_ROWS`."""
+    groups_with_other_rows: str | None = None
+    """The same query for when other live rows of the table matter too; it reads `OTHER_ROWS`."""
     key: str | None = None
-    """The column by whose bounds files of the rest and of the other table can be left out."""
-    null_keys: bool = False
-    """Whether a null key equals another: then bounds, which say nothing of nulls, leave nothing out."""
-    query: str | None = None
-    """A query of the user's own on the branch, which returns the bad rows."""
+    """The column whose bounds select the files of `OTHER_ROWS` and of the referenced table."""
+    nulls_match: bool = False
+    """Whether a null key equals another null key. Bounds say nothing about nulls, so no file is left out then."""
+    user_query: str | None = None
+    """The query of a check `sql`, which returns the bad rows."""
     columns: list[str] = Field(default_factory=list)
-    """The columns of the rows in scope that it needs."""
-    other: Other | None = None
+    """The columns of the rows in scope that it reads."""
+    reference: TableReference | None = None
     show: list[str] = Field(default_factory=list)
     """The columns that a sample of bad rows shows first."""
 
 
 class Check(Model, ABC):
-    """Something that must be true of a table before it is published."""
+    """A condition that a table must meet before it is published."""
 
     aliases: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     """Other names of this check, each with its own names for the parameters."""
     shorthand: ClassVar[str] = "columns"
-    """The parameter that a value without keys stands for: `not_null: [a, b]`."""
-    needs: ClassVar[frozenset[str]] = frozenset()
-    """What it needs to know beyond files and types: `change`, `partitions`, `volumes`, `others`, `rest`."""
+    """The parameter that a value without keys sets: `not_null: [a, b]`."""
+    needs: ClassVar[frozenset[StatisticsNeed]] = frozenset()
+    """The statistics that it needs beside the added files and the column types."""
     proof: ClassVar[str] = "never"
     """When metadata alone answers it, for the list of checks."""
     row_level: ClassVar[bool] = False
-    """Whether it is about rows one by one, so that the bad ones can be set apart."""
+    """Whether each row passes or fails, so that bad rows can be quarantined."""
 
     check: str
     severity: Severity = "fail"
@@ -113,61 +113,61 @@ class Check(Model, ABC):
     @property
     @abstractmethod
     def column_names(self) -> list[str]:
-        """The columns that the table must have for this check to be answered."""
+        """The columns that the table must have."""
 
     @property
     @abstractmethod
     def expected(self) -> str:
-        """What the check demands, for a person."""
+        """The expectation, as a report shows it."""
 
     @property
-    def other(self) -> Other | None:
-        """The other table that its question is about, if any."""
+    def reference(self) -> TableReference | None:
+        """The other table that its query reads, if any."""
         return None
 
     @property
-    def others(self) -> list[Other]:
-        """Every other table that must be there."""
-        return [self.other] if self.other else []
+    def references(self) -> list[TableReference]:
+        """All other tables that must exist."""
+        return [self.reference] if self.reference else []
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        """Say which of its columns, all of them there, are of a type that it is not for."""
+        """Return why the types of its columns do not suit the check; all of them exist."""
         return []
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        """Answer from metadata alone, or return None: undecided, ask the rows."""
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        """Evaluate the check from metadata alone, or return None if only the rows can answer it."""
         return None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        """Say what to ask of the rows, given the Iceberg type of each column.
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+        """Build the query that computes the check's metrics, given the Iceberg type of each column.
 
         Raises:
-            NeedsSpark: the dialect cannot say it so that it means what Spark would understand.
+            NeedsSpark: the dialect cannot express it with exactly the meaning that Spark SQL gives it.
         """
         raise NotImplementedError(f"{self.check} is always answered from metadata")
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        """Turn what the scan found into a finding: by default, no bad row may be there."""
-        failed = int(numbers["failed"])
-        return passed_if(failed == 0, failed, failed)
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        """Evaluate the metrics of a scan: by default, the check passes if there is no bad row."""
+        failed = int(metrics["failed"])
+        return pass_or_fail(failed == 0, failed, failed)
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> Sequence[dict[str, Any]]:
-        """Split what a person wrote as one check into the checks that get a verdict each."""
+        """Split one check of a pipeline file into the checks that get a verdict each."""
         return [parameters]
 
 
-def each_column(parameters: dict[str, Any]) -> Sequence[dict[str, Any]]:
-    """Split a check of several columns into one for each."""
+def expand_columns(parameters: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    """Split a check on several columns into one check for each column."""
     if "columns" not in parameters:
         return [parameters]
     names = parameters["columns"]
-    rest = {key: value for key, value in parameters.items() if key != "columns"}
-    return [{**rest, "column": name} for name in ([names] if isinstance(names, str) else names)]
+    others = {key: value for key, value in parameters.items() if key != "columns"}
+    return [{**others, "column": name} for name in ([names] if isinstance(names, str) else names)]
 
 
-def wrong_kind(column: str, types: Mapping[str, str], kinds: Sequence[str]) -> list[str]:
-    """Say that a column is of none of these kinds, if it is so."""
+def type_problem(column: str, types: Mapping[str, str], kinds: Sequence[str]) -> list[str]:
+    """Return a message if the type of a column is none of these kinds, else nothing."""
     if not kinds or kind_of(types[column]) in kinds:
         return []
     return [
@@ -176,32 +176,32 @@ def wrong_kind(column: str, types: Mapping[str, str], kinds: Sequence[str]) -> l
 
 
 def missing_columns(check: Check, types: Mapping[str, str]) -> list[str]:
-    """Say which of a check's columns the table does not have."""
+    """Return a message for each column of a check that the table does not have."""
     return [f"there is no column {name!r}{suggestion(name, types)}" for name in check.column_names if name not in types]
 
 
-def misfits(check: Check, types: Mapping[str, str]) -> list[str]:
-    """Say why a check cannot be asked of a table with these columns; empty if it can."""
+def check_problems(check: Check, types: Mapping[str, str]) -> list[str]:
+    """Return why a check cannot be applied to a table with these columns; empty if it can."""
     return missing_columns(check, types) or check.type_problems(types)
 
 
-def place(check: Check) -> str:
-    """Return where a check is written and which it is, as a message begins."""
+def check_location(check: Check) -> str:
+    """Return the file and line of a check and its name, as a message begins."""
     return f"{check.at + ': ' if check.at else ''}{check.check}: "
 
 
 def between(low: object | None, high: object | None) -> str:
-    """Say a range for a person."""
+    """Describe a range: `between 1 and 5`, `at least 1`, `at most 5`."""
     if low is not None and high is not None:
         return f"between {low} and {high}"
     return f"at least {low}" if low is not None else f"at most {high}"
 
 
-def a_range(low: Any, high: Any) -> None:
-    """Make sure that two bounds are a range.
+def require_range(low: Any, high: Any) -> None:
+    """Check that two bounds are a range.
 
     Raises:
-        ValueError: both are left out, or the lower is above the upper.
+        ValueError: both are missing, or the lower is above the upper.
     """
     if low is None and high is None:
         raise ValueError("give min, max or both")

@@ -4,14 +4,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ByteSize, Field, model_validator
 
-from sluice.audit.statistics import ChangeStatistics, TableStatistics
-from sluice.checks.base import Check, Finding, a_range, between, passed_if
+from sluice.audit.statistics import ChangeStatistics, StatisticsNeed, TableStatistics
+from sluice.checks.base import Check, Evaluation, between, pass_or_fail, require_range
 
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Blast(Check):
-    needs = frozenset({"change"})
+class _ChangeCheck(Check):
+    needs = frozenset({StatisticsNeed.CHANGE})
     proof = "always"
 
     @property
@@ -19,7 +19,7 @@ class _Blast(Check):
         return []
 
 
-class AppendOnly(_Blast):
+class AppendOnly(_ChangeCheck):
     """The run must only append: no row of before is changed or removed."""
 
     shorthand = "severity"
@@ -29,13 +29,13 @@ class AppendOnly(_Blast):
     def expected(self) -> str:
         return "appends only"
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        operations = list(dict.fromkeys(facts.change.operations))
-        good = all(each == "append" for each in operations) and not facts.change.deleted_rows
-        return passed_if(good, "+".join(operations) or "nothing written")
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        operations = list(dict.fromkeys(statistics.change.operations))
+        good = all(each == "append" for each in operations) and not statistics.change.deleted_rows
+        return pass_or_fail(good, "+".join(operations) or "nothing written")
 
 
-class DeletedRows(_Blast):
+class DeletedRows(_ChangeCheck):
     """At most so many rows may be removed. A rewritten row is removed and added; `net` sets one against the other."""
 
     shorthand = "max"
@@ -47,16 +47,16 @@ class DeletedRows(_Blast):
     def expected(self) -> str:
         return f"at most {self.max} rows removed{', net' if self.net else ''}"
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        change = facts.change
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        change = statistics.change
         removed = max(0, change.deleted_rows - change.added_rows) if self.net else change.deleted_rows
-        return passed_if(removed <= self.max, removed)
+        return pass_or_fail(removed <= self.max, removed)
 
 
-class ChangedPartitions(_Blast):
+class ChangedPartitions(_ChangeCheck):
     """Only these partitions may change, or at most so many, written as Iceberg writes their paths."""
 
-    needs = frozenset({"change", "partitions"})
+    needs = frozenset({StatisticsNeed.CHANGE, StatisticsNeed.PARTITIONS})
     shorthand = "only"
     check: Literal["changed_partitions"] = "changed_partitions"
     only: list[str] | None = None
@@ -74,14 +74,14 @@ class ChangedPartitions(_Blast):
         parts = [f"only {', '.join(self.only)}"] if self.only is not None else []
         return ", ".join(parts + ([f"at most {self.max} partitions"] if self.max is not None else []))
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        changed = facts.change.partitions
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        changed = statistics.change.partitions
         others = [each for each in changed if self.only is not None and each not in self.only]
         many = self.max is not None and len(changed) > self.max
-        return passed_if(not others and not many, _some(others or changed))
+        return pass_or_fail(not others and not many, _some(others or changed))
 
 
-class ChangedTables(_Blast):
+class ChangedTables(_ChangeCheck):
     """The run may change only these tables, of all that are on the branch."""
 
     shorthand = "only"
@@ -92,12 +92,12 @@ class ChangedTables(_Blast):
     def expected(self) -> str:
         return f"only {', '.join(self.only)}"
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        others = [each for each in facts.change.tables if each not in self.only]
-        return passed_if(not others, _some(others or facts.change.tables))
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        others = [each for each in statistics.change.tables if each not in self.only]
+        return pass_or_fail(not others, _some(others or statistics.change.tables))
 
 
-class _Amount(_Blast):
+class _Amount(_ChangeCheck):
     shorthand = "max"
     words: ClassVar[str]
 
@@ -111,9 +111,9 @@ class _Amount(_Blast):
     def expected(self) -> str:
         return f"{between(*self.limits())} {self.words}"
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        found, (low, high) = self.amount(facts.change), self.limits()
-        return passed_if((low is None or found >= low) and (high is None or found <= high), found)
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        found, (low, high) = self.amount(statistics.change), self.limits()
+        return pass_or_fail((low is None or found >= low) and (high is None or found <= high), found)
 
 
 class AddedFiles(_Amount):
@@ -126,7 +126,7 @@ class AddedFiles(_Amount):
 
     @model_validator(mode="after")
     def _a_range(self) -> "AddedFiles":
-        a_range(self.min, self.max)
+        require_range(self.min, self.max)
         return self
 
     def limits(self) -> tuple[int | None, int | None]:
@@ -146,7 +146,7 @@ class AddedBytes(_Amount):
 
     @model_validator(mode="after")
     def _a_range(self) -> "AddedBytes":
-        a_range(self.min, self.max)
+        require_range(self.min, self.max)
         return self
 
     def limits(self) -> tuple[int | None, int | None]:
@@ -156,7 +156,7 @@ class AddedBytes(_Amount):
         return change.added_bytes
 
 
-class PartitioningUnchanged(_Blast):
+class PartitioningUnchanged(_ChangeCheck):
     """The table must be partitioned as on `main`."""
 
     shorthand = "severity"
@@ -166,11 +166,11 @@ class PartitioningUnchanged(_Blast):
     def expected(self) -> str:
         return "the partition spec of main"
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        return _same(facts.change.created, facts.change.partition_spec)
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        return _same(statistics.change.created, statistics.change.partition_spec)
 
 
-class SortOrderUnchanged(_Blast):
+class SortOrderUnchanged(_ChangeCheck):
     """The table must have the sort order that it has on `main`."""
 
     shorthand = "severity"
@@ -180,15 +180,15 @@ class SortOrderUnchanged(_Blast):
     def expected(self) -> str:
         return "the sort order of main"
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        return _same(facts.change.created, facts.change.sort_order)
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        return _same(statistics.change.created, statistics.change.sort_order)
 
 
-def _same(created: bool, pair: tuple[str, str]) -> Finding:
+def _same(created: bool, pair: tuple[str, str]) -> Evaluation:
     if created:
-        return passed_if(True, "a new table")
+        return pass_or_fail(True, "a new table")
     before, after = pair
-    return passed_if(
+    return pass_or_fail(
         before == after, f"was {before or 'none'}, is {after or 'none'}" if before != after else "unchanged"
     )
 

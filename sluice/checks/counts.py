@@ -6,8 +6,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import TableStatistics
-from sluice.checks.base import Check, CheckQuery, Finding, Numbers, Other, a_range, between, passed_if
+from sluice.audit.statistics import StatisticsNeed, TableStatistics
+from sluice.checks.base import (
+    Check,
+    CheckQuery,
+    Evaluation,
+    Metrics,
+    TableReference,
+    between,
+    pass_or_fail,
+    require_range,
+)
 from sluice.checks.rows import Filtered
 from sluice.sql.dialect import Dialect
 
@@ -31,7 +40,7 @@ class RowCount(Filtered):
 
     @model_validator(mode="after")
     def _a_range(self) -> "RowCount":
-        a_range(self.min, self.max)
+        require_range(self.min, self.max)
         return self
 
     @property
@@ -42,18 +51,18 @@ class RowCount(Filtered):
     def expected(self) -> str:
         return f"{between(self.min, self.max)} rows" + (f" where {self.where}" if self.where else "")
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        rows = facts.rows(self.scope)
-        return None if rows is None or (self.where and rows) else self.judge({"rows": rows}, facts)
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        rows = statistics.rows(self.scope)
+        return None if rows is None or (self.where and rows) else self.evaluate({"rows": rows}, statistics)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         where = self.filtered(sql, types)
         counted = {"rows": sql.count_if(where)} if where else {}
         return CheckQuery(aggregates=counted, columns=self.column_names)
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        rows = int(numbers["rows"])
-        return passed_if(
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        rows = int(metrics["rows"])
+        return pass_or_fail(
             (self.min is None or rows >= self.min) and (self.max is None or rows <= self.max),
             rows,
         )
@@ -72,7 +81,6 @@ class EqualRowCount(Check):
         "dbt_utils.equal_rowcount": {"compare_model": "to"},
     }
     shorthand = "to"
-    needs = frozenset({"others"})
     proof = "no row-level deletes apply to either table"
 
     check: Literal["equal_row_count"] = "equal_row_count"
@@ -84,7 +92,7 @@ class EqualRowCount(Check):
 
     @model_validator(mode="after")
     def _a_range(self) -> "EqualRowCount":
-        a_range(self.min_ratio, self.max_ratio)
+        require_range(self.min_ratio, self.max_ratio)
         return self
 
     @property
@@ -92,26 +100,28 @@ class EqualRowCount(Check):
         return []
 
     @property
-    def other(self) -> Other:
-        return Other(table=self.to, ref=self.ref)
+    def reference(self) -> TableReference:
+        return TableReference(table=self.to, ref=self.ref)
 
     @property
     def expected(self) -> str:
         exact = self.min_ratio == self.max_ratio == 1
         times = "as many rows as" if exact else f"{self.min_ratio:g} to {self.max_ratio:g} times the rows of"
-        return f"{times} {self.other.key}"
+        return f"{times} {self.reference.key}"
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        rows, theirs = facts.rows(self.scope), facts.others.get(self.other.key)
-        return None if rows is None or theirs is None else self.judge({"rows": rows, "theirs": theirs}, facts)
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        rows, theirs = statistics.rows(self.scope), statistics.referenced_rows.get(self.reference.key)
+        return None if rows is None or theirs is None else self.evaluate({"rows": rows, "theirs": theirs}, statistics)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        return CheckQuery(aggregates={"theirs": f"(SELECT count(*) FROM {self.other.view})"}, other=self.other)
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+        return CheckQuery(
+            aggregates={"theirs": f"(SELECT count(*) FROM {self.reference.view})"}, reference=self.reference
+        )
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        rows, theirs = int(numbers["rows"]), int(numbers["theirs"])
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        rows, theirs = int(metrics["rows"]), int(metrics["theirs"])
         good = self.min_ratio * theirs <= rows <= self.max_ratio * theirs
-        return passed_if(good, f"{rows}, and {theirs} in {self.other.key}")
+        return pass_or_fail(good, f"{rows}, and {theirs} in {self.reference.key}")
 
 
 class Volume(Check):
@@ -120,7 +130,7 @@ class Volume(Check):
     Too few publications to tell are no evidence: `if_fewer` says what that means.
     """
 
-    needs = frozenset({"change", "volumes"})
+    needs = frozenset({StatisticsNeed.CHANGE, StatisticsNeed.VOLUMES})
     proof = "always"
     shorthand = "last"
 
@@ -139,7 +149,7 @@ class Volume(Check):
     @model_validator(mode="after")
     def _some_bound(self) -> "Volume":
         if self.deviations is None:
-            a_range(self.min_ratio, self.max_ratio)
+            require_range(self.min_ratio, self.max_ratio)
         if self.deviations is not None and self.at_least < 2:
             raise ValueError("a deviation takes at least 2 publications")
         if self.at_least > self.last:
@@ -157,11 +167,11 @@ class Volume(Check):
             parts.append(f"{between(self.min_ratio, self.max_ratio)} times the mean")
         return f"{', '.join(part for part in parts if part)} of the last {self.last} publications"
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        before, rows = list(facts.change.volumes)[: self.last], sum(file.rows for file in facts.added)
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        before, rows = list(statistics.change.volumes)[: self.last], sum(file.rows for file in statistics.added)
         if len(before) < self.at_least:
             words = f"{rows} rows, and {len(before)} publications before: too few to tell"
-            return Finding(level=self.if_fewer, observed=words)
+            return Evaluation(level=self.if_fewer, observed=words)
         mean = fmean(before)
         good = (self.min_ratio is None or rows >= self.min_ratio * mean) and (
             self.max_ratio is None or rows <= self.max_ratio * mean
@@ -169,4 +179,4 @@ class Volume(Check):
         spread = stdev(before) if len(before) > 1 else 0.0
         if self.deviations is not None:
             good = good and abs(rows - mean) <= self.deviations * spread
-        return passed_if(good, f"{rows} rows; mean {mean:.6g}, deviation {spread:.6g} of {len(before)}")
+        return pass_or_fail(good, f"{rows} rows; mean {mean:.6g}, deviation {spread:.6g} of {len(before)}")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from sluice.audit.statistics import FileStatistics, TableStatistics
-from sluice.checks.base import CheckQuery, Finding, Numbers, each_column, passed_if
+from sluice.checks.base import CheckQuery, Evaluation, Metrics, expand_columns, pass_or_fail
 from sluice.checks.rows import ColumnRows, Filtered
 from sluice.sql.dialect import Dialect
 
@@ -41,13 +41,13 @@ class _Counting(Filtered):
     def own_columns(self) -> list[str]:
         return [self.column]
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        rows, nulls = facts.rows(self.scope), facts.nulls(self.column, self.scope)
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        rows, nulls = statistics.rows(self.scope), statistics.nulls(self.column, self.scope)
         if rows is None or nulls is None or (self.where and rows):
             return None
-        return self.judge({"rows": rows, "failed": nulls}, facts)
+        return self.evaluate({"rows": rows, "failed": nulls}, statistics)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         where, null = self.filtered(sql, types), f"{sql.column(self.column)} IS NULL"
         return CheckQuery(
             bad=f"{where} AND {null}" if where else null, where=where, columns=self.column_names, show=self.column_names
@@ -55,7 +55,7 @@ class _Counting(Filtered):
 
     @classmethod
     def expand(cls, parameters: dict[str, object]) -> list[dict[str, object]]:
-        return list(each_column(parameters))
+        return list(expand_columns(parameters))
 
 
 class NotNullProportion(_Counting):
@@ -81,11 +81,11 @@ class NotNullProportion(_Counting):
     def expected(self) -> str:
         return f"a share of values between {self.min} and {self.max}"
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        rows, nulls = int(numbers["rows"]), int(numbers["failed"])
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        rows, nulls = int(metrics["rows"]), int(metrics["failed"])
         share = (rows - nulls) / rows if rows else None
         observed = "no rows" if share is None else round(share, 6)
-        return passed_if(share is None or self.min <= share <= self.max, observed, nulls)
+        return pass_or_fail(share is None or self.min <= share <= self.max, observed, nulls)
 
 
 class AtLeastOne(_Counting):
@@ -100,6 +100,6 @@ class AtLeastOne(_Counting):
     def expected(self) -> str:
         return "at least one value"
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        values = int(numbers["rows"]) - int(numbers["failed"])
-        return passed_if(values > 0, f"{values} values")
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        values = int(metrics["rows"]) - int(metrics["failed"])
+        return pass_or_fail(values > 0, f"{values} values")

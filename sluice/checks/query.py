@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from sluice.audit.statistics import Scope
-from sluice.checks.base import Check, CheckQuery, Other
+from sluice.checks.base import Check, CheckQuery, TableReference
 from sluice.checks.rows import Condition, RowCheck
 from sluice.sql.dialect import Dialect, NeedsSpark
 from sluice.sql.expression import columns_of, query_problem, tables_of
@@ -57,16 +57,16 @@ class Sql(Check):
         return []
 
     @property
-    def others(self) -> list[Other]:
+    def references(self) -> list[TableReference]:
         """The tables that the query reads, as far as their names tell: those with a namespace."""
         names = {name.lower(): name for name in tables_of(self.query)}
-        return [Other(table=name) for name in names.values() if name.count(".") == 1]
+        return [TableReference(table=name) for name in names.values() if name.count(".") == 1]
 
     @property
     def expected(self) -> str:
         return f"no rows from {self.name or ' '.join(self.query.split())}"
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         if sql.name != "spark":
             raise NeedsSpark("a query of one's own")
-        return CheckQuery(query=self.query)
+        return CheckQuery(user_query=self.query)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sluice.audit.statistics import FileStatistics
-from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery, Other, wrong_kind
+from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery, TableReference, type_problem
 from sluice.checks.rows import ColumnRows, RowCheck
 from sluice.checks.values import enclosed
 from sluice.sql.dialect import Dialect, NeedsSpark
@@ -41,7 +41,7 @@ class CompareColumns(RowCheck):
         return f"{self.left} {self.operator} {self.right}"
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        problems = [p for name in self.own_columns for p in wrong_kind(name, types, ORDERED)]
+        problems = [p for name in self.own_columns for p in type_problem(name, types, ORDERED)]
         kinds = {kind_of(types[name]) for name in self.own_columns}
         if not problems and len(kinds) > 1 and not kinds <= set(NUMBERS):
             return [
@@ -89,7 +89,6 @@ def _always(ours: tuple[Any, Any], operator: str, theirs: tuple[Any, Any]) -> bo
 class Relationships(ColumnRows):
     """Every value must occur in a column of another table: a foreign key. A null breaks nothing."""
 
-    needs = frozenset({"others"})
     proof = "there are no values"
 
     check: Literal["relationships"] = "relationships"
@@ -100,19 +99,19 @@ class Relationships(ColumnRows):
 
     @property
     def demand(self) -> str:
-        return f"values of {self.other.key}.{self.field}"
+        return f"values of {self.reference.key}.{self.field}"
 
     @property
-    def other(self) -> Other:
-        return Other(table=self.to, ref=self.ref, columns=[self.field])
+    def reference(self) -> TableReference:
+        return TableReference(table=self.to, ref=self.ref, columns=[self.field])
 
     def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
         return 0 if file.values(self.column) == 0 else None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         where, column, field = self.filtered(sql, types), sql.column(self.column), sql.column(self.field)
         only = f" AND {where}" if where else ""
-        theirs = f"SELECT DISTINCT {field} AS sluice_key FROM {self.other.view}"
+        theirs = f"SELECT DISTINCT {field} AS sluice_key FROM {self.reference.view}"
         groups = (
             f"SELECT {column}, count(*) AS {BAD_ROWS} FROM {ROWS} LEFT ANTI JOIN ({theirs}) AS sluice_theirs "
             f"ON {column} = sluice_key WHERE {column} IS NOT NULL{only} GROUP BY {column}"
@@ -122,6 +121,6 @@ class Relationships(ColumnRows):
             groups=groups if sql.name == "spark" else groups.replace("LEFT ANTI JOIN", "ANTI JOIN"),
             key=self.column,
             columns=self.column_names,
-            other=self.other,
+            reference=self.reference,
             show=[self.column],
         )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from sluice.audit.statistics import FileStatistics, TableStatistics
-from sluice.checks.base import Check, CheckQuery, Finding, Numbers, each_column, wrong_kind
+from sluice.checks.base import Check, CheckQuery, Evaluation, Metrics, expand_columns, type_problem
 from sluice.checks.thresholds import contradiction, exceeds, is_share, threshold
 from sluice.sql.dialect import Dialect
 from sluice.sql.expression import columns_of, expression_problem
@@ -111,23 +111,23 @@ class RowCheck(Filtered):
         inexact = found and (self.where is not None or file.deletes)
         return None if inexact else found
 
-    def undecided_in(self, facts: TableStatistics) -> list[FileStatistics]:
+    def undecided_in(self, statistics: TableStatistics) -> list[FileStatistics]:
         """Return the files that must be read."""
-        files = facts.files(self.scope)
-        found = [file for file in files if self.known_in(file, facts.types) is None]
+        files = statistics.files(self.scope)
+        found = [file for file in files if self.known_in(file, statistics.types) is None]
         if found and self.by_share:
             return list(files) if self.where else [f for f in files if f in found or f.deletes]
         return found
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        counts = [self.known_in(file, facts.types) for file in facts.files(self.scope)]
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        counts = [self.known_in(file, statistics.types) for file in statistics.files(self.scope)]
         if any(count is None for count in counts):
             return None
         failed = sum(count or 0 for count in counts)
-        rows = facts.rows(self.scope)
-        return None if rows is None and failed else self.judge({"failed": failed, "rows": rows or 0}, facts)
+        rows = statistics.rows(self.scope)
+        return None if rows is None and failed else self.evaluate({"failed": failed, "rows": rows or 0}, statistics)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         where, bad = self.filtered(sql, types), self.bad(sql, types)
         return CheckQuery(
             bad=f"{where} AND ({bad})" if where else bad,
@@ -136,8 +136,8 @@ class RowCheck(Filtered):
             show=self.column_names,
         )
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        failed, rows = int(numbers["failed"]), int(numbers.get("rows") or 0)
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        failed, rows = int(metrics["failed"]), int(metrics.get("rows") or 0)
         if self.mostly is not None:
             fails = Fraction(str(self.mostly)) * rows > rows - failed
         elif self.max_failures is not None:
@@ -147,7 +147,7 @@ class RowCheck(Filtered):
         else:
             fails = failed > 0 and not self.warn_if
         warns = self.warn_if is not None and exceeds(failed, rows, self.warn_if)
-        return Finding(level="fail" if fails else "warn" if warns else "pass", observed=failed, failed_rows=failed)
+        return Evaluation(level="fail" if fails else "warn" if warns else "pass", observed=failed, failed_rows=failed)
 
 
 class ColumnRows(RowCheck):
@@ -162,8 +162,8 @@ class ColumnRows(RowCheck):
         return [self.column]
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        return wrong_kind(self.column, types, self.kinds)
+        return type_problem(self.column, types, self.kinds)
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> Sequence[dict[str, Any]]:
-        return each_column(parameters)
+        return expand_columns(parameters)

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.audit.statistics import SchemaField, TableStatistics
-from sluice.checks.base import Check, Finding, each_column, passed_if
+from sluice.audit.statistics import SchemaField, StatisticsNeed, TableStatistics
+from sluice.checks.base import Check, Evaluation, expand_columns, pass_or_fail
 
 _SYNONYMS = {
     "bigint": "long",
@@ -28,7 +28,7 @@ def iceberg_type(name: str) -> str:
     return _SYNONYMS.get(plain, plain)
 
 
-class _Shape(Check):
+class _SchemaCheck(Check):
     proof = "always"
 
     @property
@@ -36,7 +36,7 @@ class _Shape(Check):
         return []
 
 
-class Schema(_Shape):
+class Schema(_SchemaCheck):
     """The table must have these columns with these types, and no others unless `allow_extra` says so."""
 
     check: Literal["schema"] = "schema"
@@ -48,18 +48,18 @@ class Schema(_Shape):
         listed = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
         return f"{'at least ' if self.allow_extra else ''}{listed}"
 
-    def prove(self, facts: TableStatistics) -> Finding:
+    def prove(self, statistics: TableStatistics) -> Evaluation:
         problems = [
-            f"{name} is {facts.types[name]}" if name in facts.types else f"{name} is missing"
+            f"{name} is {statistics.types[name]}" if name in statistics.types else f"{name} is missing"
             for name, kind in self.columns.items()
-            if facts.types.get(name, "").replace(" ", "") != iceberg_type(kind)
+            if statistics.types.get(name, "").replace(" ", "") != iceberg_type(kind)
         ]
         if not self.allow_extra:
-            problems += [f"{name} is extra" for name in facts.types if name not in self.columns]
-        return passed_if(not problems, "; ".join(problems) or "as stated")
+            problems += [f"{name} is extra" for name in statistics.types if name not in self.columns]
+        return pass_or_fail(not problems, "; ".join(problems) or "as stated")
 
 
-class ColumnType(_Shape):
+class ColumnType(_SchemaCheck):
     """The column must have this type."""
 
     aliases = {"expect_column_values_to_be_of_type": {"type_": "type"}}
@@ -75,16 +75,16 @@ class ColumnType(_Shape):
     def expected(self) -> str:
         return self.type
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        found = facts.types[self.column]
-        return passed_if(found.replace(" ", "") == iceberg_type(self.type), found)
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        found = statistics.types[self.column]
+        return pass_or_fail(found.replace(" ", "") == iceberg_type(self.type), found)
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-        return list(each_column(parameters))
+        return list(expand_columns(parameters))
 
 
-class ColumnExists(_Shape):
+class ColumnExists(_SchemaCheck):
     """The table must have these columns, of whatever type."""
 
     aliases = {"expect_column_to_exist": {"column": "columns"}}
@@ -99,18 +99,18 @@ class ColumnExists(_Shape):
     def expected(self) -> str:
         return ", ".join(self._wanted)
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        missing = [name for name in self._wanted if name not in facts.types]
-        return passed_if(not missing, f"without {', '.join(missing)}" if missing else "all there")
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        missing = [name for name in self._wanted if name not in statistics.types]
+        return pass_or_fail(not missing, f"without {', '.join(missing)}" if missing else "all there")
 
 
-class SchemaDrift(_Shape):
+class SchemaDrift(_SchemaCheck):
     """The columns must be those of `main`, by their field ids: what a rename or a type change cannot hide.
 
     A table that the run creates has nothing to drift from.
     """
 
-    needs = frozenset({"change"})
+    needs = frozenset({StatisticsNeed.CHANGE})
     shorthand = "allow"
 
     check: Literal["schema_drift"] = "schema_drift"
@@ -123,12 +123,12 @@ class SchemaDrift(_Shape):
     def expected(self) -> str:
         return "the columns of main" + (f", but for {', '.join(self.allow)}" if self.allow else "")
 
-    def prove(self, facts: TableStatistics) -> Finding:
-        if facts.change.created:
-            return passed_if(True, "a new table")
-        drift = _drift(facts.change.fields_before, facts.change.fields_after)
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        if statistics.change.created:
+            return pass_or_fail(True, "a new table")
+        drift = _drift(statistics.change.fields_before, statistics.change.fields_after)
         unwanted = [words for kind, words in drift if kind not in self.allow]
-        return passed_if(not unwanted, "; ".join(unwanted or [words for _, words in drift]) or "unchanged")
+        return pass_or_fail(not unwanted, "; ".join(unwanted or [words for _, words in drift]) or "unchanged")
 
 
 def _drift(before: Any, after: Any) -> list[tuple[str, str]]:

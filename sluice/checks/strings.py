@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from sluice.audit.statistics import FileStatistics
-from sluice.checks.base import a_range, between
+from sluice.checks.base import between, require_range
 from sluice.checks.rows import ColumnRows
 from sluice.checks.values import enclosed
 from sluice.sql import regex
@@ -174,7 +174,7 @@ class StringLength(_Text):
 
     @model_validator(mode="after")
     def _a_range(self) -> "StringLength":
-        a_range(self.min, self.max)
+        require_range(self.min, self.max)
         return self
 
     @property

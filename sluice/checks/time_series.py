@@ -7,7 +7,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sluice.audit.statistics import TableStatistics
-from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery, Finding, Numbers, each_column, passed_if, wrong_kind
+from sluice.checks.base import (
+    BAD_ROWS,
+    ROWS,
+    CheckQuery,
+    Evaluation,
+    Metrics,
+    expand_columns,
+    pass_or_fail,
+    type_problem,
+)
 from sluice.checks.rows import ColumnRows, Filtered
 from sluice.checks.values import enclosed
 from sluice.errors import InvalidPipeline
@@ -54,35 +63,35 @@ class Freshness(Filtered):
         return f"a newest value at most {format_duration(self.max_age)} old"
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        return wrong_kind(self.column, types, TIMES)
+        return type_problem(self.column, types, TIMES)
 
-    def _limit(self, facts: TableStatistics) -> datetime:
-        return facts.now - timedelta(seconds=self.max_age)
+    def _limit(self, statistics: TableStatistics) -> datetime:
+        return statistics.now - timedelta(seconds=self.max_age)
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        kind = facts.types[self.column]
-        files = [file for file in facts.files(self.scope) if file.rows and file.values(self.column) != 0]
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        kind = statistics.types[self.column]
+        files = [file for file in statistics.files(self.scope) if file.rows and file.values(self.column) != 0]
         if self.where or not files:
             return None
-        limit = self._limit(facts)
+        limit = self._limit(statistics)
         for file in files:
             lower = file.column(self.column).lower
             if file.values(self.column) and not file.deletes and lower is not None and moment(lower, kind) >= limit:
-                return passed_if(True, f"at least {lower}")
+                return pass_or_fail(True, f"at least {lower}")
         bounds = [enclosed(file.column(self.column), kind) for file in files]
         if all(each is not None and moment(each[1], kind) < limit for each in bounds):
-            return passed_if(False, f"at most {max(each[1] for each in bounds if each)}")
+            return pass_or_fail(False, f"at most {max(each[1] for each in bounds if each)}")
         return None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         chosen = self.chosen(self.column, sql, types)
         return CheckQuery(aggregates={"newest": f"max({chosen})"}, columns=self.column_names)
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        if numbers["newest"] is None:
-            return passed_if(False, "no values")
-        newest = moment(numbers["newest"], facts.types[self.column])
-        return passed_if(newest >= self._limit(facts), str(numbers["newest"]))
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        if metrics["newest"] is None:
+            return pass_or_fail(False, "no values")
+        newest = moment(metrics["newest"], statistics.types[self.column])
+        return pass_or_fail(newest >= self._limit(statistics), str(metrics["newest"]))
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
@@ -119,7 +128,7 @@ class RowPerDatePart(Filtered):
         return f"a row for every {self.part}{ends}"
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        problems = wrong_kind(self.column, types, TIMES)
+        problems = type_problem(self.column, types, TIMES)
         if not problems and self.part == "hour" and kind_of(types[self.column]) == "date":
             return [f"{self.column!r} is a date, which has no hours"]
         try:
@@ -128,7 +137,7 @@ class RowPerDatePart(Filtered):
             return [f"{self.column!r} is {types[self.column]}: {error}"]
         return ["first is after last"] if len(ends) == 2 and ends[0] > ends[1] else problems
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column, kind = sql.column(self.column), types[self.column]
         tests = [
             f"{column} {sign} {sql.value(typed(end, kind))}"
@@ -143,14 +152,14 @@ class RowPerDatePart(Filtered):
             columns=self.column_names,
         )
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        kind = facts.types[self.column]
-        first, last = self.first or numbers["first"], self.last or numbers["last"]
-        if first is None or last is None or numbers["first"] is None:
-            return passed_if(False, "no values")
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        kind = statistics.types[self.column]
+        first, last = self.first or metrics["first"], self.last or metrics["last"]
+        if first is None or last is None or metrics["first"] is None:
+            return pass_or_fail(False, "no values")
         wanted = _index(self.part, moment(last, kind)) - _index(self.part, moment(first, kind)) + 1
-        missing = wanted - int(numbers["parts"])
-        return passed_if(missing == 0, f"{missing} of {wanted} {self.part}s without a row")
+        missing = wanted - int(metrics["parts"])
+        return pass_or_fail(missing == 0, f"{missing} of {wanted} {self.part}s without a row")
 
 
 def _index(part: str, at: datetime) -> int:
@@ -195,7 +204,7 @@ class SequentialValues(ColumnRows):
             return [f"{self.column!r} is a date: datepart is day or week"]
         return problems
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column, kind = sql.column(self.column), types[self.column]
         where = self.filtered(sql, types)
         place, step = column, self.interval
@@ -217,4 +226,4 @@ class SequentialValues(ColumnRows):
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-        return list(each_column(parameters))
+        return list(expand_columns(parameters))

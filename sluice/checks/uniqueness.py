@@ -9,19 +9,19 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import FileStatistics, TableStatistics
+from sluice.audit.statistics import FileStatistics, StatisticsNeed, TableStatistics
 from sluice.checks.base import (
     BAD_ROWS,
-    REST,
+    OTHER_ROWS,
     ROWS,
     CheckQuery,
-    Finding,
-    Numbers,
-    a_range,
+    Evaluation,
+    Metrics,
     between,
-    each_column,
-    passed_if,
-    wrong_kind,
+    expand_columns,
+    pass_or_fail,
+    require_range,
+    type_problem,
 )
 from sluice.checks.rows import ColumnRows, Filtered, RowCheck
 from sluice.sql.dialect import Dialect
@@ -30,17 +30,17 @@ from sluice.sql.values import ORDERED, kind_of
 _COMPARABLE = (*ORDERED, "boolean", "uuid", "binary", "fixed")
 
 
-def _repeated(sql: Dialect, keys: list[str], where: str | None, skip_nulls: bool, with_rest: bool) -> str:
+def _repeated(sql: Dialect, keys: list[str], where: str | None, skip_nulls: bool, with_other_rows: bool) -> str:
     names = [sql.column(key) for key in keys]
     listed = ", ".join(names)
     tests = [where] if where else []
     tests += [f"{name} IS NOT NULL" for name in names] if skip_nulls else []
     only = f" WHERE {' AND '.join(tests)}" if tests else ""
-    if not with_rest:
+    if not with_other_rows:
         return f"SELECT {listed}, count(*) AS {BAD_ROWS} FROM {ROWS}{only} GROUP BY {listed} HAVING count(*) > 1"
     both = (
         f"SELECT {listed}, 1 AS sluice_mine FROM {ROWS}{only} UNION ALL "
-        f"SELECT {listed}, 0 AS sluice_mine FROM {REST}{only}"
+        f"SELECT {listed}, 0 AS sluice_mine FROM {OTHER_ROWS}{only}"
     )
     return (
         f"SELECT {listed}, CAST(sum(sluice_mine) AS BIGINT) AS {BAD_ROWS} FROM ({both}) AS sluice_both "
@@ -50,33 +50,33 @@ def _repeated(sql: Dialect, keys: list[str], where: str | None, skip_nulls: bool
 
 class _Keys(RowCheck):
     proof = "there is at most one row"
-    needs = frozenset({"rest"})
+    needs = frozenset({StatisticsNeed.LIVE_FILES})
 
     def keys(self) -> list[str]:
         raise NotImplementedError
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        return [problem for key in self.keys() for problem in wrong_kind(key, types, _COMPARABLE)]
+        return [problem for key in self.keys() for problem in type_problem(key, types, _COMPARABLE)]
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        files = [file for file in facts.files(self.scope) if file.rows]
-        alone = self.scope == "table" or len(files) == len(facts.live)
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        files = [file for file in statistics.files(self.scope) if file.rows]
+        alone = self.scope == "table" or len(files) == len(statistics.live)
         if not files or (sum(file.rows for file in files) == 1 and alone):
-            return self.judge({"failed": 0, "rows": len(files)}, facts)
+            return self.evaluate({"failed": 0, "rows": len(files)}, statistics)
         return None
 
-    def undecided_in(self, facts: TableStatistics) -> list[FileStatistics]:
-        return list(facts.files(self.scope))
+    def undecided_in(self, statistics: TableStatistics) -> list[FileStatistics]:
+        return list(statistics.files(self.scope))
 
     def asked(self, sql: Dialect, types: Mapping[str, str], skip_nulls: bool) -> CheckQuery:
         where, keys = self.filtered(sql, types), self.keys()
         added = self.scope == "added"
         return CheckQuery(
             where=where,
-            groups=_repeated(sql, keys, where, skip_nulls, with_rest=False),
-            groups_with_rest=_repeated(sql, keys, where, skip_nulls, with_rest=True) if added else None,
+            groups=_repeated(sql, keys, where, skip_nulls, with_other_rows=False),
+            groups_with_other_rows=_repeated(sql, keys, where, skip_nulls, with_other_rows=True) if added else None,
             key=keys[0],
-            null_keys=not skip_nulls,
+            nulls_match=not skip_nulls,
             columns=self.column_names,
             show=keys,
         )
@@ -97,9 +97,9 @@ class Unique(_Keys, ColumnRows):
         return [self.column]
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        return wrong_kind(self.column, types, _COMPARABLE)
+        return type_problem(self.column, types, _COMPARABLE)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         return self.asked(sql, types, skip_nulls=True)
 
 
@@ -124,7 +124,7 @@ class UniqueCombinationOfColumns(_Keys):
     def keys(self) -> list[str]:
         return self.columns
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         return self.asked(sql, types, skip_nulls=False)
 
 
@@ -136,11 +136,11 @@ class _Distinct(Filtered):
         return [self.column]
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        return wrong_kind(self.column, types, _COMPARABLE)
+        return type_problem(self.column, types, _COMPARABLE)
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-        return list(each_column(parameters))
+        return list(expand_columns(parameters))
 
 
 class NotConstant(_Distinct):
@@ -155,29 +155,29 @@ class NotConstant(_Distinct):
     def expected(self) -> str:
         return "at least two different values"
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        kind = kind_of(facts.types[self.column])
-        files = [file for file in facts.files(self.scope) if file.rows and file.values(self.column) != 0]
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        kind = kind_of(statistics.types[self.column])
+        files = [file for file in statistics.files(self.scope) if file.rows and file.values(self.column) != 0]
         known = [file for file in files if file.values(self.column) and not file.deletes]
         bounds = [(file.column(self.column).lower, file.column(self.column).upper) for file in known]
         inexact = kind in ("float", "double") or kind not in (*ORDERED, "boolean")
         if self.where or inexact or not bounds or any(None in pair for pair in bounds):
             return None
         if max(lower for lower, _ in bounds) > min(upper for _, upper in bounds):
-            return passed_if(True, "different values")
+            return pass_or_fail(True, "different values")
         one_value = len(known) == len(files) and len({each for pair in bounds for each in pair}) == 1
-        return passed_if(False, "1 value") if one_value else None
+        return pass_or_fail(False, "1 value") if one_value else None
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column = self.chosen(self.column, sql, types)
         return CheckQuery(
             aggregates={"different": f"CASE WHEN min({column}) <> max({column}) THEN 1 ELSE 0 END"},
             columns=self.column_names,
         )
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        different = bool(numbers["different"])
-        return passed_if(different, "different values" if different else "at most 1 value")
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        different = bool(metrics["different"])
+        return pass_or_fail(different, "different values" if different else "at most 1 value")
 
 
 class DistinctCount(_Distinct):
@@ -191,19 +191,19 @@ class DistinctCount(_Distinct):
 
     @model_validator(mode="after")
     def _a_range(self) -> "DistinctCount":
-        a_range(self.min, self.max)
+        require_range(self.min, self.max)
         return self
 
     @property
     def expected(self) -> str:
         return f"{between(self.min, self.max)} different values"
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         return CheckQuery(distinct={"distinct": self.chosen(self.column, sql, types)}, columns=self.column_names)
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        found = int(numbers["distinct"])
-        return passed_if((self.min is None or found >= self.min) and (self.max is None or found <= self.max), found)
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        found = int(metrics["distinct"])
+        return pass_or_fail((self.min is None or found >= self.min) and (self.max is None or found <= self.max), found)
 
 
 class DistinctRatio(_Distinct):
@@ -217,22 +217,22 @@ class DistinctRatio(_Distinct):
 
     @model_validator(mode="after")
     def _a_range(self) -> "DistinctRatio":
-        a_range(self.min, self.max)
+        require_range(self.min, self.max)
         return self
 
     @property
     def expected(self) -> str:
         return f"a share of different values between {self.min} and {self.max}"
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column = self.chosen(self.column, sql, types)
         return CheckQuery(
             aggregates={"values": f"count({column})"}, distinct={"distinct": column}, columns=self.column_names
         )
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        values = int(numbers["values"])
-        share = int(numbers["distinct"]) / values if values else None
-        return passed_if(
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        values = int(metrics["values"])
+        share = int(metrics["distinct"]) / values if values else None
+        return pass_or_fail(
             share is not None and self.min <= share <= self.max, "no values" if share is None else round(share, 6)
         )

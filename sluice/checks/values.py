@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from sluice.audit.statistics import ColumnStatistics, FileStatistics, TableStatistics
-from sluice.checks.base import CheckQuery, Finding, Numbers, a_range, between
+from sluice.checks.base import CheckQuery, Evaluation, Metrics, between, require_range
 from sluice.checks.rows import ColumnRows
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import FLOATS, ORDERED, Scalar, kind_of, typed
@@ -86,14 +86,14 @@ class AcceptedValues(_Set):
         share = self.share_in(file, types)
         return {"all": 0, "none": file.values(self.column)}.get(share) if share else None
 
-    def prove(self, facts: TableStatistics) -> Finding | None:
-        return None if self.all_present else super().prove(facts)
+    def prove(self, statistics: TableStatistics) -> Evaluation | None:
+        return None if self.all_present else super().prove(statistics)
 
-    def undecided_in(self, facts: TableStatistics) -> list[FileStatistics]:
-        return list(facts.files(self.scope)) if self.all_present else super().undecided_in(facts)
+    def undecided_in(self, statistics: TableStatistics) -> list[FileStatistics]:
+        return list(statistics.files(self.scope)) if self.all_present else super().undecided_in(statistics)
 
-    def question(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        asked = super().question(sql, types)
+    def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
+        asked = super().build_query(sql, types)
         if not self.all_present:
             return asked
         where = self.filtered(sql, types)
@@ -105,13 +105,13 @@ class AcceptedValues(_Set):
         }
         return asked.model_copy(update={"aggregates": counts})
 
-    def judge(self, numbers: Numbers, facts: TableStatistics) -> Finding:
-        found = super().judge(numbers, facts)
-        missing = [str(value) for index, value in enumerate(self.values) if numbers.get(f"found{index}") == 0]
+    def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
+        found = super().evaluate(metrics, statistics)
+        missing = [str(value) for index, value in enumerate(self.values) if metrics.get(f"found{index}") == 0]
         if not missing:
             return found
         observed = f"{found.observed} other, missing: {', '.join(missing)}"
-        return Finding(level="fail", observed=observed, failed_rows=found.failed_rows)
+        return Evaluation(level="fail", observed=observed, failed_rows=found.failed_rows)
 
 
 class NotAcceptedValues(_Set):
@@ -161,7 +161,7 @@ class AcceptedRange(ColumnRows):
 
     @model_validator(mode="after")
     def _a_range(self) -> "AcceptedRange":
-        a_range(self.min, self.max)
+        require_range(self.min, self.max)
         return self
 
     @property

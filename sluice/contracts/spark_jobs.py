@@ -54,68 +54,69 @@ class ConnectJobSpec(Model):
 
 
 class View(Model):
-    """Rows of a table under the name by which questions find them."""
+    """Rows of a table under the name by which queries read them."""
 
     name: str
     table: str
-    at_main: str = ""
+    main_hash: str = ""
     """Read main at this hash, not the branch."""
     paths: list[str] | None = None
     """Only the rows of these data files; None means all rows."""
 
 
 class ScanTarget(Model):
-    """The rows of one table that one group of checks is about, and what to ask of them."""
+    """The views of one scan group, and the queries of its checks."""
 
     table: str
     types: dict[str, str]
     views: list[View]
-    with_rest: bool = False
-    questions: dict[str, CheckQuery]
-    """What to ask, by a key that the answer repeats."""
+    with_other_rows: bool = False
+    queries: dict[str, CheckQuery]
+    """By a key that the answer repeats."""
 
 
 class ScanSpec(Model):
-    """What `spark_jobs/scan.py` answers."""
+    """The input of `spark_jobs/scan.py`: the checks to answer."""
 
     spark_catalog: str
     main: str = "main"
     targets: list[ScanTarget]
     sample_rows: int
-    insist: bool = True
-    """Whether every question gets an answer now, an error if need be; else what may pass fails the job."""
+    last_attempt: bool = True
+    """Whether every check gets an answer now, if need be an error. Before, a retryable error fails the job."""
     answer: str
 
 
 class QuarantineRowsSpec(Model):
-    """What `spark_jobs/divide.py` moves."""
+    """The input of `spark_jobs/quarantine_rows.py`: the bad rows to move."""
 
-    class Part(Model):
+    class BadRows(Model):
         """The bad rows of one table."""
 
         table: str
         quarantine: str
+        """The table that they are moved to."""
         target: ScanTarget
-        labels: dict[str, str]
-        """What each check is called, by the key of its question."""
+        check_titles: dict[str, str]
+        """The name and columns of each check, by the key of its query."""
         limit: int
-        """More bad rows than this are not moved."""
+        """If there are more bad rows than this, none is moved."""
 
     spark_catalog: str
     main: str = "main"
     run_id: str
     at: str
-    tables: list[Part]
+    tables: list[BadRows]
     answer: str
 
 
 class ScanAnswer(Model):
-    """What the rows say to one check."""
+    """The answer of a scan to one check."""
 
-    numbers: dict[str, Any] = Field(default_factory=dict)
+    metrics: dict[str, Any] = Field(default_factory=dict)
     sample: list[dict[str, Any]] = Field(default_factory=list)
     error: str = ""
-    """Why the question could not be answered; empty if it was."""
+    """Why the check could not be answered; empty if it was."""
 
 
 class JobAnswer(Model):

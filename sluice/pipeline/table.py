@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from sluice.base_model import Model
 from sluice.checks import AnyCheck
-from sluice.checks.base import misfits, place
+from sluice.checks.base import check_location, check_problems
 from sluice.identifiers import suggestion
 from sluice.pipeline.source import TextOptions
 from sluice.pipeline.table_layout import PartitionTerm, SortTerm, order_parts, partition_parts
@@ -46,7 +46,7 @@ def column_problems(name: str, table: Table, types: Mapping[str, str]) -> list[s
     Args:
         types: the Iceberg type of each column.
     """
-    problems = [f"{place(check)}{name}: {why}" for check in table.checks for why in misfits(check, types)]
+    problems = [f"{check_location(check)}{name}: {why}" for check in table.checks for why in check_problems(check, types)]
     terms = [*table.partition_by, *(order_parts(term)[0] for term in table.sort_by)]
     named = [partition_parts(term)[2] for term in terms]
     return problems + [

@@ -24,7 +24,7 @@ class Dialect(ABC):
     """How one engine writes what the checks ask."""
 
     name: str
-    distinct_apart: bool
+    separate_distinct: bool
     """Whether distinct counts are dearer inside a pass than by themselves."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class Spark(Dialect):
     """Spark SQL in ANSI mode, in UTC."""
 
     name = "spark"
-    distinct_apart = True
+    separate_distinct = True
 
     def column(self, name: str) -> str:
         return quoted(name)
@@ -124,7 +124,7 @@ class DuckDB(Dialect):
     """DuckDB, in UTC."""
 
     name = "duckdb"
-    distinct_apart = False
+    separate_distinct = False
 
     def column(self, name: str) -> str:
         return '"' + name.replace('"', '""') + '"'

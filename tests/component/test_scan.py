@@ -1,4 +1,4 @@
-"""The audit's scan: each check's question, answered from real rows, alike by DuckDB and by Spark."""
+"""The audit's scan: each check's query, answered from real rows, alike by DuckDB and by Spark."""
 
 import asyncio
 from pathlib import Path
@@ -13,7 +13,10 @@ from pyspark.sql import SparkSession
 from temporalio.testing import ActivityEnvironment
 
 from activities.scan_files import ScanFilesActivity
-from engine.duckdb_scan import DuckDBScan, FileView
+from activities.scan_tables import TableScanner
+from engine.duckdb_session import DuckDBSession, ParquetView
+from engine.scan_engines import in_process_engines
+from lakehouse.audited_tables import AuditedTables
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
 from sluice.audit.query_builder import AuditQuery
@@ -322,11 +325,11 @@ def test_what_may_pass_fails_the_job_until_the_last_try(table: Table, monkeypatc
         raise PySparkException("Failed to execute GET request against Nessie")
 
     table.fill("id INT", before=[], added=["(1)"])
-    monkeypatch.setattr(AuditQuery, "_aggregated", away)
+    monkeypatch.setattr(AuditQuery, "_run_aggregates", away)
     check = check_of({"unique": "id"})
     with pytest.raises(PySparkException):
-        table.by_spark([check], insist=False)
-    assert "Nessie" in table.by_spark([check], insist=True)[0].message
+        table.by_spark([check], last_attempt=False)
+    assert "Nessie" in table.by_spark([check], last_attempt=True)[0].message
 
 
 def test_the_blast_radius_of_real_snapshots(table: Table) -> None:
@@ -398,11 +401,12 @@ def test_what_is_beyond_duckdb_is_handed_back(
         head=table.catalog.head(BRANCH),
         tables={table.name: PipelineTable.model_validate({"checks": [{"check": "unique", "column": "id"}]})},
     )
-    scan = ScanFilesActivity(table.catalog, {}, settings, ReportStore(settings.lake, {}))
+    scanner = TableScanner(AuditedTables(table.catalog, {}), ReportStore(settings.lake, {}), settings)
+    scan = ScanFilesActivity(scanner, in_process_engines(settings))
     order = ScanInput(audit=audit, undecided={table.name: [0]})
     plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, order))
     assert [check.verdict for check in plan.decided] == ["pass"] and not plan.undecided
-    monkeypatch.setattr(DuckDBScan, "ask", too_much)
+    monkeypatch.setattr(DuckDBSession, "answer", too_much)
     plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, order))
     assert plan.decided == [] and plan.undecided == {table.name: [0]}
 
@@ -418,9 +422,9 @@ def test_a_scan_spills_within_its_memory(tmp_path: Path) -> None:
     )  # fmt: skip
     path = tmp_path / "big.parquet"
     parquet.write_table(pyarrow.table(columns, schema=schema), path)
-    view = FileView("sluice_rows", [SchemaField(1, "id", "long"), SchemaField(2, "s", "string")], [str(path)])
-    question = check_of({"unique": "s"}).question(DUCKDB, {"id": "long", "s": "string"})
-    with DuckDBScan("40MB", tmp_path / "spill") as duck:
+    view = ParquetView("sluice_rows", [SchemaField(1, "id", "long"), SchemaField(2, "s", "string")], [str(path)])
+    query = check_of({"unique": "s"}).build_query(DUCKDB, {"id": "long", "s": "string"})
+    with DuckDBSession("40MB", tmp_path / "spill") as session:
         types = {"id": "long", "s": "string"}
-        found = duck.ask([view], {"k": question}, types, with_rest=False, sample_rows=5)
-    assert found["k"].numbers["failed"] == 0
+        found = session.answer([view], {"k": query}, types, with_other_rows=False, sample_rows=5)
+    assert found["k"].metrics["failed"] == 0

@@ -37,15 +37,18 @@ from pyiceberg.types import (
     StringType,
 )
 
-from activities.audit_tables import AuditedTable
-from activities.scan_files import answered
-from engine.duckdb_scan import DuckDBScan
-from lakehouse.iceberg.statistics import collect_statistics
+from engine.duckdb_scan import scan_group
+from engine.duckdb_session import DuckDBSession
+from lakehouse.audited_tables import audited_table
 from lakehouse.iceberg.table_state import TableState
-from sluice.audit.planner import decide
+from sluice.audit.answers import verdicts
+from sluice.audit.planner import prove_checks
+from sluice.audit.scan_groups import scan_groups
+from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
+from sluice.sql.dialect import DUCKDB
 
 MODES = st.sampled_from(["full", "truncate(2)", "truncate(16)", "counts", "none"])
 DAY = date(2024, 1, 1)
@@ -166,19 +169,18 @@ def test_a_proof_never_contradicts_a_full_scan(
 ) -> None:
     table = _made(files, mode, evolves, tmp_path)
     checks = [_check(written) for written in CHECKS]
-    columns = {column for check in checks for column in check.column_names}
     state = TableState(StaticTable.from_metadata(table.metadata_location), None)
-    facts = collect_statistics(state, columns, {"live"})
+    statistics = audited_table("n.t", checks, state, {}).statistics
     if deleted is not None:  # the same rows as if they had been deleted in place: the files keep their statistics
         table.delete(f"i == {deleted}")
         state = TableState(StaticTable.from_metadata(table.metadata_location), None)
-        facts = replace(facts, live=[replace(file, deletes=True) for file in facts.live])
-    truth = _scanned(AuditedTable("n.t", checks, state, {}, collect_statistics(state, columns, {"live"})), tmp_path)
-    for index, finding in decide(checks, facts).items():
-        if finding is not None:
-            told = (CHECKS[index], mode, facts.live, finding, truth[index])
-            assert finding.level == truth[index].verdict, told
-            assert finding.failed_rows in (None, truth[index].failed_rows), told
+        statistics = replace(statistics, live=[replace(file, deletes=True) for file in statistics.live])
+    truth = _scanned(audited_table("n.t", checks, state, {}), tmp_path)
+    for index, evaluation in prove_checks(checks, statistics).items():
+        if evaluation is not None:
+            case = (CHECKS[index], mode, statistics.live, evaluation, truth[index])
+            assert evaluation.level == truth[index].verdict, case
+            assert evaluation.failed_rows in (None, truth[index].failed_rows), case
             PROVEN.add(str(CHECKS[index]))
 
 
@@ -187,8 +189,12 @@ def test_the_proofs_were_tried() -> None:
 
 
 def _scanned(table: AuditedTable, scratch: Path) -> list[CheckResult]:
-    """Answer every check from all rows, by facts that prove nothing."""
-    silent = [replace(file, columns={}) for file in table.facts.live]
-    blind = replace(table, facts=replace(table.facts, live=silent, added=silent))
-    with DuckDBScan("1GB", scratch) as duck:
-        return [answered(duck, blind, {index: check})[0] for index, check in enumerate(table.checks)]
+    """Answer every check from all rows, by statistics that prove nothing."""
+    silent = [replace(file, columns={}) for file in table.statistics.live]
+    blind = replace(table, statistics=replace(table.statistics, live=silent, added=silent))
+    results: list[CheckResult] = []
+    with DuckDBSession("1GB", scratch) as session:
+        for index, check in enumerate(table.checks):
+            (group,) = scan_groups(blind, {index: check}, DUCKDB)[0]
+            results += verdicts(group, scan_group(session, group), "duckdb")
+    return results

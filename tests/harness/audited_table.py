@@ -7,21 +7,22 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from activities.audit_tables import AuditedTable, OtherTable, needs_of
-from activities.scan_branch import target
-from activities.scan_branch import verdicts as spark_verdicts
-from activities.scan_files import answered, unreadable
-from engine.duckdb_scan import DuckDBScan
+from engine.duckdb_scan import DuckDBScan, scan_group
+from engine.duckdb_session import DuckDBSession
+from lakehouse.audited_tables import audited_table, referenced_table
 from lakehouse.catalog import BranchCatalog, TableVersion
-from lakehouse.iceberg.statistics import collect_statistics
 from lakehouse.iceberg.table_state import TableState
-from sluice.audit.planner import decide, referenced_tables, scan_groups
+from sluice.audit.answers import verdicts
+from sluice.audit.planner import prove_checks
+from sluice.audit.scan_groups import scan_groups
+from sluice.audit.spark_target import spark_target
+from sluice.audit.tables import AuditedTable, referenced_tables
 from sluice.audit.verdicts import AnswerSource, CheckResult, check_result
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
 from sluice.contracts.spark_jobs import ScanSpec
 from sluice.settings import Settings
-from sluice.sql.dialect import SPARK
+from sluice.sql.dialect import DUCKDB, SPARK
 from spark_jobs.scan import scan_all
 from tests.component.conftest import BRANCH
 
@@ -35,7 +36,7 @@ def check_of(written: Any) -> Check:
 
 
 class Table:
-    """A table with rows of an earlier run and rows of this one, and the questions about them."""
+    """A table with rows of an earlier run and rows of this one, and the queries about them."""
 
     def __init__(self, spark: SparkSession, catalog: BranchCatalog, name: str, scratch: Path) -> None:
         self.spark, self.catalog, self.name, self.scratch = spark, catalog, name, scratch
@@ -63,65 +64,51 @@ class Table:
 
     def state(self) -> TableState:
         """Return the table as metadata has it."""
-        place = self.catalog.table_version(BRANCH, self.name)
-        assert place
-        return TableState.load(place, self.base, {})
+        version = self.catalog.table_version(BRANCH, self.name)
+        assert version
+        return TableState.load(version, self.base, {})
 
     def audited(self, checks: Sequence[Check]) -> AuditedTable:
         """Return the table as an audit sees it."""
-        others = {}
-        for other in referenced_tables(checks):
-            place = self.catalog.table_version(BRANCH, other.table)
-            if place:
-                others[other.key] = OtherTable(other, TableState.load(place, None, {}), "")
-        state = self.state()
-        facts = collect_statistics(
-            state,
-            {column for check in checks for column in check.column_names},
-            needs_of(checks),
-            tables=[self.name],
-            others={key: each.rows for key, each in others.items()},
-            now=NOW,
-        )
-        return AuditedTable(self.name, checks, state, others, facts)
+        referenced = {}
+        for reference in referenced_tables(checks):
+            version = self.catalog.table_version(BRANCH, reference.table)
+            if version:
+                referenced[reference.key] = referenced_table(reference, TableState.load(version, None, {}))
+        return audited_table(self.name, checks, self.state(), referenced, changed_tables=[self.name], now=NOW)
 
     def by_metadata(self, checks: Sequence[Check]) -> list[CheckResult | None]:
         """Return the verdict that metadata proves for each check, or None."""
-        table = self.audited(checks)
         return [
-            None
-            if finding is None
-            else check_result(self.name, index, checks[index], finding, AnswerSource("metadata"))
-            for index, finding in decide(checks, table.facts).items()
+            None if result is None else check_result(self.name, index, checks[index], result, AnswerSource("metadata"))
+            for index, result in prove_checks(checks, self.audited(checks).statistics).items()
         ]
 
     def by_duckdb(self, checks: Sequence[Check]) -> list[CheckResult | None]:
         """Return DuckDB's verdict on each check, or None where it must be left to Spark."""
-        table = self.audited(checks)
-        left = unreadable(table, dict(enumerate(checks)), Settings(sluice_home=self.scratch))
-        asked = {index: check for index, check in enumerate(checks) if index not in left}
-        with DuckDBScan("1GB", self.scratch) as duck:
-            found = iter(answered(duck, table, asked))
+        table, every = self.audited(checks), dict(enumerate(checks))
+        refused = DuckDBScan(Settings(sluice_home=self.scratch)).refusals(table, every)
+        accepted = {index: check for index, check in every.items() if index not in refused}
+        with DuckDBSession("1GB", self.scratch) as session:
             by_index = {
-                index: next(found) for scope in ("added", "table") for index in asked if checks[index].scope == scope
+                verdict.index: verdict
+                for group in scan_groups(table, accepted, DUCKDB)[0]
+                for verdict in verdicts(group, scan_group(session, group), "duckdb")
             }
-        return [by_index.get(index) for index in range(len(checks))]
+        assert by_index.keys() == accepted.keys()
+        return [by_index.get(index) for index in every]
 
-    def by_spark(self, checks: Sequence[Check], insist: bool = False) -> list[CheckResult]:
+    def by_spark(self, checks: Sequence[Check], last_attempt: bool = False) -> list[CheckResult]:
         """Return Spark's verdict on each check."""
         table = self.audited(checks)
-        found = scan_groups(dict(enumerate(checks)), table.facts, SPARK)[0]
+        groups = scan_groups(table, dict(enumerate(checks)), SPARK)[0]
         spec = ScanSpec(
             spark_catalog="nessie",
-            targets=[target(table, reading) for reading in found],
+            targets=[spark_target(group) for group in groups],
             sample_rows=5,
-            insist=insist,
+            last_attempt=last_attempt,
             answer="",
         )
         answers = scan_all(self.spark, spec).scans
-        by_index = {
-            index: verdict
-            for reading in found
-            for index, verdict in zip(reading.checks, spark_verdicts(table, reading, answers), strict=True)
-        }
+        by_index = {verdict.index: verdict for group in groups for verdict in verdicts(group, answers, "spark")}
         return [by_index[index] for index in range(len(checks))]

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from devstack.stack import ROOT
 from sluice.audit.statistics import ChangeStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.checks import REGISTRY, expand
-from sluice.checks.base import Check, misfits
+from sluice.checks.base import Check, check_problems
 from sluice.checks.thresholds import contradiction, exceeds, threshold
 from sluice.pipeline.file import parse_pipeline
 from sluice.presentation.check_reference import entries, json_schema
@@ -90,7 +90,7 @@ def test_parameters_that_are_wrong(written: Any, words: str) -> None:
     ],
 )
 def test_checks_that_do_not_fit_the_table(written: Any, words: str) -> None:
-    assert words in "; ".join(misfits(check(written), TYPES))
+    assert words in "; ".join(check_problems(check(written), TYPES))
 
 
 FIELDS = [SchemaField(1, "id", "int"), SchemaField(2, "name", "string")]

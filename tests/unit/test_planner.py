@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.statistics import bound, reached
-from sluice.audit.planner import clusters, overlapping, scan_groups
+from lakehouse.iceberg.statistics import bound, deletes_may_apply
+from sluice.audit.answers import evaluation
+from sluice.audit.files import disjoint_groups, files_with_keys
+from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.statistics import ColumnStatistics, FileStatistics, TableStatistics
+from sluice.audit.tables import AuditedTable
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
@@ -22,8 +25,10 @@ def check(written: Any) -> Check:
     return REGISTRY[fields["check"]].model_validate(fields)
 
 
-def file(rows: int = 10, deletes: bool = False, **facts: Any) -> FileStatistics:
-    return FileStatistics(rows=rows, columns={"c": ColumnStatistics(**facts)} if facts else {}, deletes=deletes)
+def file(rows: int = 10, deletes: bool = False, **statistics: Any) -> FileStatistics:
+    return FileStatistics(
+        rows=rows, columns={"c": ColumnStatistics(**statistics)} if statistics else {}, deletes=deletes
+    )
 
 
 def table(*files: FileStatistics, kind: str = "int", row_deletes: bool = False) -> TableStatistics:
@@ -31,9 +36,14 @@ def table(*files: FileStatistics, kind: str = "int", row_deletes: bool = False) 
     return TableStatistics(types={"c": kind, "d": "string"}, added=found, live=found, now=NOW)
 
 
-def proven(written: Any, facts: TableStatistics) -> tuple[bool, Any] | None:
-    finding = check(written).prove(facts)
-    return None if finding is None else (finding.passed, finding.observed)
+def group_of(check: Check, statistics: TableStatistics) -> ScanGroup:
+    (group,) = scan_groups(AuditedTable("n.t", [check], statistics), {0: check}, DUCKDB)[0]
+    return group
+
+
+def proven(written: Any, statistics: TableStatistics) -> tuple[bool, Any] | None:
+    result = check(written).prove(statistics)
+    return None if result is None else (result.passed, result.observed)
 
 
 NOW = datetime(2024, 3, 1, tzinfo=timezone.utc)
@@ -52,7 +62,7 @@ DATES = {"accepted_range": {"column": "c", "min": "2024-01-01", "max": "2024-12-
 
 
 @pytest.mark.parametrize(
-    ("written", "facts", "answer"),
+    ("written", "statistics", "answer"),
     [
         (NOT_NULL, table(file(nulls=0), file(nulls=0)), (True, 0)),
         (NOT_NULL, table(file(nulls=0), file(nulls=3)), (False, 3)),
@@ -152,8 +162,8 @@ DATES = {"accepted_range": {"column": "c", "min": "2024-01-01", "max": "2024-12-
         ({"relationships": {"column": "c", "to": "a.b", "field": "x"}}, table(file(nulls=10)), (True, 0)),
     ],
 )
-def test_proofs(written: dict[str, Any], facts: TableStatistics, answer: tuple[bool, Any] | None) -> None:
-    assert proven(written, facts) == answer
+def test_proofs(written: dict[str, Any], statistics: TableStatistics, answer: tuple[bool, Any] | None) -> None:
+    assert proven(written, statistics) == answer
 
 
 def test_bounds_that_do_not_count() -> None:
@@ -178,10 +188,10 @@ def test_schema(columns: dict[str, str], extra: bool, observed: str | None) -> N
 
 
 def test_each_scope_has_its_files() -> None:
-    facts = TableStatistics(types={"c": "int"}, added=[file(nulls=0)], live=[file(nulls=0), file(nulls=2)])
-    assert proven({"not_null": "c"}, facts) == (True, 0)
-    assert proven({"not_null": {"column": "c", "scope": "table"}}, facts) == (False, 2)
-    assert proven({"row_count": {"min": 20, "scope": "table"}}, facts) == (True, 20)
+    statistics = TableStatistics(types={"c": "int"}, added=[file(nulls=0)], live=[file(nulls=0), file(nulls=2)])
+    assert proven({"not_null": "c"}, statistics) == (True, 0)
+    assert proven({"not_null": {"column": "c", "scope": "table"}}, statistics) == (False, 2)
+    assert proven({"row_count": {"min": 20, "scope": "table"}}, statistics) == (True, 20)
 
 
 def test_where_leaves_proven_bad_rows_undecided() -> None:
@@ -192,21 +202,20 @@ def test_where_leaves_proven_bad_rows_undecided() -> None:
 
 def test_only_files_that_are_undecided_must_be_read() -> None:
     inside, across, beyond = (file(nulls=0, lower=low, upper=high) for low, high in ((1, 2), (5, 15), (20, 30)))
-    facts = table(inside, across, beyond)
+    statistics = table(inside, across, beyond)
     ranged = check(RANGE)
     assert isinstance(ranged, RowCheck)
-    assert [each.path for each in ranged.undecided_in(facts)] == ["1"]
-    assert [ranged.known_in(each, facts.types) for each in facts.added] == [0, None, 10]
-    (reading,) = scan_groups({0: ranged}, facts, DUCKDB)[0]
-    finding = reading.finding(0, ScanAnswer(numbers={"rows": 10, "failed": 4}))
-    assert (finding.level, finding.observed) == ("fail", 14)
+    assert [each.path for each in ranged.undecided_in(statistics)] == ["1"]
+    assert [ranged.known_in(each, statistics.types) for each in statistics.added] == [0, None, 10]
+    result = evaluation(group_of(ranged, statistics), 0, ScanAnswer(metrics={"rows": 10, "failed": 4}))
+    assert (result.level, result.observed) == ("fail", 14)
 
 
 def test_a_share_of_rows_counts_files_that_were_not_read() -> None:
     shared = check({"accepted_range": {"column": "c", "max": 9, "mostly": 0.5}})
-    facts = table(file(rows=10, nulls=0, lower=1, upper=2), file(rows=10, nulls=0, lower=5, upper=15))
-    (reading,) = scan_groups({0: shared}, facts, DUCKDB)[0]
-    assert reading.finding(0, ScanAnswer(numbers={"rows": 10, "failed": 10})).level == "pass"
+    statistics = table(file(rows=10, nulls=0, lower=1, upper=2), file(rows=10, nulls=0, lower=5, upper=15))
+    answer = ScanAnswer(metrics={"rows": 10, "failed": 10})
+    assert evaluation(group_of(shared, statistics), 0, answer).level == "pass"
     deleted = table(file(rows=10, nulls=0, lower=1, upper=2, deletes=True), file(nulls=0, lower=5, upper=15))
     assert isinstance(shared, RowCheck)
     assert len(shared.undecided_in(deleted)) == 2  # the first file's rows must be counted
@@ -237,22 +246,22 @@ def test_bounds_are_read_by_the_present_type(kind: str, raw: bytes | None, value
 def test_files_that_cannot_hold_a_key_are_left_out() -> None:
     ours = [file(nulls=0, lower=10, upper=20)]
     theirs = [file(nulls=0, lower=low, upper=high) for low, high in ((1, 9), (9, 10), (20, 25), (21, 25), (None, None))]
-    assert [each.column("c").lower for each in overlapping(theirs, "c", ours, "c")] == [9, 20, None]
-    assert overlapping(theirs, "c", [file(nulls=None)], "c") == theirs
-    assert overlapping(theirs, "c", [file(nulls=10)], "c") == []
+    assert [each.column("c").lower for each in files_with_keys(theirs, "c", ours, "c")] == [9, 20, None]
+    assert files_with_keys(theirs, "c", [file(nulls=None)], "c") == theirs
+    assert files_with_keys(theirs, "c", [file(nulls=10)], "c") == []
 
 
 def test_bad_rows_of_a_file_with_deletes_are_counted_again() -> None:
     check_nulls = check(NOT_NULL)
     assert isinstance(check_nulls, RowCheck)
-    facts = table(file(nulls=3, deletes=True), file(nulls=0, deletes=True), file(nulls=2))
-    assert [each.path for each in check_nulls.undecided_in(facts)] == ["0"]
+    statistics = table(file(nulls=3, deletes=True), file(nulls=0, deletes=True), file(nulls=2))
+    assert [each.path for each in check_nulls.undecided_in(statistics)] == ["0"]
 
 
 def test_keys_of_two_parts_never_meet() -> None:
     def parts(*bounds: tuple[Any, Any], kind: str = "int") -> list[list[Any]]:
         files = [replace(file(lower=low, upper=high), path=str(n)) for n, (low, high) in enumerate(bounds)]
-        return [[each.column("c").lower for each in part] for part in clusters(files, "c", kind)]
+        return [[each.column("c").lower for each in part] for part in disjoint_groups(files, "c", kind)]
 
     assert parts((1, 2), (3, 4), (5, 6)) == [[1], [3], [5]]
     assert parts((5, 6), (1, 2)) == [[1], [5]]
@@ -263,5 +272,5 @@ def test_keys_of_two_parts_never_meet() -> None:
 
 
 def test_which_deletes_reach_a_file() -> None:
-    assert reached(3, (3, -1)) and not reached(4, (3, -1))
-    assert reached(2, (-1, 3)) and not reached(3, (-1, 3))
+    assert deletes_may_apply(3, (3, -1)) and not deletes_may_apply(4, (3, -1))
+    assert deletes_may_apply(2, (-1, 3)) and not deletes_may_apply(3, (-1, 3))

@@ -1,0 +1,61 @@
+"""What the activities `scan_files` and `scan_branch` share: load the tables, scan them, store the verdicts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from temporalio import activity
+
+from activities.job_folder import job_folder
+from engine.process.heartbeats import in_thread
+from engine.scan import ScanContext, ScanEngine
+from lakehouse.audited_tables import AuditedTables
+from lakehouse.report_store import ReportStore
+from sluice.audit.answers import verdicts
+from sluice.audit.scan_groups import ScanGroup, scan_groups
+from sluice.audit.verdicts import CheckResult, trim_samples
+from sluice.contracts.activity_inputs import SCAN_TRIES, AuditInput, AuditPlan, ScanInput
+from sluice.settings import Settings
+
+
+@dataclass(frozen=True)
+class TableScanner:
+    """Needs what loads audited tables, the report store, and the worker's settings."""
+
+    tables: AuditedTables
+    reports: ReportStore
+    settings: Settings
+
+    async def scan(self, input: ScanInput, engines: Sequence[ScanEngine], part: str) -> AuditPlan:
+        """Answer undecided checks by these engines in order; hand back the checks that none of them answered."""
+        attempt = activity.info().attempt
+        folder = job_folder(self.settings, input.audit.run_ref, "scan")
+        context = ScanContext(input.audit, folder, activity.heartbeat, attempt, attempt >= SCAN_TRIES)
+        decided: list[CheckResult] = []
+        undecided: Mapping[str, Sequence[int]] = input.undecided
+        for engine in engines:
+            load = partial(self._accepted_groups, engine, input.audit, undecided)
+            groups = await in_thread(load, activity.heartbeat, "reading table metadata")
+            answers = await engine.scan(groups, context) if groups else {}
+            decided += [verdict for group in groups for verdict in verdicts(group, answers, engine.name)]
+            undecided = _still_undecided(undecided, decided)
+        self.reports.keep_part(input.audit.run_ref, input.audit.head, part, decided)
+        return AuditPlan(decided=trim_samples(decided), undecided={name: [*each] for name, each in undecided.items()})
+
+    def _accepted_groups(
+        self, engine: ScanEngine, audit: AuditInput, undecided: Mapping[str, Sequence[int]]
+    ) -> list[ScanGroup]:
+        groups: list[ScanGroup] = []
+        for name, table in self.tables.load(audit):
+            if table is not None:
+                checks = {index: table.checks[index] for index in undecided.get(name, [])}
+                refused = engine.refusals(table, checks)
+                accepted = {index: check for index, check in checks.items() if index not in refused}
+                groups += scan_groups(table, accepted, engine.dialect)[0]
+        return groups
+
+
+def _still_undecided(undecided: Mapping[str, Sequence[int]], decided: Sequence[CheckResult]) -> dict[str, list[int]]:
+    answered = {(verdict.table, verdict.index) for verdict in decided}
+    rest = {name: [each for each in indexes if (name, each) not in answered] for name, indexes in undecided.items()}
+    return {name: indexes for name, indexes in rest.items() if indexes}

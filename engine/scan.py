@@ -1,0 +1,63 @@
+"""The port of scan engines: what answers the checks that metadata leaves undecided, by reading rows.
+
+How an engine is chosen: `sluice/audit/engine_choice.py`. A check goes to the first engine that does not refuse it.
+How an engine is added: write a class with the members of `ScanEngine`, and name it in `in_process_engines` of
+`engine/scan_engines.py` and in `AnsweredBy` of `sluice/audit/verdicts.py`.
+The implementations are `engine/duckdb_scan.py` and `engine/spark_scan.py`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from sluice.audit.scan_groups import ScanGroup
+from sluice.audit.tables import AuditedTable
+from sluice.audit.verdicts import AnsweredBy
+from sluice.checks.base import Check
+from sluice.contracts.activity_inputs import AuditInput
+from sluice.contracts.spark_jobs import ScanAnswer
+from sluice.sql.dialect import Dialect
+
+
+@dataclass(frozen=True)
+class ScanContext:
+    """The audit that a scan is for, and the activity attempt that runs it."""
+
+    audit: AuditInput
+    folder: Path
+    """Where the engine keeps its scratch files, specs and logs."""
+    heartbeat: Callable[[Any], None]
+    attempt: int = 1
+    """The attempt of the activity."""
+    last_attempt: bool = True
+    """Whether every check must get an answer now, if need be an error."""
+
+
+class ScanEngine(Protocol):
+    """An engine that answers checks from the rows of tables."""
+
+    @property
+    def name(self) -> AnsweredBy:
+        """The name that verdicts show."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL that the queries are written in."""
+
+    def refusals(self, table: AuditedTable, checks: Mapping[int, Check]) -> Mapping[int, str]:
+        """Return the checks that the engine must not answer, each with the reason."""
+
+    async def scan(self, groups: Sequence[ScanGroup], context: ScanContext) -> Mapping[str, ScanAnswer]:
+        """Answer the checks of scan groups, by `check_key`. A check without an answer is handed back.
+
+        Raises:
+            SluiceError: the scan failed as a whole; its class says whether a retry may help.
+        """
+
+
+class SamplingEngine(ScanEngine, Protocol):
+    """An engine in the worker's own process, which can also read a few rows at once."""
+
+    def sample(self, group: ScanGroup, scratch: Path) -> Sequence[dict[str, Any]]:
+        """Return a few bad rows of the one check of a group; none if the engine cannot read them."""

@@ -1,0 +1,75 @@
+"""Spark's scan engine: one Spark job, pinned to the audited hash, answers what no other engine may answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.job import SparkJob
+from engine.runner import Spark
+from engine.scan import ScanContext
+from engine.spark.built_in_job import JobCatalog, run_built_in_job
+from sluice.audit.answers import check_key
+from sluice.audit.scan_groups import ScanGroup
+from sluice.audit.spark_target import spark_target
+from sluice.audit.tables import AuditedTable
+from sluice.audit.verdicts import SAMPLE_ROWS, AnsweredBy
+from sluice.checks.base import Check
+from sluice.contracts.spark_jobs import ScanAnswer, ScanSpec
+from sluice.errors import JobFailed
+from sluice.sql.dialect import SPARK, Dialect
+
+_PROGRAM = Path(__file__).resolve().parent.parent / "spark_jobs" / "scan.py"
+_NO_ANSWER = ScanAnswer(error="the scan gave no answer")
+
+
+@dataclass(frozen=True)
+class SparkScan:
+    """Implements `ScanEngine`. Needs this worker's Spark, and the catalog."""
+
+    spark: Spark
+    catalog: JobCatalog
+    name: AnsweredBy = "spark"
+    dialect: Dialect = SPARK
+
+    def refusals(self, table: AuditedTable, checks: Mapping[int, Check]) -> dict[int, str]:
+        """Return nothing: Spark answers every check."""
+        return {}
+
+    async def scan(self, groups: Sequence[ScanGroup], context: ScanContext) -> dict[str, ScanAnswer]:
+        """Answer every check by one job. A check that Spark cannot answer gets an error.
+
+        Raises:
+            JobFailed: the job failed as a whole, or a retryable error occurred before the last attempt.
+        """
+        spec = ScanSpec(
+            spark_catalog=self.spark.settings.sluice_catalog,
+            main=self.catalog.main,
+            targets=[spark_target(group) for group in groups],
+            sample_rows=SAMPLE_ROWS,
+            last_attempt=context.last_attempt,
+            answer=str(context.folder / "answer.json"),
+        )
+        audit, run_ref = context.audit, context.audit.run_ref
+        job = SparkJob(
+            program=_PROGRAM,
+            folder=context.folder,
+            branch=audit.branch,
+            catalog=self.catalog.spark_properties(self.spark.settings.sluice_catalog, audit.branch, audit.head),
+            run_id=run_ref.run_id,
+            attempt=run_ref.attempt,
+            pipeline=run_ref.pipeline,
+            try_number=context.attempt,
+            input_bytes=_bytes_read(groups, spec),
+        )
+        _, answer = await run_built_in_job(self.spark, self.catalog, job, spec, context.heartbeat)
+        if answer.error:
+            raise JobFailed(answer.error)
+        keys = [check_key(group.table.name, index) for group in groups for index in group.checks]
+        return {key: answer.scans.get(key, _NO_ANSWER) for key in keys}
+
+
+def _bytes_read(groups: Sequence[ScanGroup], spec: ScanSpec) -> int | None:
+    """Return how many bytes the job reads, if it reads the rows in scope alone."""
+    if any(len(target.views) > 1 for target in spec.targets):
+        return None
+    return sum(file.bytes for group in groups for file in group.files)

@@ -1,0 +1,101 @@
+"""Load the tables of an audit: their statistics at the audited hash, and those of the tables that checks reference."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.statistics import collect_statistics, file_statistics, schema_fields
+from lakehouse.iceberg.table_state import TableState
+from sluice.audit.statistics import StatisticsNeed
+from sluice.audit.tables import AuditedTable, ReferencedTable, referenced_tables
+from sluice.checks.base import Check, TableReference
+from sluice.contracts.activity_inputs import AuditInput
+
+
+@dataclass(frozen=True)
+class AuditedTables:
+    """Loads audited tables. Needs the catalog, and the properties by which Iceberg reads the lake."""
+
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+
+    def load(self, input: AuditInput) -> Iterator[tuple[str, AuditedTable | None]]:
+        """Load each table of an audit; None if it is not on the branch."""
+        checks = [check for table in input.tables.values() for check in table.checks]
+        changed = self._changed_tables(input) if any(each.check == "changed_tables" for each in checks) else []
+        now = datetime.fromisoformat(input.now) if input.now else datetime.now(timezone.utc)
+        for name, table in input.tables.items():
+            state = self._state(input, name)
+            if state is None:
+                yield name, None
+                continue
+            referenced = [self._referenced(input, each) for each in referenced_tables(table.checks)]
+            present = {each.reference.key: each for each in referenced if each}
+            yield name, audited_table(name, table.checks, state, present, changed_tables=changed, now=now)
+
+    def _state(self, input: AuditInput, name: str) -> TableState | None:
+        after = self.catalog.table_version(input.branch, name, input.head)
+        before = self.catalog.table_version(self.catalog.main, name, input.base)
+        return TableState.load(after, before, self.io) if after else None
+
+    def _referenced(self, input: AuditInput, reference: TableReference) -> ReferencedTable | None:
+        on_main = reference.ref == "main"
+        ref, at = (self.catalog.main, input.base) if on_main else (input.branch, input.head)
+        version = self.catalog.table_version(ref, reference.table, at)
+        if version is None:
+            return None
+        return referenced_table(reference, TableState.load(version, None, self.io), input.base if on_main else "")
+
+    def _changed_tables(self, input: AuditInput) -> list[str]:
+        return [diff.name for diff in self.catalog.diff(input.base, input.branch, input.head)]
+
+
+def audited_table(
+    name: str,
+    checks: Sequence[Check],
+    state: TableState,
+    referenced: Mapping[str, ReferencedTable],
+    *,
+    changed_tables: Sequence[str] = (),
+    now: datetime | None = None,
+) -> AuditedTable:
+    """Return a table with the statistics that its checks need."""
+    statistics = collect_statistics(
+        state,
+        {column for check in checks for column in check.column_names},
+        needed_statistics(checks),
+        tables=changed_tables,
+        referenced_rows={key: each.rows for key, each in referenced.items()},
+        now=now,
+    )
+    return AuditedTable(
+        name=name,
+        checks=checks,
+        statistics=statistics,
+        fields=schema_fields(state.table.schema()),
+        is_new=state.before is None,
+        field_id_problem=field_id_problem(state),
+        referenced=referenced,
+    )
+
+
+def referenced_table(reference: TableReference, state: TableState, main_hash: str = "") -> ReferencedTable:
+    """Return a referenced table with the statistics of the columns that checks read."""
+    fields = schema_fields(state.table.schema())
+    return ReferencedTable(reference, fields, file_statistics(state, reference.columns), main_hash)
+
+
+def needed_statistics(checks: Sequence[Check]) -> set[StatisticsNeed]:
+    """Return the statistics that checks need; a check of scope `table` needs every live file."""
+    live = {StatisticsNeed.LIVE_FILES} if any(check.scope == "table" for check in checks) else set()
+    return live | {need for check in checks for need in check.needs}
+
+
+def field_id_problem(state: TableState) -> str | None:
+    """Return why the data files of a table cannot be read by field id alone, or None."""
+    if "schema.name-mapping.default" in state.table.properties:
+        return "files are mapped by name"
+    if any(field.initial_default is not None for field in state.table.schema().fields):
+        return "a column has a default"
+    return None

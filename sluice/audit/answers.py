@@ -1,0 +1,44 @@
+"""Merge the answers of a scan with what metadata proves of the files that were not read, into verdicts."""
+
+from collections.abc import Mapping
+
+from sluice.audit.scan_groups import ScanGroup
+from sluice.audit.verdicts import AnsweredBy, AnswerSource, CheckResult, check_result, error_result
+from sluice.checks.base import Evaluation
+from sluice.checks.rows import RowCheck
+from sluice.contracts.spark_jobs import ScanAnswer
+
+
+def check_key(table: str, index: int) -> str:
+    """Return the key of a check in the answers of a scan."""
+    return f"{table}#{index}"
+
+
+def verdicts(group: ScanGroup, answers: Mapping[str, ScanAnswer], engine: AnsweredBy) -> list[CheckResult]:
+    """Return the verdicts on the checks of a group that a scan answered; an answer with an error is an error."""
+    results = []
+    for index, check in group.checks.items():
+        answer = answers.get(check_key(group.table.name, index))
+        if answer is None:
+            continue
+        if answer.error:
+            results.append(error_result(group.table.name, index, check, answer.error))
+            continue
+        files = len(group.files) + len(group.files_beside(index))
+        source = AnswerSource(engine, answer.sample, files, group.bytes_of(index))
+        results.append(check_result(group.table.name, index, check, evaluation(group, index, answer), source))
+    return results
+
+
+def evaluation(group: ScanGroup, index: int, answer: ScanAnswer) -> Evaluation:
+    """Evaluate a check by the metrics of a scan and the proven counts of the files that it did not read."""
+    check, read = group.checks[index], {file.path for file in group.files}
+    statistics = group.table.statistics
+    proven = [file for file in statistics.files(group.scope) if file.path not in read]
+    metrics = dict(answer.metrics)
+    if "rows" in metrics:
+        metrics["rows"] = int(metrics["rows"]) + sum(file.rows for file in proven)
+    if isinstance(check, RowCheck):
+        failed = sum(check.known_in(file, statistics.types) or 0 for file in proven)
+        metrics["failed"] = int(metrics["failed"]) + failed
+    return check.evaluate(metrics, statistics)

@@ -1,0 +1,69 @@
+"""Engine choice: each check goes to the first engine that does not refuse it, and to Spark if all others refuse.
+
+DuckDB reads the data files itself, so it refuses what it may read differently than Spark would: see `duckdb_refusals`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from sluice.audit.scan_groups import scan_groups
+from sluice.audit.statistics import FileStatistics
+from sluice.audit.tables import AuditedTable
+from sluice.checks.base import Check
+from sluice.sql.dialect import DUCKDB
+from sluice.sql.values import kind_of
+
+DUCKDB_KINDS = (
+    "boolean", "int", "long", "float", "double", "decimal", "date", "timestamp", "timestamptz", "string",
+    "binary", "fixed",
+)  # fmt: skip
+"""Kinds of columns that DuckDB reads from a data file as Spark does."""
+
+
+class RefusingEngine(Protocol):
+    """An engine that says beforehand which checks it must not answer."""
+
+    def refusals(self, table: AuditedTable, checks: Mapping[int, Check]) -> Mapping[int, str]:
+        """Return the checks that it must not answer, each with the reason."""
+
+
+def accepted_checks(
+    table: AuditedTable, checks: Mapping[int, Check], engines: Sequence[RefusingEngine]
+) -> dict[int, Check]:
+    """Return the checks that at least one of these engines may answer."""
+    refused = dict(checks)
+    for engine in engines:
+        refused = {index: refused[index] for index in engine.refusals(table, refused)}
+    return {index: check for index, check in checks.items() if index not in refused}
+
+
+def duckdb_refusals(table: AuditedTable, checks: Mapping[int, Check], max_bytes: int) -> dict[int, str]:
+    """Return the checks of a table that DuckDB must not answer, each with the reason."""
+    groups, refusals = scan_groups(table, checks, DUCKDB)
+    for group in groups:
+        for index, query in group.queries.items():
+            files = [*group.files, *group.files_beside(index)]
+            columns = {name: table.statistics.types[name] for name in query.columns}
+            reason = table.field_id_problem or _refusal(files, columns, max_bytes)
+            if reason:
+                refusals[index] = reason
+    return refusals
+
+
+def _refusal(files: Sequence[FileStatistics], columns: Mapping[str, str], max_bytes: int) -> str | None:
+    if sum(file.bytes for file in files) > max_bytes:
+        return f"more than {max_bytes} bytes are to be read"
+    reasons = {_file_refusal(file) for file in files}
+    reasons |= {f"{name} is {kind}" for name, kind in columns.items() if kind_of(kind) not in DUCKDB_KINDS}
+    return next((reason for reason in reasons if reason), None)
+
+
+def _file_refusal(file: FileStatistics) -> str | None:
+    if file.deletes:
+        return "row-level deletes apply"
+    if file.form != "PARQUET":
+        return f"a file is {file.form}"
+    if not file.path.removeprefix("file://").removeprefix("file:").startswith("/"):
+        return "the files are not local"
+    is_pattern = any(character in file.path for character in "*?[\0")
+    return "the path of a file reads like a pattern" if is_pattern else None
