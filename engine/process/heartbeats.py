@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from engine.process.progress import Progress
+from sluice.contracts.progress import Progress
 
 _SECONDS = 1.0
 Heartbeat = Callable[[Any], None]
