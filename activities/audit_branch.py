@@ -1,4 +1,4 @@
-"""Audit a branch from metadata: give the verdicts that it proves, and say which checks need a scan by which engine."""
+"""Audit a branch from metadata alone, and choose the engine that scans for each check it leaves undecided."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Row quarantine: move the rows that break checks from a table into its quarantine table, on the attempt's branch."""
+"""Move the rows that break checks from a table into its quarantine table, on the attempt's branch."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -86,15 +86,19 @@ class DuckDBSession:
         Raises:
             duckdb.Error: DuckDB cannot run a query. Spark decides whether that is an error of the check.
         """
+        self._raise_if_interrupted()
         split = disjoint_views or {}
         for view in (*views, *(view for each in split.values() for view in each)):
             self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {view.name} AS {_select(view)}")
         names = {key: [view.name for view in each] for key, each in split.items()}
         return AuditQuery(self._run, DUCKDB, types, queries, with_other_rows, sample_rows, names).answers()
 
-    def _run(self, sql: str) -> list[dict[str, Any]]:
+    def _raise_if_interrupted(self) -> None:
         if self.interrupted:
             raise duckdb.InterruptException("interrupted")
+
+    def _run(self, sql: str) -> list[dict[str, Any]]:
+        self._raise_if_interrupted()
         rows: list[dict[str, Any]] = self._connection.sql(sql).to_arrow_table().to_pylist()
         return rows
 

@@ -1,4 +1,4 @@
-"""The scan engines of a worker's own process, in the order in which they are asked. Spark answers what they refuse."""
+"""The scan engines of a worker's own process, in their order. Spark answers what they refuse."""
 
 from engine.duckdb_scan import DuckDBScan
 from engine.scan import SamplingEngine

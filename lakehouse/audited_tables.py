@@ -1,4 +1,4 @@
-"""Load the tables of an audit: their statistics at the audited hash, and those of the tables that checks reference."""
+"""Load the tables of an audit, and the tables that their checks reference, with their statistics."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ def quarantine_table(table: str) -> str:
 
 
 def quarantinable_checks(results: Sequence[CheckResult], tables: Mapping[str, Table]) -> dict[str, list[int]]:
-    """Return, by table, the failed checks whose bad rows can be quarantined; empty if that would not unblock the run.
+    """Return the failed checks whose bad rows can be quarantined, by table; empty if other verdicts block too.
 
     Every blocking verdict must be the failure of a row check of scope `added`, in a table with
     `on_bad_rows: quarantine`.

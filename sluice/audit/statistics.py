@@ -1,4 +1,4 @@
-"""Table statistics: what Iceberg's metadata records about a table. What is recorded is exact; None proves nothing."""
+"""Table statistics that Iceberg's metadata records. What is recorded is exact; None means not recorded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

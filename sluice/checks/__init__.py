@@ -1,4 +1,10 @@
-"""The checks, in one registry. To add one: write its class, and name it in `_Union`."""
+"""The registry of all checks.
+
+To add a check, write its class in one of the modules of this package and name it in `_Union` below; `make docs` adds
+it to `docs/checks.md`. The interface of a check is `Check` in `base.py`: `prove` answers from metadata alone,
+`build_query` says what to compute from the rows, and `evaluate` turns that into a result. Most checks derive from
+`RowCheck` in `rows.py`, which needs only `bad`, the condition that is true for a bad row.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, get_args
@@ -77,20 +83,20 @@ REGISTRY: dict[str, type[Check]] = {cls.model_fields["check"].default: cls for c
 """Every check by its name."""
 
 _CONSTANT = "+"
-"""What begins the name of a parameter that an alias sets, not the person."""
+"""The prefix of a parameter that an alias sets by itself."""
 _ALIASES: dict[str, tuple[str, dict[str, str]]] = {
     alias: (name, dict(renamed)) for name, cls in REGISTRY.items() for alias, renamed in cls.aliases.items()
 }
 
 
 def expand(written: object) -> Sequence[dict[str, Any]]:
-    """Turn one check as a person wrote it into the fields of the checks that it stands for.
+    """Return the fields of the checks that one item of a pipeline file stands for.
 
     Args:
         written: an item of the YAML list, such as `{"not_null": ["a", "b"]}`, or a bare name such as `"append_only"`.
 
     Raises:
-        InvalidPipeline: it is not of that form, or there is no such check.
+        InvalidPipeline: it does not have that form, or there is no such check.
     """
     if isinstance(written, str):
         written = {written: {}}

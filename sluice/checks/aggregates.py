@@ -1,6 +1,6 @@
-"""Checks that one number, computed from the values of a column, lies in a range.
+"""Checks that an aggregate of a column lies in a range: minimum, maximum, mean, sum, deviation, quantile.
 
-Floating-point results are judged by 12 significant digits: engines add in different orders.
+Floating-point results are compared by 12 significant digits, because engines add in different orders.
 """
 
 from abc import abstractmethod
@@ -31,18 +31,18 @@ _BOUNDS = {"min_value": "min", "max_value": "max"}
 _SQLMESH = {"min_v": "min", "max_v": "max"}
 
 
-class _Metric(Filtered):
-    """The base: an aggregate, and where metadata encloses it, the interval."""
+class _Aggregate(Filtered):
+    """An aggregate that must lie in a range, and the interval in which metadata proves it to lie."""
 
     kinds: ClassVar[Sequence[str]] = NUMBERS
-    words: ClassVar[str]
+    term: ClassVar[str]
 
     column: str = Field(min_length=1)
     min: Bound | None = None
     max: Bound | None = None
 
     @model_validator(mode="after")
-    def _a_range(self) -> "_Metric":
+    def _a_range(self) -> "_Aggregate":
         require_range(self.min, self.max)
         return self
 
@@ -52,29 +52,29 @@ class _Metric(Filtered):
 
     @property
     def expected(self) -> str:
-        return f"{self.words} {between(self.min, self.max)}"
+        return f"{self.term} {between(self.min, self.max)}"
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
         problems = type_problem(self.column, types, self.kinds)
         try:
             low, high = (None, None) if problems else self.limits(types)
         except ValueError as error:
-            return [f"{self.words} of {self.column!r}: {error}"]
+            return [f"{self.term} of {self.column!r}: {error}"]
         if low is not None and high is not None and low > high:
             return [f"min {self.min} is above max {self.max}"]
         return problems
 
     def limits(self, types: Mapping[str, str]) -> Interval:
-        """The bounds as exact numbers; checks of values in their order read them by the column's type."""
+        """Return the bounds of the range as exact numbers."""
         low, high = (None if each is None else Fraction(str(typed(each, "decimal"))) for each in (self.min, self.max))
         return low, high
 
     @abstractmethod
     def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
-        """Return the aggregate over a quoted column."""
+        """Return the aggregate of a quoted column."""
 
     def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        """Return two numbers between which metadata proves the aggregate to lie, or None."""
+        """Return the interval in which metadata proves the aggregate to lie, or None."""
         return None
 
     def prove(self, statistics: TableStatistics) -> Evaluation | None:
@@ -82,19 +82,23 @@ class _Metric(Filtered):
         files = [file for file in statistics.files(self.scope) if file.rows and file.values(self.column) != 0]
         if self.where or not files or any(file.values(self.column) is None for file in files):
             return None
-        found = self.interval(files, kind)
-        if found is None:
+        interval = self.interval(files, kind)
+        if interval is None:
             return None
         low, high = self.limits(statistics.types)
-        observed = f"between {shown(found[0])} and {shown(found[1])}" if found[0] != found[1] else shown(found[0])
-        if (low is None or low <= found[0]) and (high is None or found[1] <= high):
+        observed = (
+            f"between {shown(interval[0])} and {shown(interval[1])}"
+            if interval[0] != interval[1]
+            else shown(interval[0])
+        )
+        if (low is None or low <= interval[0]) and (high is None or interval[1] <= high):
             return pass_or_fail(True, observed)
-        if (low is not None and found[1] < low) or (high is not None and found[0] > high):
+        if (low is not None and interval[1] < low) or (high is not None and interval[0] > high):
             return pass_or_fail(False, observed)
         return None
 
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        chosen = self.chosen(self.column, sql, types)
+        chosen = self.filtered_column(self.column, sql, types)
         return CheckQuery(
             aggregates={"value": self.aggregate(sql, chosen, types[self.column])}, columns=self.column_names
         )
@@ -106,12 +110,12 @@ class _Metric(Filtered):
         if str(value).lower() == "nan":
             return pass_or_fail(False, "NaN")
         low, high = self.limits(statistics.types)
-        endless = str(value) in ("inf", "-inf")
-        exact = float(value) if endless else self.exact(value, statistics.types[self.column])
+        infinite = str(value) in ("inf", "-inf")
+        exact = float(value) if infinite else self.exact(value, statistics.types[self.column])
         return pass_or_fail((low is None or low <= exact) and (high is None or exact <= high), shown(exact))
 
     def exact(self, value: Any, kind: str) -> Any:
-        """Return what a scan found as a number that can be compared with the limits."""
+        """Return the value of a scan as a number that can be compared with the limits."""
         return Fraction(f"{value:.12g}" if isinstance(value, float) else str(value))
 
     @classmethod
@@ -119,7 +123,7 @@ class _Metric(Filtered):
         return list(expand_columns(parameters))
 
 
-class _Extreme(_Metric):
+class _Extreme(_Aggregate):
     kinds = ORDERED
     proof = "the bounds of the files enclose it tightly enough"
 
@@ -130,19 +134,19 @@ class _Extreme(_Metric):
         return typed(value, kind)
 
     def bounds(self, files: Sequence[FileStatistics], kind: str) -> tuple[list[Interval], list[Interval]] | None:
-        """Return the bounds of all files, and of those in which a value occurs for certain."""
-        found = [enclosed(file.column(self.column), kind) for file in files]
-        if any(each is None for each in found):
+        """Return the bounds of all files, and of the files that certainly hold a value."""
+        bounds = [enclosed(file.column(self.column), kind) for file in files]
+        if any(each is None for each in bounds):
             return None
-        certain = [pair for file, pair in zip(files, found, strict=True) if pair and not file.deletes]
-        return ([pair for pair in found if pair], certain) if certain else None
+        certain = [pair for file, pair in zip(files, bounds, strict=True) if pair and not file.deletes]
+        return ([pair for pair in bounds if pair], certain) if certain else None
 
 
 class MinInRange(_Extreme):
     """The smallest value must lie in a range."""
 
     aliases = {"expect_column_min_to_be_between": _BOUNDS}
-    words = "a smallest value"
+    term = "a smallest value"
 
     check: Literal["min_in_range"] = "min_in_range"
 
@@ -150,15 +154,15 @@ class MinInRange(_Extreme):
         return f"min({column})"
 
     def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        found = self.bounds(files, kind)
-        return (min(low for low, _ in found[0]), min(high for _, high in found[1])) if found else None
+        bounds = self.bounds(files, kind)
+        return (min(low for low, _ in bounds[0]), min(high for _, high in bounds[1])) if bounds else None
 
 
 class MaxInRange(_Extreme):
     """The largest value must lie in a range."""
 
     aliases = {"expect_column_max_to_be_between": _BOUNDS}
-    words = "a largest value"
+    term = "a largest value"
 
     check: Literal["max_in_range"] = "max_in_range"
 
@@ -166,12 +170,12 @@ class MaxInRange(_Extreme):
         return f"max({column})"
 
     def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        found = self.bounds(files, kind)
-        return (max(low for low, _ in found[1]), max(high for _, high in found[0])) if found else None
+        bounds = self.bounds(files, kind)
+        return (max(low for low, _ in bounds[1]), max(high for _, high in bounds[0])) if bounds else None
 
 
-def _weighed(column: str, files: Sequence[FileStatistics], kind: str) -> tuple[Interval, int] | None:
-    """Return what a sum lies between, and of how many values, where no row can be deleted."""
+def _sum_interval(column: str, files: Sequence[FileStatistics], kind: str) -> tuple[Interval, int] | None:
+    """Return the interval of the sum and the number of values, or None if rows may be deleted."""
     low = high = Fraction(0)
     count = 0
     for file in files:
@@ -180,22 +184,22 @@ def _weighed(column: str, files: Sequence[FileStatistics], kind: str) -> tuple[I
             bounds is None
             or values is None
             or file.deletes
-            or float(bounds[0]) in _ENDLESS
-            or float(bounds[1]) in _ENDLESS
+            or float(bounds[0]) in _INFINITE
+            or float(bounds[1]) in _INFINITE
         ):
             return None
         low, high, count = low + values * Fraction(bounds[0]), high + values * Fraction(bounds[1]), count + values
     return (low, high), count
 
 
-_ENDLESS = (float("inf"), float("-inf"))
+_INFINITE = (float("inf"), float("-inf"))
 
 
-class MeanInRange(_Metric):
+class MeanInRange(_Aggregate):
     """The mean of the values must lie in a range."""
 
     aliases = {"expect_column_mean_to_be_between": _BOUNDS}
-    words = "a mean"
+    term = "a mean"
     proof = "the bounds of the files enclose it tightly enough"
 
     check: Literal["mean_in_range"] = "mean_in_range"
@@ -204,15 +208,15 @@ class MeanInRange(_Metric):
         return f"avg(CAST({column} AS DOUBLE))"
 
     def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        found = _weighed(self.column, files, kind)
-        return (found[0][0] / found[1], found[0][1] / found[1]) if found and found[1] else None
+        total = _sum_interval(self.column, files, kind)
+        return (total[0][0] / total[1], total[0][1] / total[1]) if total and total[1] else None
 
 
-class SumInRange(_Metric):
+class SumInRange(_Aggregate):
     """The sum of the values must lie in a range."""
 
     aliases = {"expect_column_sum_to_be_between": _BOUNDS}
-    words = "a sum"
+    term = "a sum"
     proof = "the bounds of the files enclose it tightly enough; not of floats"
 
     check: Literal["sum_in_range"] = "sum_in_range"
@@ -221,15 +225,15 @@ class SumInRange(_Metric):
         return sql.total(column, kind)
 
     def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        found = _weighed(self.column, files, kind) if kind_of(kind) in ("int", "long", "decimal") else None
-        return found[0] if found else None
+        total = _sum_interval(self.column, files, kind) if kind_of(kind) in ("int", "long", "decimal") else None
+        return total[0] if total else None
 
 
-class StddevInRange(_Metric):
-    """The standard deviation of the values, as of a sample, must lie in a range."""
+class StddevInRange(_Aggregate):
+    """The sample standard deviation of the values must lie in a range."""
 
     aliases = {"expect_column_stdev_to_be_between": _BOUNDS}
-    words = "a standard deviation"
+    term = "a standard deviation"
 
     check: Literal["stddev_in_range"] = "stddev_in_range"
 
@@ -237,10 +241,10 @@ class StddevInRange(_Metric):
         return f"stddev_samp(CAST({column} AS DOUBLE))"
 
 
-class QuantileInRange(_Metric):
-    """A quantile of the values, interpolated between its neighbours, must lie in a range; 0.5 is the median."""
+class QuantileInRange(_Aggregate):
+    """A quantile of the values must lie in a range. It is interpolated between its neighbours; 0.5 is the median."""
 
-    words = "a quantile"
+    term = "a quantile"
 
     check: Literal["quantile_in_range"] = "quantile_in_range"
     quantile: float = Field(ge=0, le=1)
@@ -255,16 +259,16 @@ class QuantileInRange(_Metric):
         return sql.quantile(f"CAST({column} AS DOUBLE)", self.quantile)
 
     def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        found = [enclosed(file.column(self.column), kind) for file in files]
-        ends = [end for pair in found if pair for end in pair]
-        endless = any(float(end) in _ENDLESS for end in ends)
-        if endless or any(pair is None for pair in found) or all(file.deletes for file in files):
+        bounds = [enclosed(file.column(self.column), kind) for file in files]
+        ends = [end for pair in bounds if pair for end in pair]
+        infinite = any(float(end) in _INFINITE for end in ends)
+        if infinite or any(pair is None for pair in bounds) or all(file.deletes for file in files):
             return None
         return Fraction(min(ends)), Fraction(max(ends))
 
 
 def shown(value: Any) -> Any:
-    """Return an observed value as a report says it."""
+    """Return an observed value as a report shows it."""
     if isinstance(value, Fraction):
         return int(value) if value.denominator == 1 else float(f"{float(value):.12g}")
     return plain(value)

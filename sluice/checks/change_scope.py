@@ -1,4 +1,4 @@
-"""Checks of the blast radius: what a run did to the table and to the lake, exact from snapshots and manifests."""
+"""Checks of the scope of a change: what a run did to its tables, exact from snapshots and manifests."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -20,7 +20,7 @@ class _ChangeCheck(Check):
 
 
 class AppendOnly(_ChangeCheck):
-    """The run must only append: no row of before is changed or removed."""
+    """The run must only append: no existing row is changed or removed."""
 
     shorthand = "severity"
     check: Literal["append_only"] = "append_only"
@@ -36,7 +36,7 @@ class AppendOnly(_ChangeCheck):
 
 
 class DeletedRows(_ChangeCheck):
-    """At most so many rows may be removed. A rewritten row is removed and added; `net` sets one against the other."""
+    """At most `max` rows may be removed. A rewritten row counts as removed; `net` subtracts the added rows."""
 
     shorthand = "max"
     check: Literal["deleted_rows"] = "deleted_rows"
@@ -54,7 +54,7 @@ class DeletedRows(_ChangeCheck):
 
 
 class ChangedPartitions(_ChangeCheck):
-    """Only these partitions may change, or at most so many, written as Iceberg writes their paths."""
+    """Only these partitions may change, or at most `max` partitions; Iceberg's partition paths name them."""
 
     needs = frozenset({StatisticsNeed.CHANGE, StatisticsNeed.PARTITIONS})
     shorthand = "only"
@@ -82,7 +82,7 @@ class ChangedPartitions(_ChangeCheck):
 
 
 class ChangedTables(_ChangeCheck):
-    """The run may change only these tables, of all that are on the branch."""
+    """The run may change only these tables."""
 
     shorthand = "only"
     check: Literal["changed_tables"] = "changed_tables"
@@ -99,7 +99,7 @@ class ChangedTables(_ChangeCheck):
 
 class _Amount(_ChangeCheck):
     shorthand = "max"
-    words: ClassVar[str]
+    unit: ClassVar[str]
 
     def amount(self, change: ChangeStatistics) -> int:
         raise NotImplementedError
@@ -109,17 +109,17 @@ class _Amount(_ChangeCheck):
 
     @property
     def expected(self) -> str:
-        return f"{between(*self.limits())} {self.words}"
+        return f"{between(*self.limits())} {self.unit}"
 
     def prove(self, statistics: TableStatistics) -> Evaluation:
-        found, (low, high) = self.amount(statistics.change), self.limits()
-        return pass_or_fail((low is None or found >= low) and (high is None or found <= high), found)
+        amount, (low, high) = self.amount(statistics.change), self.limits()
+        return pass_or_fail((low is None or amount >= low) and (high is None or amount <= high), amount)
 
 
 class AddedFiles(_Amount):
-    """The run must add a number of data files in a range."""
+    """The number of data files that the run adds must lie in a range."""
 
-    words = "files"
+    unit = "files"
     check: Literal["added_files"] = "added_files"
     min: Count | None = None
     max: Count | None = None
@@ -137,9 +137,9 @@ class AddedFiles(_Amount):
 
 
 class AddedBytes(_Amount):
-    """The run must add data files of a size in a range, all together; `10MB` and `1GiB` are understood."""
+    """The total size of the data files that the run adds must lie in a range, such as `10MB` or `1GiB`."""
 
-    words = "bytes"
+    unit = "bytes"
     check: Literal["added_bytes"] = "added_bytes"
     min: ByteSize | None = None
     max: ByteSize | None = None
@@ -157,7 +157,7 @@ class AddedBytes(_Amount):
 
 
 class PartitioningUnchanged(_ChangeCheck):
-    """The table must be partitioned as on `main`."""
+    """The table must have the partition spec that it has on `main`."""
 
     shorthand = "severity"
     check: Literal["partitioning_unchanged"] = "partitioning_unchanged"

@@ -1,4 +1,4 @@
-"""Checks of how many rows there are: by themselves, beside another table, beside earlier publications."""
+"""Checks of the number of rows: in a range, compared with another table, compared with earlier publications."""
 
 from collections.abc import Mapping
 from statistics import fmean, stdev
@@ -24,7 +24,7 @@ Rows = Annotated[int, Field(ge=0)]
 
 
 class RowCount(Filtered):
-    """The rows that the run brings (`scope: added`), or those of the table, must number in a range."""
+    """The number of rows that the run adds (`scope: added`), or of all rows, must lie in a range."""
 
     aliases = {
         "expect_table_row_count_to_be_between": {"min_value": "min", "max_value": "max"},
@@ -74,7 +74,7 @@ class RowCount(Filtered):
 
 
 class EqualRowCount(Check):
-    """The rows must be as many as those of another table, within a ratio if one is given."""
+    """The table must have as many rows as another table, within a ratio if one is given."""
 
     aliases = {
         "expect_table_row_count_to_equal_other_table": {"other_table_name": "to"},
@@ -88,7 +88,7 @@ class EqualRowCount(Check):
     ref: Literal["branch", "main"] = "branch"
     min_ratio: float = Field(default=1, ge=0)
     max_ratio: float = Field(default=1, ge=0)
-    """Bounds of these rows as a multiple of the other table's."""
+    """Bounds of the number of rows as a multiple of the other table's."""
 
     @model_validator(mode="after")
     def _a_range(self) -> "EqualRowCount":
@@ -125,9 +125,9 @@ class EqualRowCount(Check):
 
 
 class Volume(Check):
-    """The rows that the run adds must be about as many as the last publications into the table added.
+    """The run must add about as many rows as the last publications into the table added.
 
-    Too few publications to tell are no evidence: `if_fewer` says what that means.
+    `if_fewer` is the verdict if there are fewer earlier publications than `at_least`.
     """
 
     needs = frozenset({StatisticsNeed.CHANGE, StatisticsNeed.VOLUMES})
@@ -136,15 +136,15 @@ class Volume(Check):
 
     check: Literal["volume"] = "volume"
     last: int = Field(default=10, ge=1)
-    """How many publications to look back at."""
+    """The number of earlier publications to compare with."""
     deviations: float | None = Field(default=None, gt=0)
-    """How many standard deviations from their mean are allowed."""
+    """The allowed distance from their mean, in standard deviations."""
     min_ratio: float | None = Field(default=None, ge=0)
     max_ratio: float | None = Field(default=None, ge=0)
     """Bounds as a multiple of their mean."""
     if_fewer: Literal["pass", "warn", "fail"] = "warn"
     at_least: int = Field(default=2, ge=1)
-    """Fewer publications than this are too few."""
+    """The least number of publications to compare with."""
 
     @model_validator(mode="after")
     def _some_bound(self) -> "Volume":

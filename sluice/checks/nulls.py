@@ -33,7 +33,7 @@ class NotNull(ColumnRows):
 
 
 class _Counting(Filtered):
-    """A check that judges how many rows and how many values there are."""
+    """A check on the number of rows and of non-null values."""
 
     column: str = Field(min_length=1)
 
@@ -59,7 +59,7 @@ class _Counting(Filtered):
 
 
 class NotNullProportion(_Counting):
-    """The share of rows with a value in the column must lie in a range. Of no rows, every share is met."""
+    """The share of rows with a value in the column must lie in a range. Without rows, the check passes."""
 
     aliases = {
         "expect_column_proportion_of_non_null_values_to_be_between": {"min_value": "min", "max_value": "max"},

@@ -1,4 +1,4 @@
-"""Checks in the user's own SQL."""
+"""Checks that users write in SQL."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -13,7 +13,7 @@ from sluice.sql.expression import columns_of, query_problem, tables_of
 
 
 class ExpressionIsTrue(RowCheck):
-    """A condition must be true of every row; where it is unknown, because of a null, it is not true."""
+    """A condition must be true for every row. A condition that is null counts as false."""
 
     aliases = {"dbt_utils.expression_is_true": {}, "forall": {"criteria": "expression"}}
     shorthand = "expression"
@@ -30,11 +30,11 @@ class ExpressionIsTrue(RowCheck):
         return self.expression
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
-        return f"coalesce(NOT {sql.own(self.expression, types)}, TRUE)"
+        return f"coalesce(NOT {sql.translated(self.expression, types)}, TRUE)"
 
 
 class Sql(Check):
-    """A query that returns the bad rows. It sees every table as on the audited branch, and can only read."""
+    """A query must return no rows: it returns the bad rows. It reads every table on the audited branch."""
 
     shorthand = "query"
 
@@ -58,7 +58,7 @@ class Sql(Check):
 
     @property
     def references(self) -> list[TableReference]:
-        """The tables that the query reads, as far as their names tell: those with a namespace."""
+        """The tables that the query reads, if their names have a namespace."""
         names = {name.lower(): name for name in tables_of(self.query)}
         return [TableReference(table=name) for name in names.values() if name.count(".") == 1]
 

@@ -1,4 +1,4 @@
-"""Checks of columns beside each other, and of a column beside another table."""
+"""Checks that compare two columns, and checks of foreign keys."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -19,7 +19,7 @@ _ALIKE = (("int", "long"), FLOATS, ("decimal",), ("string",), ("date",), ("times
 
 
 class CompareColumns(RowCheck):
-    """In every row, one column must compare with another as said. A row with a null in either breaks nothing."""
+    """In every row, the comparison of two columns must hold. A row with a null in either column passes."""
 
     aliases = {
         "expect_column_pair_values_to_be_equal": {**_PAIR, "+operator": "="},
@@ -76,7 +76,7 @@ class CompareColumns(RowCheck):
 
 
 def _always(ours: tuple[Any, Any], operator: str, theirs: tuple[Any, Any]) -> bool:
-    """Whether every value between the one bounds compares so with every value between the others."""
+    """Return whether the comparison holds for all values between the first bounds and between the second."""
     if operator in ("<", "<="):
         return bool(ours[1] < theirs[0] or (operator == "<=" and ours[1] == theirs[0]))
     if operator in (">", ">="):
@@ -87,7 +87,7 @@ def _always(ours: tuple[Any, Any], operator: str, theirs: tuple[Any, Any]) -> bo
 
 
 class Relationships(ColumnRows):
-    """Every value must occur in a column of another table: a foreign key. A null breaks nothing."""
+    """Every value must occur in a column of another table, like a foreign key. A null passes."""
 
     proof = "there are no values"
 
@@ -95,7 +95,7 @@ class Relationships(ColumnRows):
     to: str = Field(min_length=1)
     field: str = Field(min_length=1)
     ref: Literal["branch", "main"] = "branch"
-    """Whether the other table is read as on the audited branch, or as on `main` when the run began."""
+    """Read the other table on the audited branch, or on `main` at the base of the run."""
 
     @property
     def demand(self) -> str:

@@ -1,4 +1,4 @@
-"""Checks about some rows, and checks that each row passes or breaks."""
+"""Base classes of checks: with a `where` filter, and on rows that pass or fail one by one."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ Threshold = Annotated[str, BeforeValidator(threshold)]
 
 
 class Filtered(Check):
-    """A check that can be about some of the rows only."""
+    """A check that can be restricted to some of the rows."""
 
     where: Condition | None = None
-    """About the rows for which this condition, in Spark SQL, is true."""
+    """Only the rows for which this condition in Spark SQL is true."""
 
     @property
     def column_names(self) -> list[str]:
@@ -38,27 +38,27 @@ class Filtered(Check):
     @property
     @abstractmethod
     def own_columns(self) -> list[str]:
-        """The columns that it is about, those of `where` aside."""
+        """The columns that it reads, without those of `where`."""
 
     def filtered(self, sql: Dialect, types: Mapping[str, str]) -> str | None:
-        """Return the condition of `where` in a dialect."""
-        return sql.own(self.where, types) if self.where else None
+        """Return the condition of `where` in a dialect, or None."""
+        return sql.translated(self.where, types) if self.where else None
 
-    def chosen(self, column: str, sql: Dialect, types: Mapping[str, str]) -> str:
-        """Return a column whose values are nulls in the rows that `where` leaves out: aggregates pass these over."""
+    def filtered_column(self, column: str, sql: Dialect, types: Mapping[str, str]) -> str:
+        """Return a column that is null in the rows which `where` excludes, so that aggregates ignore them."""
         where, quoted = self.filtered(sql, types), sql.column(column)
         return f"CASE WHEN {where} THEN {quoted} END" if where else quoted
 
 
 class RowCheck(Filtered):
-    """A check that each row passes or breaks by itself or with its like, so that bad rows can be counted."""
+    """A check that counts bad rows: a row is bad by its own values, or as part of a group such as equal keys."""
 
     row_level = True
 
     mostly: float | None = Field(default=None, gt=0, le=1)
-    """The share of rows that must be good."""
+    """The share of rows that must pass."""
     max_failures: int | None = Field(default=None, ge=0)
-    """How many rows may be bad."""
+    """The number of rows that may fail."""
     warn_if: Threshold | None = None
     fail_if: Threshold | None = None
 
@@ -87,37 +87,37 @@ class RowCheck(Filtered):
     @property
     @abstractmethod
     def demand(self) -> str:
-        """What it demands of each row, for a person."""
+        """The expectation of each row, as a report shows it."""
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
-        """Return the condition that is true for each bad row, where a row is bad by itself."""
-        raise NotImplementedError(f"{self.check} asks in groups")
+        """Return the condition that is true for each bad row, if rows are bad by their own values."""
+        raise NotImplementedError(f"{self.check} has grouped queries")
 
     def bad_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
-        """Return how many rows of a file are bad if its metadata proves it, or None: undecided."""
+        """Return the number of bad rows in a file if its statistics prove it, or None."""
         return None
 
     @property
     def by_share(self) -> bool:
-        """Whether its judgement needs the number of rows."""
+        """Whether its evaluation needs the number of rows."""
         limits = [limit for limit in (self.warn_if, self.fail_if) if limit]
         return self.mostly is not None or any(map(is_share, limits))
 
     def known_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
-        """Return how many rows of a file are bad, `where` and row-level deletes considered, or None."""
+        """Return the number of bad rows in a file, with `where` and row-level deletes, if it is proven, or None."""
         if file.rows == 0:
             return 0
-        found = self.bad_in(file, types)
-        inexact = found and (self.where is not None or file.deletes)
-        return None if inexact else found
+        failed = self.bad_in(file, types)
+        inexact = failed and (self.where is not None or file.deletes)
+        return None if inexact else failed
 
     def undecided_in(self, statistics: TableStatistics) -> list[FileStatistics]:
-        """Return the files that must be read."""
+        """Return the files that a scan must read."""
         files = statistics.files(self.scope)
-        found = [file for file in files if self.known_in(file, statistics.types) is None]
-        if found and self.by_share:
-            return list(files) if self.where else [f for f in files if f in found or f.deletes]
-        return found
+        undecided = [file for file in files if self.known_in(file, statistics.types) is None]
+        if undecided and self.by_share:
+            return list(files) if self.where else [f for f in files if f in undecided or f.deletes]
+        return undecided
 
     def prove(self, statistics: TableStatistics) -> Evaluation | None:
         counts = [self.known_in(file, statistics.types) for file in statistics.files(self.scope)]

@@ -1,4 +1,4 @@
-"""Checks of the table's columns: their names, their types, and what became of them."""
+"""Checks of the table's schema: names and types of columns, and changes since `main`."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -23,7 +23,7 @@ _SYNONYMS = {
 
 
 def iceberg_type(name: str) -> str:
-    """Return Iceberg's name of a type, whitespace aside."""
+    """Return Iceberg's name of a type, without spaces."""
     plain = name.strip().lower().replace(" ", "")
     return _SYNONYMS.get(plain, plain)
 
@@ -37,7 +37,7 @@ class _SchemaCheck(Check):
 
 
 class Schema(_SchemaCheck):
-    """The table must have these columns with these types, and no others unless `allow_extra` says so."""
+    """The table must have these columns with these types, and no other columns unless `allow_extra` is set."""
 
     check: Literal["schema"] = "schema"
     columns: dict[str, str] = Field(min_length=1)
@@ -76,8 +76,8 @@ class ColumnType(_SchemaCheck):
         return self.type
 
     def prove(self, statistics: TableStatistics) -> Evaluation:
-        found = statistics.types[self.column]
-        return pass_or_fail(found.replace(" ", "") == iceberg_type(self.type), found)
+        actual = statistics.types[self.column]
+        return pass_or_fail(actual.replace(" ", "") == iceberg_type(self.type), actual)
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ class ColumnType(_SchemaCheck):
 
 
 class ColumnExists(_SchemaCheck):
-    """The table must have these columns, of whatever type."""
+    """The table must have these columns, of any type."""
 
     aliases = {"expect_column_to_exist": {"column": "columns"}}
     check: Literal["column_exists"] = "column_exists"
@@ -105,9 +105,9 @@ class ColumnExists(_SchemaCheck):
 
 
 class SchemaDrift(_SchemaCheck):
-    """The columns must be those of `main`, by their field ids: what a rename or a type change cannot hide.
+    """The columns must be those of `main`. They are compared by field id, so a rename is a rename.
 
-    A table that the run creates has nothing to drift from.
+    A table that the run creates passes.
     """
 
     needs = frozenset({StatisticsNeed.CHANGE})
@@ -134,20 +134,20 @@ class SchemaDrift(_SchemaCheck):
 def _drift(before: Any, after: Any) -> list[tuple[str, str]]:
     old: Mapping[int, SchemaField] = {field.id: field for field in before}
     new: Mapping[int, SchemaField] = {field.id: field for field in after}
-    found = [("added", f"{field.name} {field.type} is added") for key, field in new.items() if key not in old]
-    found += [("removed", f"{field.name} is removed") for key, field in old.items() if key not in new]
+    drift = [("added", f"{field.name} {field.type} is added") for key, field in new.items() if key not in old]
+    drift += [("removed", f"{field.name} is removed") for key, field in old.items() if key not in new]
     for key in old.keys() & new.keys():
         was, now = old[key], new[key]
         if was.name != now.name:
-            found.append(("renamed", f"{was.name} is renamed to {now.name}"))
+            drift.append(("renamed", f"{was.name} is renamed to {now.name}"))
         if was.type != now.type:
-            found.append(("promoted", f"{now.name} was {was.type}, is {now.type}"))
+            drift.append(("promoted", f"{now.name} was {was.type}, is {now.type}"))
         if was.required != now.required:
-            found.append(
+            drift.append(
                 (
                     "required" if now.required else "optional",
                     f"{now.name} is {'' if now.required else 'no longer '}required",
                 )
             )
     order = [key for key in old if key in new], [key for key in new if key in old]
-    return found + ([("reordered", "the columns have another order")] if order[0] != order[1] else [])
+    return drift + ([("reordered", "the columns have another order")] if order[0] != order[1] else [])

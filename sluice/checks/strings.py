@@ -1,4 +1,4 @@
-"""Checks of texts. A null breaks none of them."""
+"""Checks of strings. A null passes all of them."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from sluice.sql import regex
 from sluice.sql.dialect import Dialect
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9\-]*[A-Za-z0-9])?"
-_TEXTS = ("string",)
+_STRINGS = ("string",)
 FORMATS = {
     "email": rf"^[A-Za-z0-9._%+\-]+@{_LABEL}(?:\.{_LABEL})+$",
     "url": r"^(?:https?|ftp)://[^\s/?#]+(?:[/?#][^\s]*)?$",
@@ -22,18 +22,18 @@ FORMATS = {
     "date": r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$",
     "ipv4": r"^(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])$",
 }
-"""What a text of each format looks like. A date is not looked up in a calendar."""
+"""The regular expression of each format. A date need not exist in the calendar."""
 
 
-class _Text(ColumnRows):
-    kinds = _TEXTS
+class _String(ColumnRows):
+    kinds = _STRINGS
 
 
-class NotEmptyString(_Text):
-    """No text may be empty. Spaces are not nothing."""
+class NotEmptyString(_String):
+    """No string may be empty. A string of spaces is not empty."""
 
     aliases = {"dbt_utils.not_empty_string": {}}
-    proof = "the lower bound of a file is no empty text"
+    proof = "the lower bound of a file is no empty string"
 
     check: Literal["not_empty_string"] = "not_empty_string"
 
@@ -49,7 +49,7 @@ class NotEmptyString(_Text):
         return 0 if file.values(self.column) == 0 or (isinstance(lower, str) and lower) else None
 
 
-class _Pattern(_Text):
+class _Pattern(_String):
     shorthand = "pattern"
     pattern: str = Field(min_length=1)
 
@@ -65,7 +65,7 @@ class _Regex(_Pattern):
 
 
 class MatchRegex(_Regex):
-    """Every text must match a regular expression, as Java reads it, somewhere in it."""
+    """Every string must match a regular expression in Java's syntax, at any position."""
 
     aliases = {"expect_column_values_to_match_regex": {"regex": "pattern"}, "match_regex_pattern": {}}
 
@@ -80,7 +80,7 @@ class MatchRegex(_Regex):
 
 
 class NotMatchRegex(_Regex):
-    """No text may match a regular expression, as Java reads it, anywhere in it."""
+    """No string may match a regular expression in Java's syntax, at any position."""
 
     aliases = {"expect_column_values_to_not_match_regex": {"regex": "pattern"}}
 
@@ -104,10 +104,10 @@ class _Like(_Pattern):
 
 
 class MatchLike(_Like):
-    """Every text must be like a pattern: `%` is any text, `_` any character, a backslash takes that away."""
+    """Every string must match a LIKE pattern: `%` is any string, `_` any character, a backslash escapes them."""
 
     aliases = {"expect_column_values_to_match_like_pattern": {"like_pattern": "pattern"}}
-    proof = "the pattern is a beginning, and the bounds of a file begin with it"
+    proof = "the pattern is a prefix and `%`, and the bounds of a file have this prefix"
 
     check: Literal["match_like"] = "match_like"
 
@@ -129,7 +129,7 @@ class MatchLike(_Like):
 
 
 class NotMatchLike(_Like):
-    """No text may be like a pattern."""
+    """No string may match a LIKE pattern."""
 
     aliases = {"expect_column_values_to_not_match_like_pattern": {"like_pattern": "pattern"}}
 
@@ -143,8 +143,8 @@ class NotMatchLike(_Like):
         return sql.like(sql.column(self.column), self.pattern)
 
 
-class ValidFormat(_Text):
-    """Every text must have a well-known form."""
+class ValidFormat(_String):
+    """Every string must have a format: an email address, a URL, a UUID, a date, or an IPv4 address."""
 
     shorthand = "format"
     aliases = {f"valid_{name}": {"+format": name} for name in FORMATS}
@@ -160,8 +160,8 @@ class ValidFormat(_Text):
         return f"NOT ({sql.matches(sql.column(self.column), FORMATS[self.format])})"
 
 
-class StringLength(_Text):
-    """Every text must have so many characters (Unicode code points)."""
+class StringLength(_String):
+    """The length of every string, in Unicode code points, must lie in a range."""
 
     aliases = {
         "expect_column_value_lengths_to_be_between": {"min_value": "min", "max_value": "max"},

@@ -1,4 +1,4 @@
-"""How many bad rows are too many: `mostly`, `max_failures`, or two levels, `warn_if` and `fail_if`."""
+"""Thresholds of bad rows: the levels `warn_if` and `fail_if`, in rows or in percent of the rows."""
 
 import re
 from fractions import Fraction
@@ -7,10 +7,10 @@ _TERM = re.compile(r"\s*(>=|>|!=)?\s*(\d+(?:\.\d+)?)\s*(%)?\s*")
 
 
 def threshold(text: str | int | float) -> str:
-    """Return a threshold in one form: `> 10`, `>= 1%`. A bare number means more than that.
+    """Return a threshold in normal form: `> 10`, `>= 1%`. A bare number means more than that.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no threshold.
     """
     match = None if isinstance(text, bool) else _TERM.fullmatch(str(text))
     if not match:
@@ -30,7 +30,7 @@ def threshold(text: str | int | float) -> str:
 
 
 def exceeds(failed: int, rows: int, limit: str) -> bool:
-    """Return whether so many bad rows of so many are beyond a threshold."""
+    """Return whether a number of bad rows exceeds a threshold."""
     operator, number = limit.split()
     bound = Fraction(number.rstrip("%"))
     if number.endswith("%"):
@@ -44,7 +44,7 @@ def is_share(limit: str) -> bool:
 
 
 def contradiction(warn: str, fail: str) -> str | None:
-    """Return why two levels contradict each other: a warning must come no later than the failure."""
+    """Return why two levels contradict each other, or None: the warning must need fewer bad rows."""
     if is_share(warn) != is_share(fail):
         return None
     levels = [(Fraction(each.split()[1].rstrip("%")), each.startswith("> ")) for each in (warn, fail)]

@@ -1,4 +1,4 @@
-"""Checks of times and of sequences."""
+"""Checks of time columns and of sequences."""
 
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
@@ -34,16 +34,16 @@ _MICROSECONDS = {
 }
 
 
-def moment(value: Any, kind: str) -> datetime:
-    """Return a date or time as a moment in UTC."""
-    found = typed(value, kind) if isinstance(value, str) else value
-    if not isinstance(found, datetime):
-        return datetime(found.year, found.month, found.day, tzinfo=timezone.utc)
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+def as_datetime(value: Any, kind: str) -> datetime:
+    """Return a date or time as a datetime in UTC."""
+    parsed = typed(value, kind) if isinstance(value, str) else value
+    if not isinstance(parsed, datetime):
+        return datetime(parsed.year, parsed.month, parsed.day, tzinfo=timezone.utc)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
 
 
 class Freshness(Filtered):
-    """The newest value of a date or time must be at most so old when the audit begins. A date is its midnight."""
+    """The newest date or time must be at most `max_age` old when the audit begins. A date counts as its midnight."""
 
     aliases = {"dbt_utils.recency": {"field": "column"}}
     shorthand = "column"
@@ -76,21 +76,26 @@ class Freshness(Filtered):
         limit = self._limit(statistics)
         for file in files:
             lower = file.column(self.column).lower
-            if file.values(self.column) and not file.deletes and lower is not None and moment(lower, kind) >= limit:
+            if (
+                file.values(self.column)
+                and not file.deletes
+                and lower is not None
+                and as_datetime(lower, kind) >= limit
+            ):
                 return pass_or_fail(True, f"at least {lower}")
         bounds = [enclosed(file.column(self.column), kind) for file in files]
-        if all(each is not None and moment(each[1], kind) < limit for each in bounds):
+        if all(each is not None and as_datetime(each[1], kind) < limit for each in bounds):
             return pass_or_fail(False, f"at most {max(each[1] for each in bounds if each)}")
         return None
 
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        chosen = self.chosen(self.column, sql, types)
+        chosen = self.filtered_column(self.column, sql, types)
         return CheckQuery(aggregates={"newest": f"max({chosen})"}, columns=self.column_names)
 
     def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
         if metrics["newest"] is None:
             return pass_or_fail(False, "no values")
-        newest = moment(metrics["newest"], statistics.types[self.column])
+        newest = as_datetime(metrics["newest"], statistics.types[self.column])
         return pass_or_fail(newest >= self._limit(statistics), str(metrics["newest"]))
 
     @classmethod
@@ -157,13 +162,13 @@ class RowPerDatePart(Filtered):
         first, last = self.first or metrics["first"], self.last or metrics["last"]
         if first is None or last is None or metrics["first"] is None:
             return pass_or_fail(False, "no values")
-        wanted = _index(self.part, moment(last, kind)) - _index(self.part, moment(first, kind)) + 1
+        wanted = _index(self.part, as_datetime(last, kind)) - _index(self.part, as_datetime(first, kind)) + 1
         missing = wanted - int(metrics["parts"])
         return pass_or_fail(missing == 0, f"{missing} of {wanted} {self.part}s without a row")
 
 
 def _index(part: str, at: datetime) -> int:
-    """Number the parts of time, so that neighbours differ by one. Weeks begin on Monday (ISO 8601)."""
+    """Return the number of a part of time; the next part has the next number. Weeks begin on Monday (ISO 8601)."""
     days = at.date().toordinal()
     numbers = {
         "hour": days * 24 + at.hour,
@@ -176,7 +181,7 @@ def _index(part: str, at: datetime) -> int:
 
 
 class SequentialValues(ColumnRows):
-    """Each value, in order, must be the one before plus an interval, in each group if there are any."""
+    """Each value, in ascending order, must be the value before it plus an interval, in each group of `group_by`."""
 
     aliases = {"dbt_utils.sequential_values": {"group_by_columns": "group_by"}}
     kinds = ("int", "long", *TIMES)
@@ -185,7 +190,7 @@ class SequentialValues(ColumnRows):
     check: Literal["sequential_values"] = "sequential_values"
     interval: int = Field(default=1, ge=1)
     datepart: Literal["second", "minute", "hour", "day", "week"] | None = None
-    """What the interval counts in a column of times; of dates, days or weeks."""
+    """The unit of the interval in a column of times; for dates, `day` or `week`."""
     group_by: list[str] = Field(default_factory=list)
 
     @property
@@ -207,15 +212,15 @@ class SequentialValues(ColumnRows):
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
         column, kind = sql.column(self.column), types[self.column]
         where = self.filtered(sql, types)
-        place, step = column, self.interval
+        position, step = column, self.interval
         if self.datepart:
-            place = sql.microseconds(column, kind)
+            position = sql.microseconds(column, kind)
             per_day = _MICROSECONDS["day"] if kind_of(kind) == "date" else 1
             step = self.interval * _MICROSECONDS[self.datepart] // per_day
         groups = "".join(f"{sql.column(name)}, " for name in self.group_by)
         by = f"PARTITION BY {groups[:-2]} " if groups else ""
         tests = f" WHERE {column} IS NOT NULL" + (f" AND {where}" if where else "")
-        window = f"{place} - lag({place}) OVER ({by}ORDER BY {place}) AS sluice_step"
+        window = f"{position} - lag({position}) OVER ({by}ORDER BY {position}) AS sluice_step"
         return CheckQuery(
             where=where,
             groups=f"SELECT {groups}{column}, 1 AS {BAD_ROWS} FROM "

@@ -1,7 +1,7 @@
-"""Checks that keys are unique, and of how many different values there are.
+"""Checks that keys are unique, and checks of the number of distinct values.
 
-With `scope: added` each key that the run brings must occur once in the table as it would be after the
-merge; what was repeated on `main` before is not this run's fault. With `scope: table` no key may repeat.
+With `scope: added`, each key that the run adds must occur once in the table as it would be after the merge; keys
+that were repeated on `main` before do not count. With `scope: table`, no key may repeat.
 """
 
 from collections.abc import Mapping
@@ -39,12 +39,12 @@ def _repeated(sql: Dialect, keys: list[str], where: str | None, skip_nulls: bool
     if not with_other_rows:
         return f"SELECT {listed}, count(*) AS {BAD_ROWS} FROM {ROWS}{only} GROUP BY {listed} HAVING count(*) > 1"
     both = (
-        f"SELECT {listed}, 1 AS sluice_mine FROM {ROWS}{only} UNION ALL "
-        f"SELECT {listed}, 0 AS sluice_mine FROM {OTHER_ROWS}{only}"
+        f"SELECT {listed}, 1 AS sluice_added FROM {ROWS}{only} UNION ALL "
+        f"SELECT {listed}, 0 AS sluice_added FROM {OTHER_ROWS}{only}"
     )
     return (
-        f"SELECT {listed}, CAST(sum(sluice_mine) AS BIGINT) AS {BAD_ROWS} FROM ({both}) AS sluice_both "
-        f"GROUP BY {listed} HAVING count(*) > 1 AND sum(sluice_mine) > 0"
+        f"SELECT {listed}, CAST(sum(sluice_added) AS BIGINT) AS {BAD_ROWS} FROM ({both}) AS sluice_both "
+        f"GROUP BY {listed} HAVING count(*) > 1 AND sum(sluice_added) > 0"
     )
 
 
@@ -68,7 +68,7 @@ class _Keys(RowCheck):
     def undecided_in(self, statistics: TableStatistics) -> list[FileStatistics]:
         return list(statistics.files(self.scope))
 
-    def asked(self, sql: Dialect, types: Mapping[str, str], skip_nulls: bool) -> CheckQuery:
+    def key_query(self, sql: Dialect, types: Mapping[str, str], skip_nulls: bool) -> CheckQuery:
         where, keys = self.filtered(sql, types), self.keys()
         added = self.scope == "added"
         return CheckQuery(
@@ -83,7 +83,7 @@ class _Keys(RowCheck):
 
 
 class Unique(_Keys, ColumnRows):
-    """Every value of the column must occur once. Nulls may repeat, as in SQL."""
+    """Every value of the column must occur only once. Nulls may repeat, as in SQL."""
 
     aliases = {"expect_column_values_to_be_unique": {}, "unique_values": {}}
 
@@ -100,11 +100,11 @@ class Unique(_Keys, ColumnRows):
         return type_problem(self.column, types, _COMPARABLE)
 
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        return self.asked(sql, types, skip_nulls=True)
+        return self.key_query(sql, types, skip_nulls=True)
 
 
 class UniqueCombinationOfColumns(_Keys):
-    """Every combination of values of the columns must occur once. A null counts as a value."""
+    """Every combination of values of the columns must occur only once. A null counts as a value."""
 
     aliases = {
         "expect_compound_columns_to_be_unique": {"column_list": "columns"},
@@ -125,7 +125,7 @@ class UniqueCombinationOfColumns(_Keys):
         return self.columns
 
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        return self.asked(sql, types, skip_nulls=False)
+        return self.key_query(sql, types, skip_nulls=False)
 
 
 class _Distinct(Filtered):
@@ -144,7 +144,7 @@ class _Distinct(Filtered):
 
 
 class NotConstant(_Distinct):
-    """The column must hold at least two different values."""
+    """The column must hold at least two distinct values."""
 
     aliases = {"dbt_utils.not_constant": {}}
     proof = "the bounds of two files lie apart, or all bounds are one value"
@@ -169,7 +169,7 @@ class NotConstant(_Distinct):
         return pass_or_fail(False, "1 value") if one_value else None
 
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        column = self.chosen(self.column, sql, types)
+        column = self.filtered_column(self.column, sql, types)
         return CheckQuery(
             aggregates={"different": f"CASE WHEN min({column}) <> max({column}) THEN 1 ELSE 0 END"},
             columns=self.column_names,
@@ -181,7 +181,7 @@ class NotConstant(_Distinct):
 
 
 class DistinctCount(_Distinct):
-    """How many different values there are, nulls aside, must lie in a range."""
+    """The number of distinct values, without nulls, must lie in a range."""
 
     aliases = {"expect_column_unique_value_count_to_be_between": {"min_value": "min", "max_value": "max"}}
 
@@ -199,15 +199,17 @@ class DistinctCount(_Distinct):
         return f"{between(self.min, self.max)} different values"
 
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        return CheckQuery(distinct={"distinct": self.chosen(self.column, sql, types)}, columns=self.column_names)
+        return CheckQuery(
+            distinct={"distinct": self.filtered_column(self.column, sql, types)}, columns=self.column_names
+        )
 
     def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
-        found = int(metrics["distinct"])
-        return pass_or_fail((self.min is None or found >= self.min) and (self.max is None or found <= self.max), found)
+        count = int(metrics["distinct"])
+        return pass_or_fail((self.min is None or count >= self.min) and (self.max is None or count <= self.max), count)
 
 
 class DistinctRatio(_Distinct):
-    """The share of different values among all values, nulls aside, must lie in a range."""
+    """The share of distinct values among all values, without nulls, must lie in a range."""
 
     aliases = {"expect_column_proportion_of_unique_values_to_be_between": {"min_value": "min", "max_value": "max"}}
 
@@ -225,7 +227,7 @@ class DistinctRatio(_Distinct):
         return f"a share of different values between {self.min} and {self.max}"
 
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        column = self.chosen(self.column, sql, types)
+        column = self.filtered_column(self.column, sql, types)
         return CheckQuery(
             aggregates={"values": f"count({column})"}, distinct={"distinct": column}, columns=self.column_names
         )

@@ -1,4 +1,4 @@
-"""Checks of the values of one column. A null breaks none of them: `not_null` is there for that."""
+"""Checks of the values of one column. A null passes all of them; `not_null` checks nulls."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -15,7 +15,7 @@ Bound = int | float | str
 
 
 def bound_of(value: Bound | None, kind: str) -> Any:
-    """Return a bound as a value that the column's values can be compared with: 0.5 bounds whole numbers too."""
+    """Return a bound as a value of the column's type; 0.5 can be a bound of whole numbers too."""
     if value is None:
         return None
     whole = kind_of(kind) in ("int", "long") and isinstance(value, float)
@@ -23,7 +23,7 @@ def bound_of(value: Bound | None, kind: str) -> Any:
 
 
 def enclosed(column: ColumnStatistics, kind: str) -> tuple[Any, Any] | None:
-    """Return bounds that enclose every value of a column in a file, or None: a NaN lies outside of any."""
+    """Return bounds that enclose every value of a column in a file, or None; no bounds enclose a NaN."""
     unknown = column.lower is None or column.upper is None or kind_of(kind) not in (*ORDERED, "boolean")
     if unknown or (kind_of(kind) in FLOATS and column.nans != 0):
         return None
@@ -50,7 +50,7 @@ class _Set(ColumnRows):
         return ", ".join(str(value) for value in self.values)
 
     def share_in(self, file: FileStatistics, types: Mapping[str, str]) -> Literal["all", "none"] | None:
-        """Return whether all values of a file are in the set, or none; None where its metadata proves neither."""
+        """Return whether all values of a file are in the set, or none; None if its statistics prove neither."""
         bounds = enclosed(file.column(self.column), types[self.column])
         if file.values(self.column) == 0:
             return "all"
@@ -63,7 +63,7 @@ class _Set(ColumnRows):
 
 
 class AcceptedValues(_Set):
-    """Every value must be in a set; with `all_present`, every member of the set must occur too."""
+    """Every value must be in a set. With `all_present`, every member of the set must also occur."""
 
     aliases = {
         "expect_column_values_to_be_in_set": {"value_set": "values"},
@@ -93,25 +93,25 @@ class AcceptedValues(_Set):
         return list(statistics.files(self.scope)) if self.all_present else super().undecided_in(statistics)
 
     def build_query(self, sql: Dialect, types: Mapping[str, str]) -> CheckQuery:
-        asked = super().build_query(sql, types)
+        query = super().build_query(sql, types)
         if not self.all_present:
-            return asked
+            return query
         where = self.filtered(sql, types)
         counts = {
-            f"found{index}": sql.count_if(
+            f"count{index}": sql.count_if(
                 f"{sql.column(self.column)} = {sql.value(member)}" + (f" AND {where}" if where else "")
             )
             for index, member in enumerate(self.members(types))
         }
-        return asked.model_copy(update={"aggregates": counts})
+        return query.model_copy(update={"aggregates": counts})
 
     def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
-        found = super().evaluate(metrics, statistics)
-        missing = [str(value) for index, value in enumerate(self.values) if metrics.get(f"found{index}") == 0]
+        result = super().evaluate(metrics, statistics)
+        missing = [str(value) for index, value in enumerate(self.values) if metrics.get(f"count{index}") == 0]
         if not missing:
-            return found
-        observed = f"{found.observed} other, missing: {', '.join(missing)}"
-        return Evaluation(level="fail", observed=observed, failed_rows=found.failed_rows)
+            return result
+        observed = f"{result.observed} other, missing: {', '.join(missing)}"
+        return Evaluation(level="fail", observed=observed, failed_rows=result.failed_rows)
 
 
 class NotAcceptedValues(_Set):
@@ -138,7 +138,7 @@ class NotAcceptedValues(_Set):
 
 
 class AcceptedRange(ColumnRows):
-    """Every value must lie between two bounds, either of which may be left out. NaN never does."""
+    """Every value must lie between `min` and `max`, or on one side of a single bound. NaN fails."""
 
     aliases = {
         "expect_column_values_to_be_between": {"min_value": "min", "max_value": "max"},
@@ -201,7 +201,7 @@ class AcceptedRange(ColumnRows):
         return bool((low is None or low < value) and (high is None or value < high))
 
     def _beyond(self, upper: Any, lower: Any) -> bool:
-        """Whether nothing can lie between: the one bound is above (or at, if that does not count) the other."""
+        """Return whether no value can lie between two bounds: the one is above the other, or equal and excluded."""
         if upper is None or lower is None:
             return False
         return bool(upper > lower or (upper == lower and not self.inclusive))
@@ -217,7 +217,7 @@ class AcceptedRange(ColumnRows):
 
 
 class NotNan(ColumnRows):
-    """No value may be NaN; how large a share may be is said by `mostly` or `fail_if`."""
+    """No value may be NaN. `mostly` or `fail_if` allow a share."""
 
     kinds = FLOATS
     proof = "NaN counts are recorded"
@@ -237,7 +237,7 @@ class NotNan(ColumnRows):
 
 
 def _covers(members: list[Any], lower: Any, upper: Any) -> bool:
-    """Whether every value between two bounds is a member: one value, or whole numbers without a gap."""
+    """Return whether every value between two bounds is a member: one value, or whole numbers without a gap."""
     if lower == upper:
         return bool(lower in members)
     if isinstance(lower, int):

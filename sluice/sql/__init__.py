@@ -1,1 +1,1 @@
-"""SQL that means the same to the engines that scan: names, values, functions and people's own expressions."""
+"""SQL with the same meaning in every scan engine: dialects, literals, regular expressions, users' expressions."""

@@ -1,7 +1,7 @@
-"""The two dialects in which a check is asked. What is not certain to mean the same in both is Spark's.
+"""The SQL dialects of the scan engines. Spark SQL defines the meaning of every check.
 
-Spark SQL is the reference: sessions of Sluice's jobs run in ANSI mode and in UTC. Where DuckDB means
-something else, its dialect either writes what Spark means or raises `NeedsSpark`.
+Spark sessions of built-in jobs run in ANSI mode and in UTC. Where DuckDB's SQL differs, its dialect either writes
+an equivalent expression or raises `NeedsSpark`.
 """
 
 from abc import ABC, abstractmethod
@@ -17,50 +17,50 @@ from sluice.sql.values import FLOATS, kind_of
 
 
 class NeedsSpark(Exception):
-    """Raised when a question cannot be put to DuckDB so that it means what Spark would understand."""
+    """Raised when DuckDB's SQL cannot express a query with the meaning that Spark SQL gives it."""
 
 
 class Dialect(ABC):
-    """How one engine writes what the checks ask."""
+    """Writes SQL expressions for one engine."""
 
     name: str
     separate_distinct: bool
-    """Whether distinct counts are dearer inside a pass than by themselves."""
+    """Whether a distinct count is cheaper in a query of its own."""
 
     @abstractmethod
     def column(self, name: str) -> str:
-        """Quote a column's name."""
+        """Return a column name, quoted."""
 
     @abstractmethod
     def text(self, value: str) -> str:
-        """Write a text."""
+        """Return a string literal."""
 
     @abstractmethod
     def matches(self, column: str, pattern: str) -> str:
-        """Say that a text matches a regular expression somewhere."""
+        """Return the condition that a string matches a regular expression, at any position."""
 
     @abstractmethod
-    def own(self, expression: str, types: Mapping[str, str]) -> str:
-        """Translate a condition that a person wrote in Spark SQL."""
+    def translated(self, expression: str, types: Mapping[str, str]) -> str:
+        """Return a condition that a user wrote in Spark SQL, in this dialect."""
 
     @abstractmethod
     def quantile(self, column: str, share: float) -> str:
-        """Aggregate the exact quantile, interpolated between its neighbours."""
+        """Return the aggregate of the exact quantile, interpolated between its neighbours."""
 
     @abstractmethod
     def time(self, value: datetime) -> str:
-        """Write a time, with or without a zone."""
+        """Return a timestamp literal, with or without a zone."""
 
     def part(self, unit: str, column: str) -> str:
-        """Cut a time down to the beginning of its hour, day, week, month, quarter or year."""
+        """Return a time truncated to its hour, day, week, month, quarter or year."""
         return f"date_trunc({self.text(unit)}, {column})"
 
     @abstractmethod
     def microseconds(self, column: str, kind: str) -> str:
-        """Count the microseconds since 1970 of a time, or the days of a date."""
+        """Return the microseconds since 1970 of a time, or the days since 1970 of a date."""
 
     def value(self, value: Any) -> str:
-        """Write a value that `values.typed` returned."""
+        """Return the literal of a value that `values.typed` returned."""
         if isinstance(value, bool | int):
             return str(value).upper()
         if isinstance(value, float):
@@ -72,19 +72,19 @@ class Dialect(ABC):
         return f"DATE '{value.isoformat()}'" if isinstance(value, date) else self.text(str(value))
 
     def like(self, column: str, pattern: str) -> str:
-        """Say that a text is like a pattern, whose escape is the backslash."""
+        """Return the condition that a string matches a LIKE pattern, with the backslash as escape."""
         return f"{column} LIKE {self.text(pattern)} ESCAPE {self.text(chr(92))}"
 
     def is_nan(self, column: str, kind: str) -> str:
-        """Say that a value is not a number; only floats can be that."""
+        """Return the condition that a value is NaN; false for a type without NaN."""
         return f"isnan({column})" if kind_of(kind) in FLOATS else "FALSE"
 
     def count_if(self, condition: str) -> str:
-        """Count the rows for which a condition is true, as a whole number even of no rows."""
+        """Return the number of rows for which a condition is true; 0 if there are no rows."""
         return f"CAST(coalesce(count_if({condition}), 0) AS BIGINT)"
 
     def total(self, column: str, kind: str) -> str:
-        """Add up without overflow."""
+        """Return a sum that does not overflow."""
         exact = {"long": "DECIMAL(38, 0)", "int": "DECIMAL(38, 0)"}.get(kind_of(kind))
         return f"sum(CAST({column} AS {exact}))" if exact else f"sum({column})"
 
@@ -104,7 +104,7 @@ class Spark(Dialect):
     def matches(self, column: str, pattern: str) -> str:
         return f"{column} RLIKE {self.text(pattern)}"
 
-    def own(self, expression: str, types: Mapping[str, str]) -> str:
+    def translated(self, expression: str, types: Mapping[str, str]) -> str:
         return f"({expression})"
 
     def quantile(self, column: str, share: float) -> str:
@@ -135,21 +135,21 @@ class DuckDB(Dialect):
         return "'" + value.replace("'", "''") + "'"
 
     def matches(self, column: str, pattern: str) -> str:
-        translated = regex.for_re2(pattern)
-        if translated is None:
+        for_re2 = regex.for_re2(pattern)
+        if for_re2 is None:
             raise NeedsSpark(f"the regular expression {pattern!r}")
-        written, ends = translated
-        found = f"regexp_matches({column}, {self.text(written)})"
+        written, ends = for_re2
+        matches = f"regexp_matches({column}, {self.text(written)})"
         if not ends:
-            return found
+            return matches
         shorter = f"regexp_replace({column}, {self.text(regex.LINE_END)}, '')"
-        return f"({found} OR regexp_matches({shorter}, {self.text(written)}))"
+        return f"({matches} OR regexp_matches({shorter}, {self.text(written)}))"
 
-    def own(self, expression: str, types: Mapping[str, str]) -> str:
-        translated = to_duckdb(expression, types)
-        if translated is None:
+    def translated(self, expression: str, types: Mapping[str, str]) -> str:
+        condition = to_duckdb(expression, types)
+        if condition is None:
             raise NeedsSpark(f"the expression {' '.join(expression.split())!r}")
-        return f"({translated})"
+        return f"({condition})"
 
     def quantile(self, column: str, share: float) -> str:
         return f"quantile_cont({column}, {share!r})"

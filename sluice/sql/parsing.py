@@ -1,4 +1,4 @@
-"""What people write in SQL themselves: checked before anything runs, and put to DuckDB where that is safe."""
+"""Validate SQL that users write before anything runs, and translate it for DuckDB where that is safe."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _SAME = (
     exp.In, exp.Between, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Neg, exp.Add, exp.Sub,
     exp.Mul, exp.Coalesce,
 )  # fmt: skip
-"""What means the same in both engines, given operands of one kind (see `_families`)."""
+"""Expressions with the same meaning in both engines, if their operands are of one kind (see `_families`)."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In, exp.Between, exp.Coalesce)
 _ARITHMETIC = (exp.Neg, exp.Add, exp.Sub, exp.Mul)
 _READING = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery)
@@ -28,31 +28,31 @@ _OTHER_BRANCH = "@"
 def expression_problem(text: str) -> str | None:
     """Return why a text is not one condition in Spark SQL, or None."""
     try:
-        found = _condition(text)
+        condition = _condition(text)
     except (ParseError, TokenError) as error:
-        return f"{_short(text)} does not parse: {_said(error)}"
-    if found is None:
+        return f"{_short(text)} does not parse: {_first_error(error)}"
+    if condition is None:
         return f"{_short(text)} is not one condition"
-    if found.find(exp.Query):
+    if condition.find(exp.Query):
         return f"{_short(text)} holds a query: write a check `sql`"
-    if found.find(exp.AggFunc):
+    if condition.find(exp.AggFunc):
         return f"{_short(text)} aggregates: it must be true of each row by itself"
     return None
 
 
 def columns_of(text: str) -> list[str]:
-    """Return the columns that a condition names, in order."""
-    found = _condition(text)
-    names = [each.parts[0].name for each in found.find_all(exp.Column)] if found else []
+    """Return the columns that a condition reads, in order."""
+    condition = _condition(text)
+    names = [each.parts[0].name for each in condition.find_all(exp.Column)] if condition else []
     return list(dict.fromkeys(names))
 
 
 def query_problem(text: str) -> str | None:
-    """Return why a text is not one query that only reads what is on the branch, or None."""
+    """Return why a text is not one query that only reads the audited branch, or None."""
     try:
         statements = sqlglot.parse(text, dialect=_SPARK)
     except (ParseError, TokenError) as error:
-        return f"{_short(text)} does not parse: {_said(error)}"
+        return f"{_short(text)} does not parse: {_first_error(error)}"
     if len(statements) != 1 or statements[0] is None:
         return f"{_short(text)} is not one query"
     if not isinstance(statements[0], _READING) or statements[0].find(exp.DML, exp.DDL, exp.Command, exp.Into):
@@ -64,22 +64,22 @@ def query_problem(text: str) -> str | None:
 
 
 def tables_of(text: str) -> list[str]:
-    """Return the full names of the tables that a query reads, without those that it defines itself."""
-    found = {
+    """Return the full names of the tables that a query reads, without its own common table expressions."""
+    tables = {
         ".".join(part.name for part in source.parts)
         for scope in traverse_scope(sqlglot.parse_one(text, dialect=_SPARK))
         for source in scope.sources.values()
         if isinstance(source, exp.Table)
     }
-    return sorted(found)
+    return sorted(tables)
 
 
 def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
-    """Return the condition for DuckDB if it is certain to mean what Spark understands, else None."""
-    found = _condition(text)
-    if found is None:
+    """Return the condition in DuckDB's SQL if it certainly has the same meaning as in Spark SQL, else None."""
+    condition = _condition(text)
+    if condition is None:
         return None
-    nodes = list(found.walk(prune=_is_date))
+    nodes = list(condition.walk(prune=_is_date))
     if not all(isinstance(node, _SAME) or _is_date(node) for node in nodes):
         return None
     for node in nodes:
@@ -89,7 +89,7 @@ def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
             return None
         if isinstance(node, _ARITHMETIC) and _families(node, types) - {"whole"}:
             return None  # decimals differ in their scale, doubles in what overflows
-    return found.sql(dialect=_DUCKDB, identify=True, comments=False)
+    return condition.sql(dialect=_DUCKDB, identify=True, comments=False)
 
 
 def _one_family(node: exp.Expression, types: Mapping[str, str]) -> bool:
@@ -106,22 +106,22 @@ def _is_date(node: exp.Expr) -> bool:
 
 
 def _families(node: exp.Expression, types: Mapping[str, str]) -> set[str]:
-    """Return the kinds of values below a node: mixed ones are cast, and casts differ between the engines."""
-    found = set()
+    """Return the kinds of values below a node. Mixed kinds are cast, and the engines cast differently."""
+    families = set()
     for leaf in node.walk(prune=_is_date):
         if not isinstance(leaf, exp.Column | exp.Literal | exp.Boolean | exp.Cast):
             continue
         if isinstance(leaf, exp.Cast):
-            found.add("date")
+            families.add("date")
         elif isinstance(leaf, exp.Column):
-            found.add(_FAMILIES.get(kind_of(types.get(leaf.name, "")), f"other {leaf.name}"))
+            families.add(_FAMILIES.get(kind_of(types.get(leaf.name, "")), f"other {leaf.name}"))
         elif isinstance(leaf, exp.Boolean):
-            found.add("truth")
+            families.add("truth")
         elif leaf.is_string:
-            found.add("text")
+            families.add("text")
         else:
-            found.add("whole" if leaf.is_int and len(leaf.name) <= _SAFE_DIGITS else "number")
-    return found
+            families.add("whole" if leaf.is_int and len(leaf.name) <= _SAFE_DIGITS else "number")
+    return families
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -151,7 +151,7 @@ def _condition(text: str) -> exp.Expression | None:
     return condition
 
 
-def _said(error: Exception) -> str:
+def _first_error(error: Exception) -> str:
     listed = getattr(error, "errors", None)
     if listed:
         first = listed[0]

@@ -12,7 +12,7 @@ import warnings
 
 _DOT = r"[^\n\r\x{85}\x{2028}\x{2029}]"
 LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])\z"
-"""For RE2: the last line end of a text."""
+"""In RE2's syntax: the last line end of a string."""
 _SPACE = r"\t\n\x0B\f\r "
 _MOST = 1000  # RE2 repeats no oftener
 

@@ -1,8 +1,7 @@
-"""Values of checks, typed by the column that they are compared with.
+"""Convert values in checks to the Iceberg type of the column that they are compared with.
 
-A pipeline file knows numbers, texts and truth values; a column has an Iceberg type. What a person wrote is
-turned into the column's type once, here, so that bounds in metadata and rows in either engine are compared
-with the same value.
+A pipeline file has numbers, strings and booleans; a column has an Iceberg type. A value is converted to the
+column's type once, here, so that bounds in metadata and rows in every engine are compared with the same value.
 """
 
 import math
@@ -17,7 +16,7 @@ NUMBERS = ("int", "long", "float", "double", "decimal")
 FLOATS = ("float", "double")
 TIMES = ("date", "timestamp", "timestamptz")
 ORDERED = (*NUMBERS, *TIMES, "string")
-"""Kinds whose values and bounds sort alike in Iceberg, in Python and in both engines."""
+"""Kinds whose values and bounds have the same order in Iceberg, in Python and in all engines."""
 _WORDS = {
     "int": "a whole number",
     "long": "a whole number",
@@ -42,7 +41,7 @@ def typed(value: Scalar, iceberg_type: str) -> Any:
     """Return a value as the Python value of a column's type.
 
     Raises:
-        ValueError: it is none of that type.
+        ValueError: it is no value of that type.
     """
     kind = kind_of(iceberg_type)
     if kind not in _WORDS:
@@ -60,10 +59,10 @@ def _whole(value: Scalar) -> int:
 
 
 def _double(value: Scalar) -> float:
-    found = float(value)
-    if isinstance(value, bool) or not math.isfinite(found):
+    parsed = float(value)
+    if isinstance(value, bool) or not math.isfinite(parsed):
         raise ValueError
-    return found
+    return parsed
 
 
 def _single(value: Scalar) -> float:
@@ -73,10 +72,10 @@ def _single(value: Scalar) -> float:
 
 
 def _decimal(value: Scalar) -> Decimal:
-    found = Decimal(str(value))
-    if isinstance(value, bool) or not found.is_finite():
+    parsed = Decimal(str(value))
+    if isinstance(value, bool) or not parsed.is_finite():
         raise ValueError
-    return found
+    return parsed
 
 
 def _truth(value: Scalar) -> bool:
@@ -92,17 +91,17 @@ def _text(value: Scalar) -> str:
 
 
 def _plain_time(value: Scalar) -> datetime:
-    found = datetime.fromisoformat(_text(value).strip())
-    if found.tzinfo is not None:
+    parsed = datetime.fromisoformat(_text(value).strip())
+    if parsed.tzinfo is not None:
         raise ValueError
-    return found
+    return parsed
 
 
 def _zoned_time(value: Scalar) -> datetime:
     """A time without a zone is in UTC, the zone of every session."""
     text = _text(value).strip()
-    found = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
-    return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+    parsed = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
 
 
 _READERS: dict[str, Any] = {
@@ -121,7 +120,7 @@ _READERS: dict[str, Any] = {
 
 
 def plain(value: Any) -> Any:
-    """Return a value from an engine as JSON can carry it: the same from either engine."""
+    """Return an engine's value as a JSON value, the same for every engine."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

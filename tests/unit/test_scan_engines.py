@@ -1,0 +1,114 @@
+"""The scan engines without Spark: what a job is handed, what its answer becomes, what DuckDB hands back."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import duckdb
+import pytest
+
+from engine.duckdb_scan import DuckDBScan, scan_groups_by
+from engine.duckdb_session import DuckDBSession
+from engine.job import JobResult, SparkJob
+from engine.runner import Spark
+from engine.scan import ScanContext
+from engine.scan_engines import in_process_engines
+from engine.spark_scan import SparkScan
+from sluice.audit.answers import check_key
+from sluice.audit.scan_groups import ScanGroup, scan_groups
+from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec
+from sluice.errors import JobFailed
+from sluice.settings import Settings
+from sluice.sql.dialect import DUCKDB, SPARK
+from tests.unit.test_audit import RANGE, UNIQUE, audit_input, file, table
+
+
+@dataclass
+class FakeSpark:
+    """Stands in for a worker's Spark: leaves this answer, and records the job."""
+
+    answer: JobAnswer | None
+    settings: Settings
+    jobs: list[tuple[SparkJob, ScanSpec]] = field(default_factory=list)
+
+    async def run(self, job: SparkJob, _: Any) -> JobResult:
+        spec = ScanSpec.model_validate_json(Path(job.args[0]).read_text())
+        self.jobs.append((job, spec))
+        if self.answer:
+            Path(spec.answer).write_text(self.answer.model_dump_json())
+        return JobResult(0, ["the last line"], job.folder / "log")
+
+
+def context(folder: Path, heartbeat: Callable[[Any], None] = lambda _: None, **more: Any) -> ScanContext:
+    return ScanContext(audit_input(), folder, heartbeat, **more)
+
+
+def groups(dialect: Any = SPARK) -> list[ScanGroup]:
+    audited = table(RANGE, UNIQUE, added=[file("/a")], live=[file("/b")])
+    return scan_groups(audited, dict(enumerate(audited.checks)), dialect)[0]
+
+
+def scanned(spark: FakeSpark, folder: Path, **more: Any) -> dict[str, ScanAnswer]:
+    engine = SparkScan(cast(Spark, spark), "main")
+    return asyncio.run(engine.scan(groups(), context(folder, **more)))
+
+
+def test_spark_scans_the_audited_hash_and_answers_every_check(tmp_path: Path) -> None:
+    good = ScanAnswer(metrics={"failed": 0})
+    spark = FakeSpark(JobAnswer(scans={check_key("n.t", 0): good}), Settings(sluice_home=tmp_path))
+    answers = scanned(spark, tmp_path, attempt=3, last_attempt=False)
+    assert answers == {"n.t#0": good, "n.t#1": ScanAnswer(error="the scan gave no answer")}
+    ((job, spec),) = spark.jobs
+    assert (job.branch, job.at, job.tries, job.bytes) == ("b", "1", 3, None)
+    assert (spec.main, spec.last_attempt, [view.name for view in spec.targets[0].views]) == (
+        "main", False, ["sluice_rows", "sluice_other_rows"],
+    )  # fmt: skip
+
+
+def test_a_job_that_fails_as_a_whole_is_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "answer.json").write_text(JobAnswer().model_dump_json())  # of an earlier attempt
+    with pytest.raises(JobFailed):
+        scanned(FakeSpark(None, Settings(sluice_home=tmp_path)), tmp_path)
+    with pytest.raises(JobFailed, match="no Nessie"):
+        scanned(FakeSpark(JobAnswer(error="no Nessie", error_kind="InvalidInput"), Settings()), tmp_path)
+
+
+def test_a_group_that_duckdb_cannot_answer_is_handed_back(tmp_path: Path) -> None:
+    with DuckDBSession("64MB", tmp_path) as session:
+        assert scan_groups_by(session, groups(DUCKDB)) == {}  # there is no such file
+        session.interrupt()
+        with pytest.raises(duckdb.InterruptException):
+            scan_groups_by(session, groups(DUCKDB))
+
+
+def test_a_cancelled_scan_interrupts_its_query_and_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def slow(session: DuckDBSession, _: object) -> dict[str, ScanAnswer]:
+        begun.set()
+        while not session.interrupted:
+            pass
+        ended.set()
+        raise duckdb.InterruptException("interrupted")
+
+    monkeypatch.setattr("engine.duckdb_scan.scan_groups_by", slow)
+
+    async def cancelled() -> None:
+        work = asyncio.create_task(DuckDBScan(Settings(sluice_home=tmp_path)).scan([], context(tmp_path)))
+        await asyncio.to_thread(begun.wait)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    asyncio.run(cancelled())
+    assert ended.is_set()
+
+
+def test_the_settings_leave_all_scans_to_spark() -> None:
+    assert [engine.name for engine in in_process_engines(Settings())] == ["duckdb"]
+    assert in_process_engines(Settings(sluice_scan_engine="spark")) == []
