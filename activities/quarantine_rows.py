@@ -9,7 +9,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from activities.job_folder import job_folder
 from engine.job import SparkJob
-from engine.process.heartbeats import in_thread
+from engine.process.heartbeat import run_in_thread
 from engine.runner import Spark
 from engine.spark.built_in_job import run_built_in_job
 from engine.spark.job_errors import job_failure
@@ -33,29 +33,34 @@ class QuarantineRowsActivity:
     async def quarantine_rows(self, input: QuarantineRowsInput) -> QuarantineRowsResult:
         """Move the rows that break these checks, unless one table has more of them than its cap."""
         with as_application_error():
-            run_ref = input.audit.run_ref
+            run_ref, catalog = input.audit.run_ref, self.tables.catalog
+            spark_catalog = self.spark.settings.sluice_catalog
             folder = job_folder(self.spark.settings, run_ref, "quarantine_rows")
+            bad_rows = partial(self._bad_rows, input)
             spec = QuarantineRowsSpec(
-                spark_catalog=self.spark.settings.sluice_catalog,
-                main=self.tables.catalog.main,
+                spark_catalog=spark_catalog,
+                main=catalog.main,
                 run_id=run_ref.run_id,
                 at=input.audit.now,
-                tables=await in_thread(partial(self._bad_rows, input), activity.heartbeat, "reading table metadata"),
+                tables=await run_in_thread(
+                    partial(self._bad_rows, input), activity.heartbeat, "reading table metadata"
+                ),
                 answer=str(folder / "answer.json"),
             )
             job = SparkJob(
                 program=_PROGRAM,
                 folder=folder,
                 branch=input.audit.branch,
+                catalog=catalog.spark_properties(spark_catalog, input.audit.branch),
                 run_id=run_ref.run_id,
                 attempt=run_ref.attempt,
                 pipeline=run_ref.pipeline,
             )
-            result, answer = await run_built_in_job(self.spark, job, spec, activity.heartbeat)
+            result, answer = await run_built_in_job(self.spark, catalog, job, spec, activity.heartbeat)
             if answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)
             if result.code != 0:
-                raise job_failure(result.code, result.tail)
+                raise job_failure(result.code, result.tail, catalog.explain_refused_write(result.tail))
             return QuarantineRowsResult(bad_rows=answer.bad_rows, above_cap=answer.above_cap)
 
     def _bad_rows(self, input: QuarantineRowsInput) -> list[QuarantineRowsSpec.BadRows]:

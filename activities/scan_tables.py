@@ -7,7 +7,7 @@ from functools import partial
 from temporalio import activity
 
 from activities.job_folder import job_folder
-from engine.process.heartbeats import in_thread
+from engine.process.heartbeat import run_in_thread
 from engine.scan import ScanContext, ScanEngine
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.report_store import ReportStore
@@ -28,14 +28,14 @@ class TableScanner:
 
     async def scan(self, input: ScanInput, engines: Sequence[ScanEngine], part: str) -> AuditPlan:
         """Answer undecided checks by these engines in order; hand back the checks that none of them answered."""
-        attempt = activity.info().attempt
+        try_number = activity.info().attempt
         folder = job_folder(self.settings, input.audit.run_ref, "scan")
-        context = ScanContext(input.audit, folder, activity.heartbeat, attempt, attempt >= SCAN_TRIES)
+        context = ScanContext(input.audit, folder, activity.heartbeat, try_number, try_number >= SCAN_TRIES)
         decided: list[CheckResult] = []
         undecided: Mapping[str, Sequence[int]] = input.undecided
         for engine in engines:
             load = partial(self._accepted_groups, engine, input.audit, undecided)
-            groups = await in_thread(load, activity.heartbeat, "reading table metadata")
+            groups = await run_in_thread(load, activity.heartbeat, "reading table metadata")
             answers = await engine.scan(groups, context) if groups else {}
             decided += [verdict for group in groups for verdict in verdicts(group, answers, engine.name)]
             undecided = _still_undecided(undecided, decided)

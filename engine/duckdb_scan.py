@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from engine.duckdb_session import DuckDBSession, ParquetView
-from engine.process.heartbeats import heartbeat_until_done
+from engine.process.heartbeat import wait_with_heartbeat
 from engine.scan import ScanContext
 from sluice.audit.answers import check_key
 from sluice.audit.engine_choice import DUCKDB_KINDS, duckdb_refusals
@@ -48,11 +48,12 @@ class DuckDBScan:
         with DuckDBSession(self.settings.sluice_scan_memory, context.folder / "scratch") as session:
             work = asyncio.create_task(asyncio.to_thread(_scan_one_at_a_time, session, groups))
             try:
-                return await heartbeat_until_done(work, context.heartbeat, "scanning data files")
+                await wait_with_heartbeat(work, context.heartbeat, "scanning data files")
             finally:
                 if not work.done():
                     session.interrupt()
                     await asyncio.wait({work})
+            return work.result()
 
     def sample(self, group: ScanGroup, scratch: Path) -> list[dict[str, Any]]:
         """Return a few bad rows of the one check of a group; none if DuckDB cannot read them."""

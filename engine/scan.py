@@ -6,11 +6,12 @@ How an engine is added: write a class with the members of `ScanEngine`, and name
 The implementations are `engine/duckdb_scan.py` and `engine/spark_scan.py`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from engine.process.heartbeat import Heartbeat
 from sluice.audit.scan_groups import ScanGroup
 from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import AnsweredBy
@@ -27,9 +28,9 @@ class ScanContext:
     audit: AuditInput
     folder: Path
     """Where the engine keeps its scratch files, specs and logs."""
-    heartbeat: Callable[[Any], None]
-    attempt: int = 1
-    """The attempt of the activity."""
+    heartbeat: Heartbeat
+    try_number: int = 1
+    """Which try of its activity this is, from 1."""
     last_attempt: bool = True
     """Whether every check must get an answer now, if need be an error."""
 

@@ -58,7 +58,7 @@ class SparkScan:
             run_id=run_ref.run_id,
             attempt=run_ref.attempt,
             pipeline=run_ref.pipeline,
-            try_number=context.attempt,
+            try_number=context.try_number,
             input_bytes=_bytes_read(groups, spec),
         )
         _, answer = await run_built_in_job(self.spark, self.catalog, job, spec, context.heartbeat)

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from sluice.contracts.progress import Progress
 
 Heartbeat = Callable[[Progress], None]
+T = TypeVar("T")
 HEARTBEAT_INTERVAL = 1.0
 """In seconds."""
 
@@ -20,3 +21,10 @@ async def wait_with_heartbeat(task: "asyncio.Future[Any]", heartbeat: Heartbeat,
     while not task.done():
         heartbeat(Progress(doing=doing))
         await asyncio.wait([task], timeout=HEARTBEAT_INTERVAL)
+
+
+async def run_in_thread(function: Callable[[], T], heartbeat: Heartbeat, doing: str) -> T:
+    """Run a function in another thread, send heartbeats meanwhile, and return its result."""
+    task = asyncio.create_task(asyncio.to_thread(function))
+    await wait_with_heartbeat(task, heartbeat, doing)
+    return task.result()

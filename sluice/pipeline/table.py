@@ -46,7 +46,9 @@ def column_problems(name: str, table: Table, types: Mapping[str, str]) -> list[s
     Args:
         types: the Iceberg type of each column.
     """
-    problems = [f"{check_location(check)}{name}: {why}" for check in table.checks for why in check_problems(check, types)]
+    problems = [
+        f"{check_location(check)}{name}: {why}" for check in table.checks for why in check_problems(check, types)
+    ]
     terms = [*table.partition_by, *(order_parts(term)[0] for term in table.sort_by)]
     named = [partition_parts(term)[2] for term in terms]
     return problems + [

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -42,6 +42,18 @@ class FakeSpark:
         return JobResult(0, ["the last line"], job.folder / "log")
 
 
+class FakeCatalog:
+    """Stands in for the catalog: says what a job is bound to."""
+
+    main = "main"
+
+    def spark_properties(self, spark_catalog: str, branch: str, at: str | None = None) -> dict[str, str]:
+        return {spark_catalog: f"{branch}@{at}"}
+
+    def explain_refused_write(self, _: Iterable[str]) -> str | None:
+        return None
+
+
 def context(folder: Path, heartbeat: Callable[[Any], None] = lambda _: None, **more: Any) -> ScanContext:
     return ScanContext(audit_input(), folder, heartbeat, **more)
 
@@ -52,17 +64,17 @@ def groups(dialect: Any = SPARK) -> list[ScanGroup]:
 
 
 def scanned(spark: FakeSpark, folder: Path, **more: Any) -> dict[str, ScanAnswer]:
-    engine = SparkScan(cast(Spark, spark), "main")
+    engine = SparkScan(cast(Spark, spark), FakeCatalog())
     return asyncio.run(engine.scan(groups(), context(folder, **more)))
 
 
 def test_spark_scans_the_audited_hash_and_answers_every_check(tmp_path: Path) -> None:
     good = ScanAnswer(metrics={"failed": 0})
     spark = FakeSpark(JobAnswer(scans={check_key("n.t", 0): good}), Settings(sluice_home=tmp_path))
-    answers = scanned(spark, tmp_path, attempt=3, last_attempt=False)
+    answers = scanned(spark, tmp_path, try_number=3, last_attempt=False)
     assert answers == {"n.t#0": good, "n.t#1": ScanAnswer(error="the scan gave no answer")}
     ((job, spec),) = spark.jobs
-    assert (job.branch, job.at, job.tries, job.bytes) == ("b", "1", 3, None)
+    assert (job.branch, job.catalog, job.try_number, job.input_bytes) == ("b", {"nessie": "b@1"}, 3, None)
     assert (spec.main, spec.last_attempt, [view.name for view in spec.targets[0].views]) == (
         "main", False, ["sluice_rows", "sluice_other_rows"],
     )  # fmt: skip
