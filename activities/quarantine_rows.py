@@ -42,9 +42,7 @@ class QuarantineRowsActivity:
                 main=catalog.main,
                 run_id=run_ref.run_id,
                 at=input.audit.now,
-                tables=await run_in_thread(
-                    partial(self._bad_rows, input), activity.heartbeat, "reading table metadata"
-                ),
+                tables=await run_in_thread(bad_rows, activity.heartbeat, "reading table metadata"),
                 answer=str(folder / "answer.json"),
             )
             job = SparkJob(
