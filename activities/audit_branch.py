@@ -39,10 +39,10 @@ class AuditBranchActivity:
 
     def _carried_over(self, input: AuditInput) -> dict[tuple[str, int], CheckResult]:
         """Return the verdicts of the audit before a rebase that still hold."""
-        if input.earlier is None:
+        if input.previous_audit is None:
             return {}
-        run_ref = input.run_ref.model_copy(update={"attempt": input.earlier.attempt})
-        earlier = self.reports.verdicts(run_ref, input.earlier.head)
+        run_ref = input.run_ref.model_copy(update={"attempt": input.previous_audit.attempt})
+        earlier = self.reports.verdicts(run_ref, input.previous_audit.head)
         return carried_over_verdicts({name: table.checks for name, table in input.tables.items()}, earlier)
 
     def _sample(self, table: AuditedTable, check: Check) -> Sequence[dict[str, Any]]:

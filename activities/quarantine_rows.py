@@ -7,7 +7,7 @@ from pathlib import Path
 from temporalio import activity
 
 from activities.errors import as_application_error
-from activities.job_folder import job_folder
+from activities.job_folder import create_job_folder
 from engine.job import SparkJob
 from engine.process.heartbeat import run_in_thread
 from engine.runner import Spark
@@ -35,7 +35,7 @@ class QuarantineRowsActivity:
         with as_application_error():
             run_ref, catalog = input.audit.run_ref, self.tables.catalog
             spark_catalog = self.spark.settings.sluice_catalog
-            folder = job_folder(self.spark.settings, run_ref, "quarantine_rows")
+            folder = create_job_folder(self.spark.settings, run_ref, "quarantine_rows")
             bad_rows = partial(self._bad_rows, input)
             spec = QuarantineRowsSpec(
                 spark_catalog=spark_catalog,

@@ -6,7 +6,7 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.job_folder import job_folder
+from activities.job_folder import create_job_folder
 from engine.process.heartbeat import run_in_thread
 from engine.scan import ScanContext, ScanEngine
 from lakehouse.audited_tables import AuditedTables
@@ -14,7 +14,7 @@ from lakehouse.report_store import ReportStore
 from sluice.audit.answers import verdicts
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.verdicts import CheckResult, trim_samples
-from sluice.contracts.activity_inputs import SCAN_TRIES, AuditInput, AuditPlan, ScanInput
+from sluice.contracts.activity_inputs import SCAN_ATTEMPTS, AuditInput, AuditPlan, ScanInput
 from sluice.settings import Settings
 
 
@@ -29,8 +29,8 @@ class TableScanner:
     async def scan(self, input: ScanInput, engines: Sequence[ScanEngine], part: str) -> AuditPlan:
         """Answer undecided checks by these engines in order; hand back the checks that none of them answered."""
         try_number = activity.info().attempt
-        folder = job_folder(self.settings, input.audit.run_ref, "scan")
-        context = ScanContext(input.audit, folder, activity.heartbeat, try_number, try_number >= SCAN_TRIES)
+        folder = create_job_folder(self.settings, input.audit.run_ref, "scan")
+        context = ScanContext(input.audit, folder, activity.heartbeat, try_number, try_number >= SCAN_ATTEMPTS)
         decided: list[CheckResult] = []
         undecided: Mapping[str, Sequence[int]] = input.undecided
         for engine in engines:

@@ -77,7 +77,7 @@ class RunState:
     def referenced_tables(self) -> list[str]:
         """The tables of main that checks read, in addition to those of the run."""
         checks = [check for table in self.request.pipeline.tables.values() for check in table.checks]
-        return sorted({other.table for check in checks for other in check.references if other.ref == "main"})
+        return sorted({each.table for check in checks for each in check.references if each.ref == "main"})
 
     @property
     def is_published(self) -> bool:
