@@ -2,11 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
+SET_UP := @$(PYTHON) -m devstack.set_up
+UV := .sluice/uv/bin/uv
 PYTEST_ARGS ?=
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: faults soak help setup demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
+.PHONY: faults soak help setup setup-dev setup-python python-version demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
@@ -24,42 +26,48 @@ down: ## Stop what `make up` started
 status: setup ## Say what of the local stack runs, and where
 	@$(PY) -m devstack status
 
-setup: $(VENV)/.locked ## Install everything the project needs, under .venv and .sluice
-	@$(PY) -m devstack setup
+setup: python-version ## Install what is needed to run pipelines, under .venv and .sluice
+	$(SET_UP) use
 
 s3: setup ## Install what Spark needs to read and write S3 (70 MB)
-	@$(PY) -m devstack s3
+	$(SET_UP) s3
 
 ##@ Develop
-test: setup check ## Run lint, types and the whole test suite
+setup-dev: python-version ## Install what is needed to develop: the same, the development tools and a test server
+	$(SET_UP) develop
+
+test: setup-dev check ## Run lint, types and the whole test suite
 	$(PY) -m pytest $(PYTEST_ARGS)
 
-faults: setup ## Break a run in every way that is enumerated, and write docs/faults.md (about an hour)
+faults: setup-dev ## Break a run in every way that is enumerated, and write docs/faults.md (about an hour)
 	$(PY) -m pytest tests/faults -m "matrix or not matrix" --faults-table docs/faults.md $(PYTEST_ARGS)
 
 MINUTES ?= 30
-soak: setup ## Let runs go on while Temporal, Nessie and workers are killed: MINUTES=30, SEED=n
+soak: setup-dev ## Let runs go on while Temporal, Nessie and workers are killed: MINUTES=30, SEED=n
 	$(PY) -m tests.faults.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
-unit: $(VENV)/.locked ## Run the tests that need no server (seconds)
+unit: setup-python ## Run the tests that need no server (seconds)
 	$(PY) -m pytest tests/unit $(PYTEST_ARGS)
 
 check: lint types ## Run lint and types
 
-lint: $(VENV)/.locked ## Check style and formatting
+lint: setup-python ## Check style and formatting
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m ruff format --check $(CODE)
 
-types: $(VENV)/.locked ## Check types, strictly
+types: setup-python ## Check types, strictly
 	$(PY) -m mypy
 
-histories: setup ## Record the histories that the replay tests replay
+histories: setup-dev ## Record the histories that the replay tests replay
 	$(PY) -m tests.harness.record_histories
 
-lock: ## Resolve the dependencies anew into locks/ (needs uv)
-	uv pip compile pyproject.toml --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/runtime.txt
-	uv pip compile bench/requirements.in --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -o locks/bench.txt
-	uv pip compile pyproject.toml --group local --group dev --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q -c locks/runtime.txt -o locks/dev.txt
+COMPILE := $(UV) pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url -q
+lock: setup-python ## Resolve the dependencies again into locks/
+	$(COMPILE) pyproject.toml -o locks/runtime.txt
+	$(COMPILE) bench/requirements.in -o locks/bench.txt
+	$(COMPILE) pyproject.toml --group local -c locks/runtime.txt -o locks/local.txt
+	$(COMPILE) pyproject.toml --group local --group dev -c locks/local.txt -o locks/dev.txt
+	for group in uv build temporal; do $(COMPILE) --group $$group -o locks/$$group.txt || exit 1; done
 
 bench: setup ## Measure whole runs beside what people do without Sluice, and draw the plots (hours)
 	for part in runs growth conflict throughput recovery; do echo "--- $$part"; $(PY) -m bench.$$part || exit 1; done
@@ -70,18 +78,15 @@ bench-audit: setup ## Measure the audit beside SQL by hand and the checking libr
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
 	$(VENV)/bin/python -m bench.audit --rounds 3 --libraries .sluice/bench/bin/python --out docs/measurements/audit.json
 
-docs: $(VENV)/.locked ## Make the table of checks in docs/checks.md anew
+docs: setup-python ## Make the table of checks in docs/checks.md anew
 	$(VENV)/bin/python -c 'import pathlib, sluice.presentation.check_reference as l; p = pathlib.Path("docs/checks.md"); p.write_text(l.documented(p.read_text()))'
 
 clean: down ## Remove the environment, the tools and the local lake
 	rm -rf $(VENV) .sluice data
 
-$(VENV)/.locked: locks/dev.txt
+setup-python: python-version
+	$(SET_UP) python
+
+python-version:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "Sluice needs Python 3.10 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=/path/to/python3."; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo "$(PYTHON) has no venv module. On Debian and Ubuntu: apt-get install python3-venv."; exit 1; }
-	@echo "Installing the locked dependencies into $(VENV) (once, a minute or two)"
-	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r locks/dev.txt
-	@touch $@

@@ -1,4 +1,4 @@
-"""The commands behind `make setup`, `make up`, `make down`, `make status` and `make demo`."""
+"""The commands behind `make up`, `make down`, `make status` and `make demo`."""
 
 import os
 import sys
@@ -8,9 +8,7 @@ import typer
 
 from devstack.demo import run_demo
 from devstack.errors import StackError
-from devstack.jars import install_jars
-from devstack.landing import lay_out
-from devstack.stack import ROOT, Stack
+from devstack.stack import Stack
 from sluice.errors import SluiceError
 from sluice.settings import DEFAULT_HOME, HOME, read_environment
 
@@ -20,19 +18,6 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 def _stack() -> Stack:
     environment = read_environment()
     return Stack(Path(environment.get(HOME, DEFAULT_HOME)), {**environment, **os.environ})
-
-
-@app.command()
-def setup() -> None:
-    """Get everything that the local stack needs."""
-    _stack().set_up()
-    lay_out(ROOT / "data")
-
-
-@app.command()
-def s3() -> None:
-    """Get what Spark needs for S3."""
-    install_jars(_stack().home, ["s3"])
 
 
 @app.command()
@@ -69,7 +54,6 @@ def status() -> None:
 @app.command()
 def demo() -> None:
     """Run three pipelines on real flights."""
-    lay_out(ROOT / "data")
     sys.exit(run_demo(_stack()))
 
 

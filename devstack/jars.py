@@ -1,52 +1,61 @@
 """Getting the jars, with the Ivy that PySpark brings along: no Maven, no address of a repository."""
 
 import hashlib
+import importlib.util
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyspark
-
 from devstack.errors import StackError
 from engine.spark.java import find_java
+from sluice.errors import SluiceError
 
 _DESCRIPTION = Path(__file__).with_name("jars.xml")
-LOCAL = ("spark", "nessie", "timeskip")
-_SIZE = "about 330 MB in all"
 _STAMP = "installed"
 _PATTERN = "[conf]/[artifact]-[revision](-[classifier]).[ext]"
 
 
-def install_jars(home: Path, purposes: Sequence[str] = LOCAL) -> None:
+def install_jars(home: Path, purposes: Sequence[str]) -> None:
     """Put the jars of these purposes in `jars.xml` under `home`/jars, unless exactly those are there already.
 
     Raises:
         StackError: they cannot be had.
     """
     wanted = hashlib.sha256(_DESCRIPTION.read_bytes()).hexdigest()
-    missing = [each for each in purposes if not _installed(home / "jars" / each, wanted)]
-    if not missing:
-        return
-    print(f"Fetching jars for {', '.join(missing)} (once, {_SIZE})", flush=True)
-    cache, target = home / "ivy-cache", home / "jars"
-    for each in missing:
-        shutil.rmtree(target / each, ignore_errors=True)
-    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
-    command = [str(find_java() / "bin" / "java"), "-jar", str(ivy), "-ivy", str(_DESCRIPTION), "-cache", str(cache)]
+    for purpose in purposes:
+        if not _is_installed(home / "jars" / purpose, wanted):
+            _install(home, purpose)
+            (home / "jars" / purpose / _STAMP).write_text(wanted)
+
+
+def _install(home: Path, purpose: str) -> None:
+    """Fetch the jars of one purpose. What was fetched before something broke stays in the cache for the next try."""
+    cache, target = home / "ivy-cache" / purpose, home / "jars"
+    shutil.rmtree(target / purpose, ignore_errors=True)
+    command = [str(find_java() / "bin" / "java"), "-jar", str(_ivy()), "-ivy", str(_DESCRIPTION), "-cache", str(cache)]
     fetched = subprocess.run(
-        [*command, "-warn", "-confs", *missing, "-retrieve", str(target / _PATTERN)],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "-confs", purpose, "-retrieve", str(target / _PATTERN)], capture_output=True, text=True, check=False
     )
-    if fetched.returncode != 0 or not all((target / each).is_dir() for each in missing):
-        raise StackError(f"the jars could not be fetched:\n{(fetched.stdout + fetched.stderr)[-2000:]}")
+    if fetched.returncode != 0 or not (target / purpose).is_dir():
+        raise StackError(f"the jars for {purpose} could not be fetched:\n{(fetched.stdout + fetched.stderr)[-2000:]}")
     shutil.rmtree(cache, ignore_errors=True)
-    for each in missing:
-        (target / each / _STAMP).write_text(wanted)
 
 
-def _installed(folder: Path, wanted: str) -> bool:
+def _ivy() -> Path:
+    pyspark = importlib.util.find_spec("pyspark")
+    assert pyspark and pyspark.origin
+    return next((Path(pyspark.origin).parent / "jars").glob("ivy-*.jar"))
+
+
+def _is_installed(folder: Path, wanted: str) -> bool:
     stamp = folder / _STAMP
     return stamp.exists() and stamp.read_text() == wanted
+
+
+if __name__ == "__main__":
+    try:
+        install_jars(Path(sys.argv[1]), sys.argv[2:])
+    except (StackError, SluiceError) as error:
+        sys.exit(f"sluice: {error}")

@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import io
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,3 +52,7 @@ def _with_faults(header: list[str], flights: list[list[str]]) -> list[list[str]]
 def _write(path: Path, header: list[str], rows: list[list[str]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+if __name__ == "__main__":
+    lay_out(Path(sys.argv[1]))

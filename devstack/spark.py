@@ -1,8 +1,9 @@
 """What set-up does for Spark, so that a job starts sooner."""
 
+import sys
 from pathlib import Path
 
-from engine.spark.class_data_archive import create_archive, find_archive
+from engine.spark.class_data_archive import create_archive
 from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.java import find_java
 from lakehouse.open_catalog import unreachable_properties
@@ -12,11 +13,11 @@ from sluice.settings import Settings
 
 def prepare_spark(home: Path) -> None:
     """Make the class-data archive for this Java and these jars; without one, Spark only starts slower."""
-    settings, java = Settings(sluice_home=home), find_java()
-    if find_archive(settings, java):
-        return
-    print("Running a Spark job once, so that later ones start in half the time (half a minute)", flush=True)
     try:
-        create_archive(settings, java, unreachable_properties(UNREACHABLE_CATALOG))
+        create_archive(Settings(sluice_home=home), find_java(), unreachable_properties(UNREACHABLE_CATALOG))
     except BadEnvironment as error:
-        print(f"{error}. Spark starts slower without.", flush=True)
+        print(f"Note: {error}. Spark starts slower without it.", flush=True)
+
+
+if __name__ == "__main__":
+    prepare_spark(Path(sys.argv[1]))

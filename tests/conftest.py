@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from devstack.stack import ROOT, Stack
+from devstack.stack import Stack
 from runtime.temporal_client import connect
 from tests.harness.support import FrontDoor, Lake, WorkerProcess, tools_into
 
@@ -25,7 +25,6 @@ def plain_environment() -> None:
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of its own for the session's stack, with the tools that set-up installed."""
-    Stack(ROOT / ".sluice", os.environ).set_up()
     home = tmp_path_factory.mktemp("home")
     tools_into(home)
     return home

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.spark.configuration import application, warm_up_catalogs, write_properties
 from engine.spark.jars import class_path
-from engine.spark.submit import SPARK_HOME, WARM_UP, environment, submit
+from engine.spark.submit import FIRST_COMPILER, SPARK_HOME, WARM_UP, environment, submit
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 
@@ -54,7 +54,7 @@ def create_archive(settings: Settings, java: Path, unreachable: Mapping[str, str
     fresh = scratch / "fresh.jsa"
     properties = application(settings, scratch) | warm_up_catalogs(scratch, unreachable)
     command = submit(write_properties(scratch / "spark.properties", properties), str(WARM_UP), str(scratch))
-    variables = environment(settings, java, f"-XX:ArchiveClassesAtExit={fresh}")
+    variables = environment(settings, java, f"{FIRST_COMPILER} -XX:ArchiveClassesAtExit={fresh}")
     log = scratch.parent / "warm-up.log"
     with log.open("wb") as out:
         try:

