@@ -18,7 +18,7 @@ _STATEMENT = re.compile(
     r"\s*(DELETE\s+FROM|UPDATE|MERGE\s+INTO|INSERT\s+(INTO|OVERWRITE)|(CREATE|ALTER)\s+TABLE|WITH)\b", re.I
 )
 _OTHER_BRANCH = re.compile(r"`[^`]*@[^`]*`|[\w.]@\w")
-"""A table at a reference, as Iceberg's Nessie catalog reads it: such a write would bypass the branch."""
+"""A table with a reference (`table@branch`), which a catalog with branches reads: it would bypass the branch."""
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _RESERVED = (
     "spark.sql.iceberg.snapshot-property.",

@@ -1,4 +1,4 @@
-"""Cluster mode: what a submission is called, what is asked of a cluster, and what a driver far away is told."""
+"""Cluster mode: names of submissions, commands to list and end them, configuration of drivers."""
 
 from pathlib import Path
 
@@ -43,24 +43,24 @@ def test_yarn_ends_exactly_what_it_listed() -> None:
 def test_kubernetes_ends_the_pods_of_the_run_alone() -> None:
     cluster = Kubernetes("k8s://https://host:443", "lake")
     assert cluster.list_command("r")[1:] == ["--master", "k8s://https://host:443", "--status", "lake:sluice-r-*"]
-    said = ["request for the status of submission lake:sluice-r-* in k8s", "Application status (driver):"]
+    output = ["request for the status of submission lake:sluice-r-* in k8s", "Application status (driver):"]
     for number, phase in enumerate(("Failed", "Running", "Pending"), 1):
-        said += [f"\t pod name: sluice-r-a{number}-write-1", "\t namespace: lake", f"\t phase: {phase}"]
-    ended = [command[-2:] for command in cluster.kill_commands("r", said)]
+        output += [f"\t pod name: sluice-r-a{number}-write-1", "\t namespace: lake", f"\t phase: {phase}"]
+    ended = [command[-2:] for command in cluster.kill_commands("r", output)]
     assert ended == [["--kill", f"lake:sluice-r-a{number}-write-1"] for number in (2, 3)]
     assert not cluster.kill_commands("r", ["No applications found."])
 
 
-def test_a_driver_far_away_is_told_nothing_of_this_machine(tmp_path: Path) -> None:
+def test_a_driver_on_a_cluster_gets_no_path_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "jars" / "spark").mkdir(parents=True)
     (tmp_path / "jars" / "spark" / "iceberg.jar").touch()
-    near = properties(Settings(sluice_home=tmp_path, spark_master="yarn"), job(tmp_path))
+    client = properties(Settings(sluice_home=tmp_path, spark_master="yarn"), job(tmp_path))
     settings = Settings(sluice_home=tmp_path, spark_master="yarn", spark_deploy_mode="cluster")
-    far = properties(settings, job(tmp_path, **{"spark.driver.extraClassPath": "theirs.jar"}))
-    assert near["spark.submit.deployMode"] == "client" and "iceberg.jar" in near["spark.driver.extraClassPath"]
-    assert far["spark.submit.deployMode"] == "cluster" and far["spark.driver.extraClassPath"] == "theirs.jar"
-    assert "iceberg.jar" in far["spark.jars"] and far["spark.yarn.maxAppAttempts"] == "1"
-    assert "spark.driver.memory" not in far and "spark.local.dir" not in far
+    cluster = properties(settings, job(tmp_path, **{"spark.driver.extraClassPath": "theirs.jar"}))
+    assert client["spark.submit.deployMode"] == "client" and "iceberg.jar" in client["spark.driver.extraClassPath"]
+    assert cluster["spark.submit.deployMode"] == "cluster" and cluster["spark.driver.extraClassPath"] == "theirs.jar"
+    assert "iceberg.jar" in cluster["spark.jars"] and cluster["spark.yarn.maxAppAttempts"] == "1"
+    assert "spark.driver.memory" not in cluster and "spark.local.dir" not in cluster
     assert type(open_engine(settings, {})).__name__ == "ClusterEngine"
 
 
@@ -77,9 +77,9 @@ def test_cluster_mode_where_there_is_none(asked: dict[str, str], why: str) -> No
         read_settings({"SPARK_DEPLOY_MODE": "cluster", **asked})
 
 
-def test_a_failure_far_away_says_where_to_look() -> None:
-    said = 'Exception in thread "main" SparkException: Application application_17_2 finished with failed status'
-    assert str(job_failure(1, [said])).endswith("with YARN: yarn logs -applicationId application_17_2")
+def test_a_failure_on_yarn_names_the_command_for_its_log() -> None:
+    line = 'Exception in thread "main" SparkException: Application application_17_2 finished with failed status'
+    assert str(job_failure(1, [line])).endswith("with YARN: yarn logs -applicationId application_17_2")
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ def java_home(folder: Path, version: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("version", "found"), [("1.8.0_392", "Java 8"), ("11.0.2", "Java 11"), ("25.0.1", "Java 25")])
-def test_an_unsuitable_java_is_named(tmp_path: Path, version: str, found: str) -> None:
+@pytest.mark.parametrize(("version", "actual"), [("1.8.0_392", "Java 8"), ("11.0.2", "Java 11"), ("25.0.1", "Java 25")])
+def test_an_unsuitable_java_is_named(tmp_path: Path, version: str, actual: str) -> None:
     home = java_home(tmp_path / "java", version)
-    with pytest.raises(BadEnvironment, match=f"JAVA_HOME={home} is {found}"):
+    with pytest.raises(BadEnvironment, match=f"JAVA_HOME={home} is {actual}"):
         find_java({"JAVA_HOME": str(home)})
 
 
@@ -64,23 +64,23 @@ def spark_job(folder: Path, **more: object) -> SparkJob:
 
 def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
     evil = {"spark.sql.catalog.nessie.ref": "main", "spark.sql.files.ignoreCorruptFiles": "true", "spark.x": "y"}
-    found = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=evil))
-    assert found["spark.sql.catalog.nessie.ref"] == "wap/x/r/a1"
-    assert found["spark.sql.catalog.nessie.ref.hash"] == "abc"
-    assert found["spark.sql.files.ignoreCorruptFiles"] == "false"
-    assert found["spark.x"] == "y"
-    assert found["spark.sql.iceberg.snapshot-property.sluice.run-id"] == "r"
-    assert found["spark.yarn.maxAppAttempts"] == "1"
+    configuration = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=evil))
+    assert configuration["spark.sql.catalog.nessie.ref"] == "wap/x/r/a1"
+    assert configuration["spark.sql.catalog.nessie.ref.hash"] == "abc"
+    assert configuration["spark.sql.files.ignoreCorruptFiles"] == "false"
+    assert configuration["spark.x"] == "y"
+    assert configuration["spark.sql.iceberg.snapshot-property.sluice.run-id"] == "r"
+    assert configuration["spark.yarn.maxAppAttempts"] == "1"
 
 
 def test_a_users_program_keeps_its_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "/their/modules")
     lenient = {"spark.sql.ansi.enabled": "false"}
-    theirs = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient, built_in=False))
-    assert theirs["spark.sql.ansi.enabled"] == "false" and "spark.sql.session.timeZone" not in theirs
+    user_program = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient, built_in=False))
+    assert user_program["spark.sql.ansi.enabled"] == "false" and "spark.sql.session.timeZone" not in user_program
     assert environment(Settings(), tmp_path, built_in=False)["PYTHONPATH"] == "/their/modules"
-    ours = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient))
-    assert ours["spark.sql.ansi.enabled"] == "true" and ours["spark.sql.session.timeZone"] == "UTC"
+    built_in = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient))
+    assert built_in["spark.sql.ansi.enabled"] == "true" and built_in["spark.sql.session.timeZone"] == "UTC"
 
 
 def test_settings_reach_the_job(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_settings_reach_the_job(tmp_path: Path) -> None:
         sluice_home=tmp_path, spark_properties_file=str(more), spark_packages="g:a:1,/x.jar", warehouse="s3://lake/x",
         aws_endpoint_url_s3="http://127.0.0.1:7070",
     )  # fmt: skip
-    found = properties(settings, spark_job(tmp_path))
-    assert (found["spark.a"], found["spark.b"]) == ("1", "2")
-    assert found["spark.jars.packages"] == "g:a:1" and found["spark.jars"].endswith("/x.jar")
-    assert found["spark.sql.catalog.nessie.io-impl"].endswith("S3FileIO")
-    assert found["spark.sql.catalog.nessie.s3.endpoint"] == "http://127.0.0.1:7070"
+    configuration = properties(settings, spark_job(tmp_path))
+    assert (configuration["spark.a"], configuration["spark.b"]) == ("1", "2")
+    assert configuration["spark.jars.packages"] == "g:a:1" and configuration["spark.jars"].endswith("/x.jar")
+    assert configuration["spark.sql.catalog.nessie.io-impl"].endswith("S3FileIO")
+    assert configuration["spark.sql.catalog.nessie.s3.endpoint"] == "http://127.0.0.1:7070"
 
 
 def test_s3_without_its_jars(tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_output_is_split_into_progress_and_lines() -> None:
         ([], JobFailed, "exit code 137"),
     ],
 )
-def test_what_a_failed_job_said(tail: list[str], kind: type[Exception], words: str) -> None:
-    found = job_failure(137, tail)
-    assert type(found) is kind and words in str(found)
+def test_the_error_of_a_failed_job(tail: list[str], kind: type[Exception], words: str) -> None:
+    error = job_failure(137, tail)
+    assert type(error) is kind and words in str(error)
 
 
 FAMILY = """
@@ -149,14 +149,14 @@ time.sleep(60)
 
 
 def _session(leader: int) -> list[int]:
-    found = []
+    members = []
     for pid in psutil.pids():
         try:
             if os.getsid(pid) == leader and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                found.append(pid)
+                members.append(pid)
         except (ProcessLookupError, psutil.Error):
             continue
-    return found
+    return members
 
 
 @pytest.mark.parametrize("how", ["pipe closed", "guard killed"])
@@ -183,10 +183,10 @@ def test_nothing_outlives_the_worker(how: str) -> None:
 
 
 async def test_slots_are_waited_for_and_given_back() -> None:
-    slots, beats, order = SparkSlots(1), list[str](), list[str]()
+    slots, heartbeats, order = SparkSlots(1), list[str](), list[str]()
 
     async def work(name: str, seconds: float) -> None:
-        async with slots.slot(lambda progress: beats.append(progress.text)):
+        async with slots.slot(lambda progress: heartbeats.append(progress.text)):
             order.append(name)
             await asyncio.sleep(seconds)
 
@@ -198,32 +198,32 @@ async def test_slots_are_waited_for_and_given_back() -> None:
     await asyncio.gather(first, work("second", 0), gives_up, return_exceptions=True)
     await asyncio.wait_for(work("third", 0), 5)
     assert order == ["first", "second", "third"]
-    assert set(beats) == {"waiting for a Spark slot"}
+    assert set(heartbeats) == {"waiting for a Spark slot"}
 
 
 async def test_supervision(tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
-    beats: list[str] = []
+    heartbeats: list[str] = []
     script = "import sys, time; print('sluice: working', flush=True); time.sleep(1.2); print('over'); sys.exit(3)"
     ended = await run_supervised(
-        [sys.executable, "-c", script], dict(os.environ), tmp_path, lambda progress: beats.append(progress.text)
+        [sys.executable, "-c", script], dict(os.environ), tmp_path, lambda progress: heartbeats.append(progress.text)
     )
     assert (ended.code, ended.tail) == (3, ["sluice: working", "over"])
-    assert beats[-1] == "working"
+    assert heartbeats[-1] == "working"
     assert ended.log.read_text() == "sluice: working\nover\n"
     assert not (tmp_path / "scratch").exists()
 
 
 def _guards() -> set[int]:
-    """Return the sessions of the guards below this process, past whatever has ended and was not waited for."""
-    found = set()
+    """Return the sessions of the guards below this process, without those that have ended but were not waited for."""
+    sessions = set()
     for process in psutil.Process().children(recursive=True):
         try:
             if guard.__file__ in process.cmdline():
-                found.add(os.getsid(process.pid))
+                sessions.add(os.getsid(process.pid))
         except (psutil.Error, ProcessLookupError):
             continue
-    return found
+    return sessions
 
 
 async def test_a_cancel_waits_until_all_is_over(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Jobs that are forked off a process: each as good as a new one, under a guard, whatever becomes of the others."""
+"""The fork server: each forked job is like a new process, has a guard, and does not depend on the others."""
 
 import asyncio
 import os
@@ -19,20 +19,20 @@ _JOBS = """\
 import atexit, os, random, subprocess, sys, time
 import numpy
 
-def main(order):
+def main(specification):
     atexit.register(print, "a handler at the end")
     print("input", repr(sys.stdin.read()), flush=True)
-    if order == "exit":
+    if specification == "exit":
         sys.exit("a reason")
-    if order == "code":
+    if specification == "code":
         sys.exit(7)
-    if order == "raise":
+    if specification == "raise":
         raise ValueError("broken")
-    if order == "wait":
+    if specification == "wait":
         subprocess.Popen(["sleep", "600"], start_new_session=False)
         print("up", os.getpid(), flush=True)
         time.sleep(600)
-    if order == "draw":
+    if specification == "draw":
         print("drawn", numpy.random.random(), random.random())
 """
 
@@ -40,21 +40,21 @@ def main(order):
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[ForkServer]:
     (tmp_path / "jobs_to_fork.py").write_text(_JOBS)
-    found = ForkServer(["jobs_to_fork"], tmp_path / "forks.log")
-    yield found
-    await found.close()
+    fork_server = ForkServer(["jobs_to_fork"], tmp_path / "forks.log")
+    yield fork_server
+    await fork_server.close()
 
 
 def variables(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}"}
 
 
-async def start(server: ForkServer, folder: Path, order: str) -> SupervisedProcess:
-    return await server.start_job(order, variables(folder))
+async def start(server: ForkServer, folder: Path, specification: str) -> SupervisedProcess:
+    return await server.start_job(specification, variables(folder))
 
 
-async def run(server: ForkServer, folder: Path, order: str, log: str = "job.log") -> JobResult:
-    job = await start(server, folder, order)
+async def run(server: ForkServer, folder: Path, specification: str, log: str = "job.log") -> JobResult:
+    job = await start(server, folder, specification)
     return await job.watch(folder / log, lambda _: None)
 
 
@@ -75,17 +75,17 @@ def _runs(process: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("order", "code", "last"),
+    ("specification", "code", "last"),
     [("", 0, ""), ("exit", 1, "a reason"), ("code", 7, ""), ("raise", 1, "ValueError: broken")],
 )
 async def test_a_job_ends_as_a_program_does(
-    server: ForkServer, tmp_path: Path, order: str, code: int, last: str
+    server: ForkServer, tmp_path: Path, specification: str, code: int, last: str
 ) -> None:
-    ended = await run(server, tmp_path, order)
-    said = ended.log.read_text().splitlines()
-    assert (ended.code, said[0]) == (code, "input ''"), said
-    assert last in "\n".join(said)
-    assert "a handler at the end" in said
+    ended = await run(server, tmp_path, specification)
+    output = ended.log.read_text().splitlines()
+    assert (ended.code, output[0]) == (code, "input ''"), output
+    assert last in "\n".join(output)
+    assert "a handler at the end" in output
 
 
 async def test_jobs_are_new_to_each_other(server: ForkServer, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_a_killed_guard_takes_its_job_along(server: ForkServer, tmp_path: 
     assert not _runs(works)
 
 
-async def test_another_takes_the_place_of_a_dead_one(server: ForkServer, tmp_path: Path) -> None:
+async def test_a_dead_fork_server_is_replaced(server: ForkServer, tmp_path: Path) -> None:
     job = await start(server, tmp_path, "wait")
     watching = asyncio.create_task(job.watch(tmp_path / "job.log", lambda _: None))
     pid = await _up(tmp_path / "job.log")
@@ -134,7 +134,7 @@ async def test_another_takes_the_place_of_a_dead_one(server: ForkServer, tmp_pat
     await watching
 
 
-async def test_one_that_cannot_start_says_so(tmp_path: Path) -> None:
+async def test_a_fork_server_that_cannot_start_is_an_error(tmp_path: Path) -> None:
     server = ForkServer(["no_such_module"], tmp_path / "forks.log")
     with pytest.raises(ServiceUnavailable, match=r"cannot be started: see .*forks\.log"):
         await start(server, tmp_path, "")

@@ -1,23 +1,19 @@
-"""Room for Spark jobs: bounded, and shared fairly by pipelines."""
+"""Slots for Spark jobs: limited, and shared fairly by pipelines."""
 
 import asyncio
 from collections.abc import Awaitable
 
+from engine.process.heartbeat import no_heartbeat
 from engine.slots import SparkSlots
-from sluice.contracts.progress import Progress
-
-
-def no_beat(_: Progress) -> None:
-    return
 
 
 async def held(slots: SparkSlots, pipeline: str, order: list[str], release: Awaitable[object]) -> None:
-    async with slots.slot(no_beat, pipeline):
+    async with slots.slot(no_heartbeat, pipeline):
         order.append(pipeline)
         await release
 
 
-async def test_pipelines_take_turns_however_many_jobs_each_has() -> None:
+async def test_slots_are_given_to_pipelines_round_robin() -> None:
     slots, order = SparkSlots(1), list[str]()
     first = asyncio.Event()
     holding = asyncio.create_task(held(slots, "many", order, first.wait()))
@@ -32,7 +28,7 @@ async def test_pipelines_take_turns_however_many_jobs_each_has() -> None:
     assert order == ["many", "many", "one", "two", "many", "many"]
 
 
-async def test_no_more_than_there_is_room_for() -> None:
+async def test_no_more_jobs_run_than_there_are_slots() -> None:
     slots, order, release = SparkSlots(2), list[str](), asyncio.Event()
     jobs = [asyncio.create_task(held(slots, f"p{number}", order, release.wait())) for number in range(5)]
     await asyncio.sleep(0.01)
@@ -42,7 +38,7 @@ async def test_no_more_than_there_is_room_for() -> None:
     assert len(order) == 5
 
 
-async def test_one_that_is_cancelled_while_it_waits_leaves_the_line() -> None:
+async def test_a_job_that_is_cancelled_leaves_the_queue() -> None:
     slots, order, release = SparkSlots(1), list[str](), asyncio.Event()
     holding = asyncio.create_task(held(slots, "a", order, release.wait()))
     await asyncio.sleep(0)
@@ -54,5 +50,5 @@ async def test_one_that_is_cancelled_while_it_waits_leaves_the_line() -> None:
     release.set()
     await asyncio.gather(holding, staying)
     assert order == ["a", "c"]
-    async with slots.slot(no_beat, "d"):
+    async with slots.slot(no_heartbeat, "d"):
         assert order == ["a", "c"]
