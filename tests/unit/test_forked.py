@@ -58,14 +58,15 @@ async def run(server: ForkServer, folder: Path, specification: str, log: str = "
     return await job.watch(folder / log, lambda _: None)
 
 
-def named(name: str) -> list[psutil.Process]:
-    """Return the processes below this one, or left over from one, that are called so."""
-    return [each for each in psutil.process_iter() if _is_ours(each, name)]
+def named(name: str, folder: Path) -> list[psutil.Process]:
+    """Return the processes of the test with this folder that have this name."""
+    return [process for process in psutil.process_iter() if _is_of_test(process, name, folder)]
 
 
-def _is_ours(process: psutil.Process, name: str) -> bool:
+def _is_of_test(process: psutil.Process, name: str, folder: Path) -> bool:
     try:
-        return process.name() == name and "jobs_to_fork" in process.cmdline() and _runs(process)
+        path = process.environ().get("PYTHONPATH", "") if process.name() == name else ""
+        return path == variables(folder)["PYTHONPATH"] and _runs(process)
     except psutil.Error:
         return False
 
@@ -94,7 +95,11 @@ async def test_jobs_are_new_to_each_other(server: ForkServer, tmp_path: Path) ->
     assert [each.code for each in ended] == [0] * 4
     drawn = [each.log.read_text().split("drawn ")[1].split()[:2] for each in ended]
     assert len({first for first, _ in drawn}) == len({second for _, second in drawn}) == 4
-    assert len(named("sluice-forks")) == 1 and not named("sluice-job") and not named("sluice-guard")
+    assert (
+        len(named("sluice-forks", tmp_path)) == 1
+        and not named("sluice-job", tmp_path)
+        and not named("sluice-guard", tmp_path)
+    )
 
 
 async def test_a_cancel_ends_all_of_a_job(server: ForkServer, tmp_path: Path) -> None:
@@ -116,7 +121,7 @@ async def test_a_killed_guard_takes_its_job_along(server: ForkServer, tmp_path: 
     job = await start(server, tmp_path, "wait")
     watching = asyncio.create_task(job.watch(tmp_path / "job.log", lambda _: None))
     works = psutil.Process(await _up(tmp_path / "job.log"))
-    (guard,) = named("sluice-guard")
+    (guard,) = named("sluice-guard", tmp_path)
     guard.kill()
     assert (await watching).code == 128 + signal.SIGKILL
     assert not _runs(works)
@@ -126,10 +131,10 @@ async def test_a_dead_fork_server_is_replaced(server: ForkServer, tmp_path: Path
     job = await start(server, tmp_path, "wait")
     watching = asyncio.create_task(job.watch(tmp_path / "job.log", lambda _: None))
     pid = await _up(tmp_path / "job.log")
-    (dead,) = named("sluice-forks")
+    (dead,) = named("sluice-forks", tmp_path)
     dead.kill()
     assert (await run(server, tmp_path, "code", "next.log")).code == 7
-    assert named("sluice-forks") != [dead] and psutil.pid_exists(pid)  # what ran goes on
+    assert named("sluice-forks", tmp_path) != [dead] and psutil.pid_exists(pid)  # what ran goes on
     await job.end()
     await watching
 
