@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.stack import ENGINES, BenchStack, bench_stack, median, save, say
 from runtime.temporal_client import connect
-from tests.harness.support import wait_for
+from tests.harness.processes import wait_for
 
 _PROGRAM = """\
 import time
@@ -36,14 +36,14 @@ def once(at: BenchStack, engine: str, way: str, rows: int, number: int) -> float
     program = folder / "program.py"
     program.write_text(_PROGRAM.format(rows=rows, table=engine, folder=folder))
     text = f"name: conflict-{engine}\nwrite: {{job: {program}, on_conflict: {_WAYS[way]}}}\ntables: [c.{engine}]\n"
-    front = at.front(engine)
-    run = front.begin(text)
+    system = at.system(engine)
+    run = system.start(text)
     wait_for((folder / "written").exists, 120)
     if way != "no conflict":
         at.append(f"c.{engine}", [{"id": -1, "kind": "outside"}])
     began = time.time()
     (folder / "go").touch()
-    ended = front("watch", run, "--json")
+    ended = system.wait_for_end(run)
     seconds = asyncio.run(closed_at(at, run)) - began
     met = [each["resolved"] for each in ended.json["conflicts"]]
     if ended.json["outcome"] != "published" or met != ([way] if way != "no conflict" else []):

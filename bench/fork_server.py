@@ -24,7 +24,7 @@ from engine.spark.connect import ConnectEngine
 from lakehouse.open_catalog import unreachable_properties
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.settings import read_settings
-from tests.harness.support import FrontDoor
+from tests.harness.system import SystemHarness
 from worker import make_workers
 
 WAYS = ("forked", "started")
@@ -74,7 +74,7 @@ async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]
     """Run both ways in turn, round after round."""
     results: list[dict[str, Any]] = []
     async with AsyncExitStack() as running:
-        fronts: dict[str, FrontDoor] = {}
+        harnesses: dict[str, SystemHarness] = {}
         shared: ConnectEngine | None = None
         for way in WAYS:
             variables = {**at.variables, "SLUICE_TASK_QUEUE": way, "SPARK_ENGINE": "connect"}
@@ -90,7 +90,7 @@ async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]
                 engine._clients = StartedClients(at.folder)  # type: ignore[assignment]  # has what the engine calls
             for worker in make_workers(client, settings, engine):
                 await running.enter_async_context(worker)
-            fronts[way] = FrontDoor(at.folder, {**os.environ, **variables})
+            harnesses[way] = SystemHarness(at.folder, {**os.environ, **variables})
         assert shared
         say("starting the Spark Connect server")
         await shared.warm_up()
@@ -98,7 +98,7 @@ async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]
             for way in WAYS if number % 2 else reversed(WAYS):
                 text = small(f"{way}", f"b.{way}", at.rows(rows))
                 began = time.monotonic()
-                ran = await asyncio.to_thread(fronts[way].run, text, "--again")
+                ran = await asyncio.to_thread(harnesses[way].run_command, text, "--again")
                 seconds = time.monotonic() - began
                 if ran.code != 0:
                     raise SystemExit(f"a measured run ended otherwise: {ran}")

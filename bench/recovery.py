@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from bench.stack import ENGINES, BenchStack, bench_stack, median, save, say
-from tests.harness.support import WorkerProcess, wait_for
+from tests.harness.processes import WorkerProcess, wait_for
 
 _PROGRAM = """\
 import time
@@ -39,8 +39,8 @@ def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
     folder.mkdir()
     program = folder / "program.py"
     program.write_text(_PROGRAM.format(folder=folder, table=name))
-    front = at.front(engine)
-    run = front.begin(f"name: recover-{engine}-{number}\nwrite: {{job: {Path(program)}}}\ntables: [r.{name}]\n")
+    system = at.system(engine)
+    run = system.start(f"name: recover-{engine}-{number}\nwrite: {{job: {Path(program)}}}\ntables: [r.{name}]\n")
     wait_for((folder / "first").exists, 120)
     at.workers["other"] = other = WorkerProcess(at.environment(engine), at.folder)
     if engine == "warm":
@@ -50,10 +50,10 @@ def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
     at.workers[engine] = at.workers.pop("other")
     begun = 0.0
     while not begun:
-        status = front("status", run, "--json").json  # which tells less while the workflow cannot be asked
+        status = system.status(run)  # which tells less while the workflow cannot be asked
         again = status.get("attempts", 0) > 1 and status.get("stage") == "writing"
         begun = time.time() if again else 0.0
-    output = front("watch", run, "--json")
+    output = system.wait_for_end(run)
     if output.json["outcome"] != "published":
         raise SystemExit(f"a measured run ended otherwise: {output}")
     program_ran = float((folder / "second").read_text())

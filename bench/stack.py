@@ -20,7 +20,8 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import Settings, read_settings
-from tests.harness.support import FrontDoor, WorkerProcess, tools_into
+from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness, link_tools
 
 MEASUREMENTS = ROOT / "docs" / "measurements"
 ENGINES = {"cold": "submit", "warm": "connect"}
@@ -33,7 +34,7 @@ class BenchStack:
         self.folder, self._more = folder, more
         home = folder / "home"
         home.mkdir()
-        tools_into(home)
+        link_tools(home)
         self._stack = Stack(home, os.environ)
         self.variables = {**self._stack.up(with_worker=False), "SLUICE_HOME": str(home)}
         self.settings: Settings = read_settings(self.variables)
@@ -45,15 +46,15 @@ class BenchStack:
         """Return the variables of a way's worker and of the commands that start runs on it."""
         return {**self.variables, "SLUICE_TASK_QUEUE": way, "SPARK_ENGINE": ENGINES[way], **self._more}
 
-    def front(self, way: str) -> FrontDoor:
+    def system(self, way: str) -> SystemHarness:
         """Return the command line for a way's worker, which is started if there is none."""
         if way not in self.workers:
             self.workers[way] = WorkerProcess(self.environment(way), self.folder)
-        return FrontDoor(self.folder, {**os.environ, **self.environment(way)})
+        return SystemHarness(self.folder, {**os.environ, **self.environment(way)})
 
     def run(self, way: str, text: str) -> dict[str, Any]:
         """Run a pipeline to its end, which is its publication; return its report."""
-        output = self.front(way).run(text, "--again")
+        output = self.system(way).run_command(text, "--again")
         if output.code != 0:
             raise SystemExit(f"a measured run ended otherwise: {output}")
         return output.json

@@ -120,7 +120,7 @@ def bare(at: BenchStack, number: int) -> float:
 async def measure(at: BenchStack, given: argparse.Namespace) -> dict[str, Any]:
     """Measure throughput, then memory and histories."""
     client = await connect(at.variables)
-    at.front("warm")
+    at.system("warm")
     worker = psutil.Process(at.workers["warm"].process.pid)
     runs, memory = Runs(at, client, given.tables), {}
     await runs.many(10, 1)

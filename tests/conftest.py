@@ -1,4 +1,4 @@
-"""What tests share: one real stack for the whole session, started when the first test needs it."""
+"""What tests share: one real stack for the whole session, the selections, and a table of what took the time."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,10 @@ from temporalio.client import Client
 
 from devstack.stack import Stack
 from runtime.temporal_client import connect
-from tests.harness.support import FrontDoor, Lake, WorkerProcess, tools_into
+from tests import selection
+from tests.harness.lake import LakeReader
+from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness, link_tools
 
 _OURS = ("TEMPORAL", "NESSIE", "SLUICE", "SLACK", "TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL")
 
@@ -26,7 +29,7 @@ def plain_environment() -> None:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of its own for the session's stack, with the tools that set-up installed."""
     home = tmp_path_factory.mktemp("home")
-    tools_into(home)
+    link_tools(home)
     return home
 
 
@@ -57,13 +60,33 @@ def warm_stack(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def door(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> FrontDoor:
-    """The front door, opened in a folder of the test's own; to a warm Spark for tests that are marked `warm`."""
+def system(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> SystemHarness:
+    """The system harness, in a folder of the test's own; on the warm engine for tests that are marked `warm`."""
     variables = request.getfixturevalue("warm_stack") if request.node.get_closest_marker("warm") else stack
-    return FrontDoor(tmp_path, {**os.environ, **variables})
+    return SystemHarness(tmp_path, {**os.environ, **variables})
 
 
 @pytest.fixture
-def lake(stack: dict[str, str]) -> Lake:
+def lake(stack: dict[str, str]) -> LakeReader:
     """A reader of the lake that knows nothing of how Sluice writes."""
-    return Lake(stack)
+    return LakeReader(stack)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sort tests into the selections, before `-m` deselects."""
+    selection.select(config, items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many tests of each folder ran, and how long they took with what they set up."""
+    folders: dict[str, list[pytest.TestReport]] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                folders.setdefault(report.nodeid.split("/")[1], []).append(report)
+    terminalreporter.section("time by folder")
+    for folder, reports in sorted(folders.items()):
+        tests = len({report.nodeid for report in reports})
+        seconds = sum(report.duration for report in reports)
+        terminalreporter.write_line(f"{folder:10} {tests:5} tests {seconds:7.0f} s")

@@ -20,7 +20,8 @@ from sluice.settings import read_settings
 from spark_jobs.ingest import ingest
 from spark_jobs.job import error_answer
 from tests.component.conftest import BRANCH
-from tests.harness.support import Lake, csv_file
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a", "ratio": 0.5}, {"id": 2, "name": None, "ratio": 1.5}]
 
@@ -28,7 +29,7 @@ ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a", "ratio": 0.5}, {"id": 2, "n
 class Ingester:
     """Runs the job on one table of the test's own."""
 
-    def __init__(self, spark: SparkSession, lake: Lake, table: str, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, lake: LakeReader, table: str, folder: Path) -> None:
         self._spark, self._lake, self.table, self.folder = spark, lake, table, folder
 
     def __call__(
@@ -61,7 +62,7 @@ class Ingester:
 
 
 @pytest.fixture
-def job(spark: SparkSession, lake: Lake, tmp_path: Path, request: pytest.FixtureRequest) -> Ingester:
+def job(spark: SparkSession, lake: LakeReader, tmp_path: Path, request: pytest.FixtureRequest) -> Ingester:
     plain = "".join(character if character.isalnum() else "_" for character in request.node.name)
     return Ingester(spark, lake, f"i.{plain}", tmp_path)
 

@@ -9,35 +9,38 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness
 
 
 @pytest.fixture
-def people(door: FrontDoor, tmp_path: Path) -> Iterator[tuple[FrontDoor, dict[str, str]]]:
-    """A front door on a queue of its own, whose worker takes only signed decisions; and ana's and ben's public keys."""
+def people(system: SystemHarness, tmp_path: Path) -> Iterator[tuple[SystemHarness, dict[str, str]]]:
+    """A harness whose worker accepts only signed decisions; and ana's and ben's public keys."""
     listed = {}
     for name in ("ana", "ben"):
-        said = door("approver-key", str(tmp_path / f"{name}.pem"), "--by", name)
-        assert said.code == 0 and (tmp_path / f"{name}.pem").stat().st_mode & 0o077 == 0
-        listed[name] = said.out.split()[1]
+        output = system.command("approver-key", str(tmp_path / f"{name}.pem"), "--by", name)
+        assert output.code == 0 and (tmp_path / f"{name}.pem").stat().st_mode & 0o077 == 0
+        listed[name] = output.out.split()[1]
     (tmp_path / "approvers").write_text("# who may decide\n" + "".join(f"{n} {k}\n" for n, k in listed.items()))
-    environment = {**door.environment, "SLUICE_TASK_QUEUE": "approvals"}
+    environment = {**system.environment, "SLUICE_TASK_QUEUE": "approvals"}
     worker = WorkerProcess({**environment, "SLUICE_APPROVERS_FILE": str(tmp_path / "approvers")}, tmp_path)
-    yield FrontDoor(tmp_path, environment), listed
+    yield SystemHarness(tmp_path, environment), listed
     worker.stop()
 
 
 def test_two_people_sign_and_the_merge_commit_proves_it(
-    people: tuple[FrontDoor, dict[str, str]], lake: Lake, tmp_path: Path
+    people: tuple[SystemHarness, dict[str, str]], lake: LakeReader, tmp_path: Path
 ) -> None:
-    door, listed = people
+    system, listed = people
     more = "approval: {required: 2, four_eyes: true, timeout: 1h}"
-    run = door.begin(pipeline("signed", csv_file(tmp_path / "in.csv", [{"id": 1}]), more=more))
-    waiting = door.wait_for_stage(run, "waiting for approval")
+    run = system.start(pipeline("signed", csv_file(tmp_path / "in.csv", [{"id": 1}]), more=more))
+    waiting = system.wait_for_stage(run, "waiting for approval")
 
     def refused(by: str, why: str, **key: str) -> None:
-        said = door("approve", run, "--by", by, **key)
-        assert said.code == 2 and why in said.err, said
+        output = system.command("approve", run, "--by", by, **key)
+        assert output.code == 2 and why in output.err, output
 
     ana, ben = ({"SLUICE_APPROVAL_KEY_FILE": str(tmp_path / f"{name}.pem")} for name in ("ana", "ben"))
     refused(getpass.getuser(), "`four_eyes` asks for another person", **ana)
@@ -46,10 +49,10 @@ def test_two_people_sign_and_the_merge_commit_proves_it(
     refused("zoe", "zoe is not listed", **ana)
     (tmp_path / "broken.pem").write_text("nonsense")
     refused("ana", "holds no private key", SLUICE_APPROVAL_KEY_FILE=str(tmp_path / "broken.pem"))
-    assert door("approve", run, "--by", "ana", "--reason", "looks right", **ana).code == 0
+    assert system.command("approve", run, "--by", "ana", "--reason", "looks right", **ana).code == 0
     refused("ANA@elsewhere", "decided already", **ana)
-    assert door("approve", run, "--by", "ben", **ben).code == 0
-    ended = door("watch", run, "--json")
+    assert system.command("approve", run, "--by", "ben", **ben).code == 0
+    ended = system.wait_for_end(run)
     assert ended.json["outcome"] == "published", ended.json
     commit = lake.commit(ended.json["main_after"])["allProperties"]
     statements = json.loads(commit["sluice.approvals"][0])
@@ -63,9 +66,9 @@ def test_two_people_sign_and_the_merge_commit_proves_it(
     assert len(ended.json["approval"]["refused"]) == 3
 
 
-def test_a_key_is_never_overwritten(door: FrontDoor, tmp_path: Path) -> None:
+def test_a_key_is_never_overwritten(system: SystemHarness, tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("mine")
     for command in ("approver-key", "codec-key"):
-        said = door(command, str(file))
-        assert said.code == 2 and "is there already" in said.err and file.read_text() == "mine"
+        output = system.command(command, str(file))
+        assert output.code == 2 and "is there already" in output.err and file.read_text() == "mine"

@@ -12,7 +12,9 @@ import pytest
 from pyarrow import parquet
 
 from devstack.stack import ROOT
-from tests.harness.support import FrontDoor, Lake, csv_file, pipeline
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.system import SystemHarness
 
 pytestmark = pytest.mark.warm
 
@@ -20,7 +22,7 @@ ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind(lake: Lake) -> Iterator[None]:
+def nothing_left_behind(lake: LakeReader) -> Iterator[None]:
     before = (lake.head(), sorted(lake.branches()))
     yield
     assert (lake.head(), sorted(lake.branches())) == before
@@ -32,7 +34,7 @@ def _truncated(path: Path) -> Path:
     return path
 
 
-def test_files_that_cannot_be_loaded(door: FrontDoor, tmp_path: Path) -> None:
+def test_files_that_cannot_be_loaded(system: SystemHarness, tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     (tmp_path / "folder").mkdir()
     _truncated(tmp_path / "cut.parquet")
@@ -43,87 +45,87 @@ def test_files_that_cannot_be_loaded(door: FrontDoor, tmp_path: Path) -> None:
         "cut.parquet": "truncated",
         "data.xyz": "the format of",
     }.items():
-        said = door.run(pipeline("refused", tmp_path / name))
-        assert (said.code, said.json["outcome"]) == (2, None), (name, said)
-        assert words in said.err and said.err.count("\n") == 1, said.err
+        output = system.run_command(pipeline("refused", tmp_path / name))
+        assert (output.code, output.json["outcome"]) == (2, None), (name, output)
+        assert words in output.err and output.err.count("\n") == 1, output.err
 
 
-def test_names_that_are_none(door: FrontDoor, tmp_path: Path) -> None:
+def test_names_that_are_none(system: SystemHarness, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "in.csv", ROWS)
     for table in ("t.a'b", 't.a\\"b', "t.a b", "t..b", "t.a.", "../x.y", "t.a@main", "plain", "t.a#b", "t.`a`"):
-        said = door.run(f'name: n\nwrite: {{source: {{path: "{source}"}}}}\ntables:\n  "{table}": {{}}\n')
-        assert said.code == 2 and "is not a table name" in said.err, (table, said)
+        ended = system.run(f'name: n\nwrite: {{source: {{path: "{source}"}}}}\ntables:\n  "{table}": {{}}\n')
+        assert ended.code == 2 and "is not a table name" in ended.err, (table, ended)
     for branch in ("a b", "a..b", "a'b", "a@b", "/a", "a/", "x" * 300):
-        said = door.run(pipeline("n", source, more=f'branch: "{branch}"'))
-        assert said.code == 2 and "is not a branch name" in said.err, (branch, said)
-    said = door("--json", TABLE_NAME="a;drop", NAMESPACE="t", S3_PATH=str(source))
-    assert said.code == 2 and "NAMESPACE and TABLE_NAME: 't.a;drop' is not a table name" in said.err
+        ended = system.run(pipeline("n", source, more=f'branch: "{branch}"'))
+        assert ended.code == 2 and "is not a branch name" in ended.err, (branch, ended)
+    output = system.command("--json", TABLE_NAME="a;drop", NAMESPACE="t", S3_PATH=str(source))
+    assert output.code == 2 and "NAMESPACE and TABLE_NAME: 't.a;drop' is not a table name" in output.err
 
 
-def test_an_environment_that_states_no_pipeline(door: FrontDoor) -> None:
-    said = door("--json", TABLE_NAME="cities")
-    assert said.code == 2
-    assert "NAMESPACE, S3_PATH are not set (see .env.example)" in said.err
+def test_an_environment_that_states_no_pipeline(system: SystemHarness) -> None:
+    output = system.command("--json", TABLE_NAME="cities")
+    assert output.code == 2
+    assert "NAMESPACE, S3_PATH are not set (see .env.example)" in output.err
 
 
-def test_services_that_cannot_be_reached(door: FrontDoor, tmp_path: Path) -> None:
+def test_services_that_cannot_be_reached(system: SystemHarness, tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         nobody = f"127.0.0.1:{unused.getsockname()[1]}"
     text = pipeline("unreached", csv_file(tmp_path / "in.csv", ROWS))
-    said = door.run(text, TEMPORAL_ADDRESS=nobody)
-    assert (said.code, f"Temporal at {nobody} does not answer" in said.err) == (7, True), said
-    assert door("list", TEMPORAL_ADDRESS=nobody).code == 7
+    ended = system.run(text, TEMPORAL_ADDRESS=nobody)
+    assert (ended.code, f"Temporal at {nobody} does not answer" in ended.err) == (7, True), ended
+    assert system.command("list", TEMPORAL_ADDRESS=nobody).code == 7
 
 
-def test_a_job_that_writes_nothing(door: FrontDoor, tmp_path: Path) -> None:
+def test_a_job_that_writes_nothing(system: SystemHarness, tmp_path: Path) -> None:
     (tmp_path / "idle.py").write_text("print('done')\n")
-    said = door.run(f"name: idle\nwrite: {{job: {tmp_path / 'idle.py'}}}\ntables: [t.idle]\n")
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1), said
-    assert "wrote nothing to t.idle" in said.json["reason"]
+    ended = system.run(f"name: idle\nwrite: {{job: {tmp_path / 'idle.py'}}}\ntables: [t.idle]\n")
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1), ended
+    assert "wrote nothing to t.idle" in ended.json["reason"]
 
 
-def test_a_job_that_writes_what_it_does_not_name(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_a_job_that_writes_what_it_does_not_name(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     (tmp_path / "sly.py").write_text(
         "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
         "for name in ('t.named', 't.unnamed'): spark.range(1).writeTo(name).create()\n"
     )
-    said = door.run(f"name: sly\nwrite: {{job: {tmp_path / 'sly.py'}}}\ntables: [t.named]\non_failure: discard\n")
-    assert (said.code, said.json["outcome"]) == (6, "failed")
-    assert "changed t.unnamed" in said.json["reason"]
-    lake.discard(said.json["branch"])  # what nobody could foresee is kept for a look
+    ended = system.run(f"name: sly\nwrite: {{job: {tmp_path / 'sly.py'}}}\ntables: [t.named]\non_failure: discard\n")
+    assert (ended.code, ended.json["outcome"]) == (6, "failed")
+    assert "changed t.unnamed" in ended.json["reason"]
+    lake.discard(ended.json["branch"])  # what nobody could foresee is kept for a look
 
 
-def test_input_that_does_not_fit(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_input_that_does_not_fit(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     """A column that is not there and a value that is none of its type fail the run, and leave no branch."""
     source = csv_file(tmp_path / "in.csv", ROWS)
-    said = door.run(pipeline("unfit", source, "[not_null: nmae]"))
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1)
-    assert "'nmae'" in said.json["reason"] and "did you mean 'name'?" in said.json["reason"]
+    ended = system.run(pipeline("unfit", source, "[not_null: nmae]"))
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1)
+    assert "'nmae'" in ended.json["reason"] and "did you mean 'name'?" in ended.json["reason"]
     typed = pipeline("typed", source).replace('csv"', 'csv", schema: "id INT, name INT"')
-    said = door.run(typed)
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1)
-    assert "\n" not in said.json["reason"]
+    ended = system.run(typed)
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1)
+    assert "\n" not in ended.json["reason"]
 
 
-def test_the_wrong_java(door: FrontDoor, tmp_path: Path) -> None:
+def test_the_wrong_java(system: SystemHarness, tmp_path: Path) -> None:
     java = tmp_path / "old" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
     java.chmod(0o755)
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, str(ROOT / "worker.py")],
-        env={**os.environ, **door.environment, "JAVA_HOME": str(tmp_path / "old")},
+        env={**os.environ, **system.environment, "JAVA_HOME": str(tmp_path / "old")},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert said.returncode == 2
-    assert "Spark 4.1 needs Java 17 or 21" in said.stderr and "is Java 11" in said.stderr
+    assert output.returncode == 2
+    assert "Spark 4.1 needs Java 17 or 21" in output.stderr and "is Java 11" in output.stderr
 
 
-def test_checks_that_cannot_be_asked(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_checks_that_cannot_be_asked(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "in.csv", ROWS)
     file = "\n".join(f"      - {each}" for each in (
         "not_null: nmae", "match_regex: {column: id, pattern: a}", "accepted_values: {column: name, values: [1]}",
@@ -139,12 +141,12 @@ def test_checks_that_cannot_be_asked(door: FrontDoor, lake: Lake, tmp_path: Path
         11: "sql: there is no table t.nobody on main",
         12: "unique: t.asked: there is no column 'idd'",
     }
-    said = door.run(text)
-    assert (said.code, said.json["outcome"]) == (6, "failed"), said.err  # the foreign tables are missed at once
-    assert all(f"yml:{line}: {words}" in said.json["reason"] for line, words in told.items() if line in (10, 11))
-    said = door.run("\n".join(line for number, line in enumerate(text.splitlines(), 1) if number not in (10, 11)))
+    ended = system.run(text)
+    assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended.err  # the foreign tables are missed at once
+    assert all(f"yml:{line}: {words}" in ended.json["reason"] for line, words in told.items() if line in (10, 11))
+    ended = system.run("\n".join(line for number, line in enumerate(text.splitlines(), 1) if number not in (10, 11)))
     moved = {7: 7, 8: 8, 9: 9, 10: 12}  # a table that is not there yet: the rows tell, before any is written
-    assert (said.code, said.json["outcome"]) == (6, "failed"), said.err
+    assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended.err
     for line, was in moved.items():
-        assert f"yml:{line}: {told[was]}" in said.json["reason"], said.json["reason"]
-    assert "main_after" in said.json and not lake.rows("t.asked")
+        assert f"yml:{line}: {told[was]}" in ended.json["reason"], ended.json["reason"]
+    assert "main_after" in ended.json and not lake.rows("t.asked")

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.harness.support import FrontDoor, Lake, csv_file
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file
+from tests.harness.system import SystemHarness
 
 pytestmark = pytest.mark.warm
 
@@ -37,17 +39,17 @@ def written(name: str, source: Path, cap: int = 10) -> str:
     return PIPELINE.format(name=name, source=source, cap=cap)
 
 
-def apart(lake: Lake, name: str) -> list[tuple[Any, ...]]:
+def apart(lake: LakeReader, name: str) -> list[tuple[Any, ...]]:
     rows = lake.rows(f"t.{name}__quarantine")
     return sorted((row["id"], sorted(row["quarantined_checks"]), row["amount"]) for row in rows)
 
 
-def test_bad_rows_are_set_apart_in_the_same_merge(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_bad_rows_are_set_apart_in_the_same_merge(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "in.csv", ROWS)
     before = lake.head()
-    said = door.run(written("parted", source))
-    result = said.json
-    assert (said.code, result["outcome"], result["bad_rows"]) == (0, "published", {"t.parted": 4}), said.err
+    ended = system.run(written("parted", source))
+    result = ended.json
+    assert (ended.code, result["outcome"], result["bad_rows"]) == (0, "published", {"t.parted": 4}), ended.err
     assert "4 bad rows of t.parted went to t.parted__quarantine" in result["reason"]
     assert sorted(row["id"] for row in lake.rows("t.parted")) == [1, 5]
     assert apart(lake, "parted") == [
@@ -65,18 +67,21 @@ def test_bad_rows_are_set_apart_in_the_same_merge(door: FrontDoor, lake: Lake, t
     assert not lake.branches("parted")
 
     more = csv_file(tmp_path / "more.csv", NEXT)
-    said = door.run(written("parted", more))
-    assert (said.code, said.json["bad_rows"]) == (0, {"t.parted": 1}), said.err
+    ended = system.run(written("parted", more))
+    assert (ended.code, ended.json["bad_rows"]) == (0, {"t.parted": 1}), ended.err
     assert sorted(row["id"] for row in lake.rows("t.parted")) == [1, 5, 6]  # main's own row stays
 
-    file = str(door.file(written("parted", source)))
+    file = str(system.file(written("parted", source)))
     again = ["requeue", file, "--run", result["run_id"], "--json"]
-    said = door(*again, "--where", "id = 2")  # not repaired: it breaks the same checks, and stays where it is
-    assert (said.code, said.json["bad_rows"]) == (0, {"t.parted": 1}), said.err
+    # Not repaired: it breaks the same checks, and stays where it is.
+    requeued = system.command(*again, "--where", "id = 2")
+    assert (requeued.code, requeued.json["bad_rows"]) == (0, {"t.parted": 1}), requeued.err
     assert [row[0] for row in apart(lake, "parted")] == [1, 2, 3, 3, 4]
 
-    said = door("requeue", file, "--set", "amount=abs(amount)", "--set", "label=coalesce(label, 'x')", "--json")
-    assert (said.code, said.json["bad_rows"]) == (0, {"t.parted": 3}), said.err
+    requeued = system.command(
+        "requeue", file, "--set", "amount=abs(amount)", "--set", "label=coalesce(label, 'x')", "--json"
+    )
+    assert (requeued.code, requeued.json["bad_rows"]) == (0, {"t.parted": 3}), requeued.err
     repaired = [(1, 5), (2, 5), (4, 1), (5, 0), (6, 1)]
     assert sorted((row["id"], row["amount"]) for row in lake.rows("t.parted")) == repaired
     assert [row[0] for row in apart(lake, "parted")] == [1, 3, 3]
@@ -86,24 +91,24 @@ def test_bad_rows_are_set_apart_in_the_same_merge(door: FrontDoor, lake: Lake, t
         ("amount=sum(amount)", "aggregates"),
         ("amount=amont", "'amont'"),
     ):
-        said = door("requeue", file, "--set", wrong)
-        assert said.code == 2 and words in said.err, said.err
+        requeued = system.command("requeue", file, "--set", wrong)
+        assert requeued.code == 2 and words in requeued.err, requeued.err
 
 
-def test_above_the_cap_the_whole_run_is_kept_out(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_above_the_cap_the_whole_run_is_kept_out(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "in.csv", ROWS)
     before = lake.head()
-    said = door.run(written("capped", source, cap=3))
-    assert (said.code, said.json["outcome"], lake.head()) == (3, "quarantined", before), said.err
-    assert "more bad rows than the pipeline allows to quarantine: 4 of t.capped" in said.json["reason"]
-    kept = said.json["branch"]
+    ended = system.run(written("capped", source, cap=3))
+    assert (ended.code, ended.json["outcome"], lake.head()) == (3, "quarantined", before), ended.err
+    assert "more bad rows than the pipeline allows to quarantine: 4 of t.capped" in ended.json["reason"]
+    kept = ended.json["branch"]
     assert len(lake.rows("t.capped", kept)) == 6 and not lake.rows("t.capped__quarantine", kept)
     lake.discard(kept)
 
 
-def test_strange_column_names_all_the_way(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_strange_column_names_all_the_way(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("it's a.b,select,größe 日本\n1,x,5\n2,y,-5\n2,z,1\n,w,3\n")
-    said = door.run(f"""\
+    ended = system.run(f"""\
 name: strange
 write:
   source: {{path: "{tmp_path}/in.csv"}}
@@ -118,27 +123,27 @@ tables:
       - match_regex: {{column: select, pattern: "^[w-z]$"}}
       - expression_is_true: {{expression: "`it's a.b` IS NULL OR `größe 日本` < 100"}}
 """)
-    assert (said.code, said.json["bad_rows"]) == (0, {"t.strange": 3}), said.err
+    assert (ended.code, ended.json["bad_rows"]) == (0, {"t.strange": 3}), ended.err
     assert lake.rows("t.strange") == [{"it's a.b": 1, "select": "x", "größe 日本": 5}]
     assert sorted(str(row["select"]) for row in lake.rows("t.strange__quarantine")) == ["w", "y", "z"]
 
 
-def test_a_row_that_main_made_bad_meanwhile(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_a_row_that_main_made_bad_meanwhile(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     """What was taken over onto a newer main is divided there: a key that was new is there already."""
     good = [{"id": number, "label": "x", "amount": number} for number in (1, 5, 6)]
-    assert door.run(written("met_again", csv_file(tmp_path / "1.csv", good[:1]))).code == 0
+    assert system.run(written("met_again", csv_file(tmp_path / "1.csv", good[:1]))).code == 0
     asking = written("met_again", csv_file(tmp_path / "2.csv", good[1:])) + "approval: {timeout: 1h}\n"
-    run = door.begin(asking)
-    door.wait_for_stage(run, "waiting for approval")
-    assert door.run(written("met_again", csv_file(tmp_path / "3.csv", [{**good[1], "amount": 50}]))).code == 0
-    assert door("approve", run, "--by", "ana").code == 0
-    again = door.wait_for_attempt(run, 2)
+    run = system.start(asking)
+    system.wait_for_stage(run, "waiting for approval")
+    assert system.run(written("met_again", csv_file(tmp_path / "3.csv", [{**good[1], "amount": 50}]))).code == 0
+    system.approve(run)
+    again = system.wait_for_attempt(run, 2)
     assert ([each["resolved"] for each in again["conflicts"]], again["bad_rows"]) == (
         ["rebased"],
         {"t.met_again": 1},
     )
-    assert door("approve", run, "--by", "ana").code == 0
-    ended = door("watch", run, "--json")
+    system.approve(run)
+    ended = system.wait_for_end(run)
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert sorted((row["id"], row["amount"]) for row in lake.rows("t.met_again")) == [(1, 1), (5, 50), (6, 6)]
     assert apart(lake, "met_again") == [(5, ["unique(id)"], 5)]

@@ -9,7 +9,9 @@ from runtime.find_run import Handle
 from sluice.approval.decisions import Decision
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
-from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness
 from workflows.write_audit_publish import WriteAuditPublish
 
 _WAITING = 20
@@ -25,17 +27,17 @@ while not Path({go!r}).exists():
 
 
 async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
-    door: FrontDoor, client: Client, tmp_path: Path
+    system: SystemHarness, client: Client, tmp_path: Path
 ) -> None:
-    environment = {**door.environment, "SLUICE_TASK_QUEUE": "crowd", "SPARK_SLOTS": "1"}
-    front = FrontDoor(tmp_path, environment)
+    environment = {**system.environment, "SLUICE_TASK_QUEUE": "crowd", "SPARK_SLOTS": "1"}
+    system = SystemHarness(tmp_path, environment)
     worker = WorkerProcess(environment, tmp_path)
     go, program = tmp_path / "go", tmp_path / "slow.py"
     program.write_text(_SLOW.format(go=str(go)))
     try:
         source = csv_file(tmp_path / "in.csv", [{"id": 1}])
-        name = front.begin(pipeline("ahead", source, more="approval: {timeout: 1h}"))
-        front.wait_for_stage(name, "waiting for approval")
+        name = system.start(pipeline("ahead", source, more="approval: {timeout: 1h}"))
+        system.wait_for_stage(name, "waiting for approval")
         crowd = [await _writing(client, program, number) for number in range(_WAITING)]
         while {(await run.query(WriteAuditPublish.status)).stage for run in crowd} != {"writing"}:
             await asyncio.sleep(0.2)

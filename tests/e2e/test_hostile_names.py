@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from tests.harness.support import FrontDoor, Lake
+from tests.harness.lake import LakeReader
+from tests.harness.system import SystemHarness
 
 SEED = 20261121
 _SEEDS = (
@@ -82,7 +83,7 @@ def hostile(number: int) -> Iterator[str]:
 
 
 def _invoke(*words: str) -> tuple[int, str]:
-    """Run a command; return its exit code and what it said; an error that nobody foresaw fails the test."""
+    """Run a command; return its exit code and what it ended; an error that nobody foresaw fails the test."""
     result = CliRunner().invoke(app, list(words))
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -91,7 +92,7 @@ def _invoke(*words: str) -> tuple[int, str]:
 
 @pytest.fixture
 def inside(stack: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This process as the front door."""
+    """This process as the command line."""
     for name, value in stack.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
@@ -99,7 +100,7 @@ def inside(stack: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("field", ["name", "branch", "table", "job", "path"])
-def test_names_in_a_pipeline(field: str, inside: Path, lake: Lake) -> None:
+def test_names_in_a_pipeline(field: str, inside: Path, lake: LakeReader) -> None:
     """A hostile name of a pipeline, branch, table, job or path is refused before anything starts."""
     head, branches = lake.head(), lake.branches()
     (inside / "in.csv").write_text("id\n1\n")
@@ -123,8 +124,8 @@ def test_names_in_a_pipeline(field: str, inside: Path, lake: Lake) -> None:
         (inside / "p.yml").write_text(json.dumps(stated, ensure_ascii=False))
         if field in ("name", "branch") and re.fullmatch(r"[A-Za-z](?:[\w./-]*[A-Za-z0-9])?", name, re.A):
             continue  # this is a name that anybody may use
-        code, said = _invoke("run", "p.yml", "--json", "--detach")
-        assert code == 2 and "Traceback" not in said, (name, said)
+        code, ended = _invoke("run", "p.yml", "--json", "--detach")
+        assert code == 2 and "Traceback" not in ended, (name, ended)
     assert (lake.head(), lake.branches()) == (head, branches) and not list(inside.rglob("pwned"))
 
 
@@ -135,16 +136,16 @@ _COMMANDS = (
 
 
 @pytest.mark.parametrize("command", _COMMANDS, ids=" ".join)
-def test_names_of_runs(command: tuple[str, ...], inside: Path, lake: Lake) -> None:
+def test_names_of_runs(command: tuple[str, ...], inside: Path, lake: LakeReader) -> None:
     """A hostile name of a run finds nothing, and says so in one message."""
     head, branches = lake.head(), lake.branches()
     for name in hostile(6) if command[0] == "quarantine" else list(hostile(6))[::3]:
-        code, said = _invoke(*command, "--json", "--", name)
-        assert code == 2 and "Traceback" not in said, (name, said)
+        code, ended = _invoke(*command, "--json", "--", name)
+        assert code == 2 and "Traceback" not in ended, (name, ended)
     assert (lake.head(), lake.branches()) == (head, branches) and not list(inside.rglob("pwned"))
 
 
-def test_columns_and_paths_are_quoted(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_columns_and_paths_are_quoted(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     """Columns and a path of hostile names are data: they are written, audited and published as they are."""
     columns = [name for name in _SEEDS if name.strip() and "\x00" not in name and len(name) < 200]
     lowered: dict[str, str] = {}
@@ -167,8 +168,8 @@ def test_columns_and_paths_are_quoted(door: FrontDoor, lake: Lake, tmp_path: Pat
             }
         },
     }
-    said = door.run(json.dumps(stated, ensure_ascii=False))
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    ended = system.run(json.dumps(stated, ensure_ascii=False))
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     (first, second) = lake.rows("t.hostile")
     assert list(first) == names and set(second.values()) | set(first.values()) == {1, 2}
     assert not list(tmp_path.rglob("pwned"))

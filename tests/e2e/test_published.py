@@ -7,19 +7,22 @@ from pathlib import Path
 from lakehouse.nessie.rest_v2 import NessieRest
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
-from tests.harness.support import DOOR, FrontDoor, Lake, csv_file, pipeline
+from tests.harness.command_line import PROGRAM
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.system import SystemHarness
 
 CITIES = [{"id": 1, "city": "Oslo", "people": 700000}, {"id": 2, "city": "Bergen", "people": 290000}]
 
 
-def test_one_whole_run(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_one_whole_run(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "cities.csv", CITIES)
     checks = (
         "[not_null: [id, city], row_count: {min: 2, max: 2}, accepted_range: {column: people, min: 1}, unique: [id]]"
     )
-    said = door.run(pipeline("cities", source, checks))
-    result = said.json
-    assert (said.code, result["outcome"]) == (0, "published"), said.err
+    ended = system.run_command(pipeline("cities", source, checks))
+    result = ended.json
+    assert (ended.code, result["outcome"]) == (0, "published"), ended.err
     assert result["tables"]["t.cities"].pop("added_bytes") > 0
     assert result["tables"] == {
         "t.cities": {
@@ -54,65 +57,67 @@ def test_one_whole_run(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
     assert said_there["sluice.verdicts"] == "5 pass"
     assert commit["authors"] == [said_there["sluice.starter"]]
 
-    again = door.run(pipeline("cities", source, checks))
+    again = system.run_command(pipeline("cities", source, checks))
     assert again.code == 2
     assert result["workflow_id"] in again.err and "--again" in again.err
     assert lake.head() == result["main_after"]
 
-    meant = door.run(pipeline("cities", source), "--again")
+    meant = system.run_command(pipeline("cities", source), "--again")
     assert meant.code == 0, meant.err
     assert len(lake.rows("t.cities")) == 4
     assert meant.json["tables"]["t.cities"]["total_rows"] == 4
 
 
-def test_two_starts_at_once_are_one_run(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    file = door.file(pipeline("twins", csv_file(tmp_path / "twins.csv", CITIES)))
-    command = [sys.executable, str(DOOR), str(file), "--json"]
+def test_two_starts_at_once_are_one_run(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    file = system.file(pipeline("twins", csv_file(tmp_path / "twins.csv", CITIES)))
+    command = [sys.executable, str(PROGRAM), str(file), "--json"]
     both = [
-        subprocess.Popen(command, cwd=tmp_path, env=dict(door.environment), stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(command, cwd=tmp_path, env=dict(system.environment), stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=240)[0] for process in both]
+    ended = [process.communicate(timeout=240)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert said[0] == said[1]
+    assert ended[0] == ended[1]
     assert len(lake.rows("t.twins")) == 2
 
 
 def test_a_run_that_another_overtook_writes_again_from_the_new_main(
-    door: FrontDoor, lake: Lake, tmp_path: Path
+    system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
     def load(name: str, number: int, more: str = "") -> str:
         source = csv_file(tmp_path / f"{name}.csv", [{"id": number}])
         return pipeline(name, source, "[row_count: 1]", more).replace(f"t.{name}", "t.shared")
 
-    slow = door.begin(load("slower", 1, "approval: {timeout: 1h}"))
-    door.wait_for_stage(slow, "waiting for approval")
-    assert door.run(load("faster", 2)).code == 0
-    assert door("approve", slow, "--by", "ana").code == 0
-    seen = door.wait_for_stage(slow, "waiting for approval")
+    slow = system.start(load("slower", 1, "approval: {timeout: 1h}"))
+    system.wait_for_stage(slow, "waiting for approval")
+    assert system.run(load("faster", 2)).code == 0
+    system.approve(slow)
+    seen = system.wait_for_stage(slow, "waiting for approval")
     while seen["attempts"] == 1:  # what ana approved is not what would be published now
-        seen = door.wait_for_stage(slow, "waiting for approval")
+        seen = system.wait_for_stage(slow, "waiting for approval")
     assert seen["approval"]["decisions"] == []
-    assert door("approve", slow, "--by", "ana").code == 0
-    said = door("watch", slow, "--json")
-    assert (said.json["outcome"], said.json["attempts"]) == ("published", 2)
-    assert said.json["tables"]["t.shared"]["total_rows"] == 2
+    system.approve(slow)
+    ended = system.wait_for_end(slow)
+    assert (ended.json["outcome"], ended.json["attempts"]) == ("published", 2)
+    assert ended.json["tables"]["t.shared"]["total_rows"] == 2
     assert sorted(row["id"] for row in lake.rows("t.shared")) == [1, 2]
     assert not lake.branches("slower")
 
 
-def test_the_pipeline_of_the_environment(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_the_pipeline_of_the_environment(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(
         f"TABLE_NAME=cities\nNAMESPACE=legacy\nBRANCH_NAME=nightly\nNOT_NULL_COLUMNS=id, city\n"
         f"S3_PATH={csv_file(tmp_path / 'in' / 'cities.csv', CITIES)}\n"
     )
-    said = door("--json")
-    assert (said.code, said.json["outcome"]) == (0, "published"), said.err
-    assert [check["columns"] for check in said.json["checks"]] == [["id"], ["city"]]
+    output = system.command("--json")
+    assert (output.code, output.json["outcome"]) == (0, "published"), output.err
+    assert [check["columns"] for check in output.json["checks"]] == [["id"], ["city"]]
     assert len(lake.rows("legacy.cities")) == 2
 
 
-def test_two_tables_of_one_job_are_published_in_one_merge(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_two_tables_of_one_job_are_published_in_one_merge(
+    system: SystemHarness, lake: LakeReader, tmp_path: Path
+) -> None:
     job = tmp_path / "job.py"
     job.write_text(
         "from pyspark.sql import SparkSession\n"
@@ -120,30 +125,30 @@ def test_two_tables_of_one_job_are_published_in_one_merge(door: FrontDoor, lake:
         "spark.range(3).writeTo('t.evens').createOrReplace()\n"
         "spark.range(5).writeTo('t.odds').createOrReplace()\n"
     )
-    said = door.run(
+    ended = system.run(
         f"name: two-tables\nwrite: {{job: {job}}}\n"
         "tables:\n  t.evens: {checks: [row_count: {min: 3, max: 3}]}\n  t.odds: {checks: [not_null: id]}\n"
     )
-    assert said.code == 0, said.err
-    assert {name: change["added_rows"] for name, change in said.json["tables"].items()} == {"t.evens": 3, "t.odds": 5}
+    assert ended.code == 0, ended.err
+    assert {name: change["added_rows"] for name, change in ended.json["tables"].items()} == {"t.evens": 3, "t.odds": 5}
     assert (len(lake.rows("t.evens")), len(lake.rows("t.odds"))) == (3, 5)
-    assert lake.commit(lake.head())["parentCommitHashes"][0] == said.json["main_before"]
+    assert lake.commit(lake.head())["parentCommitHashes"][0] == ended.json["main_before"]
 
 
-def test_checks_that_do_not_fit_a_table_that_is_there(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_checks_that_do_not_fit_a_table_that_is_there(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text('{"id": 1}\n')
     (tmp_path / "no.json").write_text("{broken")  # Spark would say so: it is not asked
     checks = "[accepted_range: {column: id, min: low}]"
     table = "there"
-    made = door.run(pipeline(table, tmp_path / "in.json"))
+    made = system.run(pipeline(table, tmp_path / "in.json"))
     assert made.code == 0, made.err
-    said = door.run(pipeline(table, tmp_path / "no.json", checks))
-    assert (said.code, said.json["outcome"]) == (6, "failed"), said.err
-    assert "'id' is long: 'low' is not a whole number" in said.json["reason"]
+    ended = system.run(pipeline(table, tmp_path / "no.json", checks))
+    assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended.err
+    assert "'id' is long: 'low' is not a whole number" in ended.json["reason"]
     assert not lake.branches("there")
 
 
-def test_a_namespace_that_somebody_described(stack: dict[str, str], lake: Lake) -> None:
+def test_a_namespace_that_somebody_described(stack: dict[str, str], lake: LakeReader) -> None:
     """As Spark's CREATE NAMESPACE does: it gives it a place."""
     catalog, branch = open_catalog(read_settings(stack)), "wap/described"
     catalog.create_branch(branch, catalog.initialize_main())

@@ -12,7 +12,10 @@ from lakehouse.open_catalog import open_catalog
 from runtime.schedules import schedule_id
 from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.settings import read_settings
-from tests.harness.support import FrontDoor, Lake, csv_file, pipeline, wait_for
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import wait_for
+from tests.harness.system import SystemHarness
 from workflows.reap_branches import ReapBranches
 
 pytestmark = pytest.mark.warm
@@ -20,90 +23,92 @@ pytestmark = pytest.mark.warm
 BAD = [{"id": 1, "v": 5}, {"id": 2, "v": -1}]
 
 
-def _kept_out(door: FrontDoor, folder: Path, name: str, more: str = "") -> dict[str, Any]:
+def _kept_out(system: SystemHarness, folder: Path, name: str, more: str = "") -> dict[str, Any]:
     source = csv_file(folder / f"{name}.csv", BAD)
-    said = door.run(pipeline(name, source, "[expression_is_true: v > 0]", more))
-    assert said.code == 3, said.err
-    return said.json
+    ended = system.run(pipeline(name, source, "[expression_is_true: v > 0]", more))
+    assert ended.code == 3, ended.err
+    return ended.json
 
 
-def _said(door: FrontDoor, *words: str) -> dict[str, Any]:
-    said = door("quarantine", *words, "--json")
-    assert said.code == 0, said.err
-    return said.json
+def _said(system: SystemHarness, *words: str) -> dict[str, Any]:
+    output = system.command("quarantine", *words, "--json")
+    assert output.code == 0, output.err
+    return output.json
 
 
-def test_listed_shown_kept_longer_and_discarded(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    kept = _kept_out(door, tmp_path, "life", "keep: 2d")
+def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    kept = _kept_out(system, tmp_path, "life", "keep: 2d")
     run = kept["run_id"]
-    (listed,) = [each for each in _said(door, "list")["quarantined"] if each["run_id"] == run]
+    (listed,) = [each for each in _said(system, "list")["quarantined"] if each["run_id"] == run]
     assert (listed["branch"], listed["cause"]) == (kept["branch"], "audit") and "expression_is_true" in listed["reason"]
-    shown = _said(door, "show", run)
+    shown = _said(system, "show", run)
     assert shown["checks"][0]["verdict"] == "fail" and shown["tables"]["t.life"]["change"]["added_rows"] == 2
-    different = _said(door, "diff", "life")["tables"]["t.life"]
+    different = _said(system, "diff", "life")["tables"]["t.life"]
     assert different["rows"] == BAD and different["columns"] == ["+ id int", "+ v int"] and different["bytes"] > 0
     before = listed["expires"]
-    _said(door, "keep", run, "--for", "30d")
-    (listed,) = [each for each in _said(door, "list")["quarantined"] if each["run_id"] == run]
+    _said(system, "keep", run, "--for", "30d")
+    (listed,) = [each for each in _said(system, "list")["quarantined"] if each["run_id"] == run]
     assert listed["expires"] > before
     for command in (("list",), ("show", run), ("diff", run)):
-        human = door("quarantine", *command)
+        human = system.command("quarantine", *command)
         assert human.code == 0 and run in human.out
-    _said(door, "discard", run)
+    _said(system, "discard", run)
     assert not lake.branches(run)
-    again = door("quarantine", "discard", run)
+    again = system.command("quarantine", "discard", run)
     assert again.code == 2 and "nothing of" in again.err
 
 
-def test_released_only_if_the_audit_passes_now(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    kept = _kept_out(door, tmp_path, "release")
+def test_released_only_if_the_audit_passes_now(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    kept = _kept_out(system, tmp_path, "release")
     run = kept["run_id"]
-    refused = door("quarantine", "release", run, "--json")
+    refused = system.command("quarantine", "release", run, "--json")
     assert (refused.code, refused.json["outcome"], refused.json["branch"]) == (3, "discarded", None)
     assert lake.branches(run) == [kept["branch"]] and lake.rows("t.release") == []
-    right = door.file(pipeline("release", tmp_path / "release.csv", "[expression_is_true: v > -5]"))
-    said = door("quarantine", "release", run, "--pipeline", str(right), "--json")
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    right = system.file(pipeline("release", tmp_path / "release.csv", "[expression_is_true: v > -5]"))
+    output = system.command("quarantine", "release", run, "--pipeline", str(right), "--json")
+    assert (output.code, output.json["outcome"]) == (0, "published"), output
     assert sorted(row["v"] for row in lake.rows("t.release")) == [-1, 5]
-    assert not lake.branches(run) and not lake.branches(said.json["run_id"])
-    again = door.run(pipeline("release", tmp_path / "release.csv", "[expression_is_true: v > -5]"))
+    assert not lake.branches(run) and not lake.branches(output.json["run_id"])
+    again = system.run(pipeline("release", tmp_path / "release.csv", "[expression_is_true: v > -5]"))
     assert again.code == 2 and "published" in again.err + again.json["reason"]
 
 
-def test_repaired_by_sql_and_published_by_the_same_door(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    kept = _kept_out(door, tmp_path, "mend")
-    other = door.run(
+def test_repaired_by_sql_and_published_after_an_audit(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    kept = _kept_out(system, tmp_path, "mend")
+    other = system.run(
         pipeline("mend", csv_file(tmp_path / "more.csv", [{"id": 3, "v": 3}]), "[expression_is_true: v > 0]")
     )
     assert other.code == 0  # main moved meanwhile
-    said = door("quarantine", "repair", kept["run_id"], "--sql", "UPDATE t.mend SET v = 7 WHERE v < 0", "--json")
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    output = system.command(
+        "quarantine", "repair", kept["run_id"], "--sql", "UPDATE t.mend SET v = 7 WHERE v < 0", "--json"
+    )
+    assert (output.code, output.json["outcome"]) == (0, "published"), output
     assert sorted((row["id"], row["v"]) for row in lake.rows("t.mend")) == [(1, 5), (2, 7), (3, 3)]
-    assert lake.commit(said.json["main_after"])["parentCommitHashes"][1] == said.json["audited_hash"]
+    assert lake.commit(output.json["main_after"])["parentCommitHashes"][1] == output.json["audited_hash"]
     assert not lake.branches(kept["run_id"])
-    wrong = door("quarantine", "repair", "mend", "--sql", "DROP TABLE t.mend")
+    wrong = system.command("quarantine", "repair", "mend", "--sql", "DROP TABLE t.mend")
     assert wrong.code == 2 and "is no DELETE FROM" in wrong.err
-    silent = door("quarantine", "repair", "mend")
+    silent = system.command("quarantine", "repair", "mend")
     assert silent.code == 2 and "say by --sql how" in silent.err
 
 
 async def test_the_reaper_touches_only_what_nobody_deals_with(
-    door: FrontDoor, lake: Lake, client: Client, stack: dict[str, str], tmp_path: Path
+    system: SystemHarness, lake: LakeReader, client: Client, stack: dict[str, str], tmp_path: Path
 ) -> None:
     settings = read_settings(stack)
     catalog = open_catalog(settings)
     more = "approval: {timeout: 1h}"
     gone, waiting = [
-        door.begin(pipeline(name, csv_file(tmp_path / f"{name}.csv", [{"id": 1}]), "[row_count: 1]", more))
+        system.start(pipeline(name, csv_file(tmp_path / f"{name}.csv", [{"id": 1}]), "[row_count: 1]", more))
         for name in ("reap-gone", "reap-waiting")
     ]
-    lost = door.wait_for_stage(gone, "waiting for approval")
-    held = door.wait_for_stage(waiting, "waiting for approval")
+    lost = system.wait_for_stage(gone, "waiting for approval")
+    held = system.wait_for_stage(waiting, "waiting for approval")
     await client.get_workflow_handle(gone).terminate("by hand")
     strangers = ["wap/somebody/elses", "quarantine/somebody/elses"]
     for name in strangers:
         catalog.create_branch(name, catalog.initialize_main())
-    expired = _kept_out(door, tmp_path, "reap-old", "keep: 1s")["branch"]
+    expired = _kept_out(system, tmp_path, "reap-old", "keep: 1s")["branch"]
     time.sleep(1.5)
     schedule = client.get_schedule_handle(schedule_id(settings))
     description = await schedule.describe()
@@ -125,28 +130,28 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     assert lake.rows("t.reap_gone", kept) == [{"id": 1}]
     again = await reap_branches()
     assert again["quarantined"] == again["expired"] == []
-    assert door("cancel", waiting).code == 0
+    system.cancel(waiting)
     wait_for(lambda: not lake.branches(held["run_id"]), 60)
     for name in [*strangers, kept]:
         lake.discard(name)
 
 
-def test_rolled_back(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_rolled_back(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     checks = "[unique: {column: id, scope: table}]"
     texts = [pipeline("back", csv_file(tmp_path / f"{n}.csv", [{"id": n}]), checks) for n in range(2)]
-    first, second = (door.run(text).json for text in texts)
+    first, second = (system.run(text).json for text in texts)
     assert first["outcome"] == second["outcome"] == "published"
-    refused = door("rollback", first["run_id"], "--json")
+    refused = system.command("rollback", first["run_id"], "--json")
     assert refused.code == 2 and "later runs built on it" in refused.err and second["workflow_id"] in refused.err
-    undone = door("rollback", second["run_id"], "--json")
+    undone = system.command("rollback", second["run_id"], "--json")
     assert (undone.code, undone.json["outcome"]) == (0, "published"), undone
     assert [row["id"] for row in lake.rows("t.back")] == [0]
     assert undone.json["tables"]["t.back"]["operation"] == "restore"
     assert [check["verdict"] for check in undone.json["checks"]] == ["pass"]
     commit = lake.commit(undone.json["main_after"])
     assert commit["parentCommitHashes"] == [second["main_after"], undone.json["audited_hash"]]
-    whole = door("rollback", first["run_id"], "--with-later", "--json")
+    whole = system.command("rollback", first["run_id"], "--with-later", "--json")
     assert whole.json["outcome"] == "published" and lake.rows("t.back") == []
-    again = door("rollback", "nothing-like-it")
+    again = system.command("rollback", "nothing-like-it")
     assert again.code == 2 and "there is no run" in again.err
     assert json.loads(whole.out)["tables"]["t.back"]["operation"] == "drop"

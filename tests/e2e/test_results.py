@@ -10,17 +10,19 @@ from pyspark.sql import SparkSession
 from lakehouse.audit_results_table import BRANCH, TABLE, AuditResultsTable
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
-from tests.harness.support import FrontDoor, Lake, csv_file, pipeline
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.system import SystemHarness
 
 pytestmark = pytest.mark.warm
 
 
 def test_every_run_that_ended_can_be_queried(
-    door: FrontDoor, lake: Lake, stack: dict[str, str], tmp_path: Path, spark: SparkSession
+    system: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path, spark: SparkSession
 ) -> None:
     source = csv_file(tmp_path / "in.csv", [{"id": 1, "name": "a"}, {"id": None, "name": "b"}])
-    good = door.run(pipeline("noted", source, "[row_count: 1, not_null: name]")).json
-    bad = door.run(pipeline("noted-bad", source, "[row_count: 1, not_null: id]")).json
+    good = system.run(pipeline("noted", source, "[row_count: 1, not_null: name]")).json
+    bad = system.run(pipeline("noted-bad", source, "[row_count: 1, not_null: id]")).json
     assert (good["outcome"], bad["outcome"]) == ("published", "quarantined")
     report = json.loads(Path(urlsplit(bad["report"]).path).read_text())
     assert [(each["check"], each["verdict"]) for each in report["checks"]] == [
@@ -29,15 +31,15 @@ def test_every_run_that_ended_can_be_queried(
     ]
 
     asked = "SELECT check_name, verdict, outcome FROM results WHERE pipeline = 'noted-bad' ORDER BY check_name"
-    said = door("results", asked, "--json")
-    assert said.json["rows"] == [
+    output = system.command("results", asked, "--json")
+    assert output.json["rows"] == [
         {"check_name": "not_null", "verdict": "fail", "outcome": "quarantined"},
         {"check_name": "row_count", "verdict": "pass", "outcome": "quarantined"},
     ]
-    assert "noted" in door("results").out
+    assert "noted" in system.command("results").out
     for wrong in ("SELECT", "SELECT * FROM nobody"):
-        said = door("results", wrong)
-        assert said.code == 2 and said.err.startswith("sluice: "), said.err
+        output = system.command("results", wrong)
+        assert output.code == 2 and output.err.startswith("sluice: "), output.err
 
     namespace, table = TABLE.split(".")
     found = spark.sql(f"SELECT count(*) FROM nessie.{namespace}.`{table}@{BRANCH}` WHERE run_id = '{good['run_id']}'")

@@ -13,7 +13,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.system import SystemHarness
 
 TOKEN = "xoxb-secret-token"
 
@@ -56,25 +58,25 @@ def slack() -> Iterator[Slack]:
 
 
 def test_people_are_told_and_a_broken_slack_changes_nothing(
-    door: FrontDoor, slack: Slack, tmp_path: Path, request: pytest.FixtureRequest
+    system: SystemHarness, slack: Slack, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     environment = {
-        **door.environment,
+        **system.environment,
         "SLUICE_TASK_QUEUE": request.node.name,
         "SLACK_TOKEN": TOKEN,
         "SLACK_CHANNEL": "#loads",
         "SLACK_API_URL": f"http://127.0.0.1:{slack.server_address[1]}/api/",
     }
-    front = FrontDoor(tmp_path, environment)
+    system = SystemHarness(tmp_path, environment)
     worker = WorkerProcess(environment, tmp_path)
     try:
         source = csv_file(tmp_path / "told.csv", [{"id": 1}])
-        run = front.begin(pipeline("told", source, "[row_count: 1]", "approval: {timeout: 1h}"))
-        front.wait_for_stage(run, "waiting for approval")
+        run = system.start(pipeline("told", source, "[row_count: 1]", "approval: {timeout: 1h}"))
+        system.wait_for_stage(run, "waiting for approval")
         wait_for(lambda: bool(slack.messages), 30)  # the stage comes first: Slack is not to break before it answered
         slack.status, slack.answer = 500, {"ok": False, "error": "fatal_error"}
-        assert front("approve", run, "--by", "ana").code == 0
-        ended = front("watch", run, "--json")
+        system.approve(run)
+        ended = system.wait_for_end(run)
     finally:
         worker.stop()
     assert (ended.code, ended.json["outcome"]) == (0, "published")

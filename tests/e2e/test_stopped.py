@@ -11,7 +11,11 @@ import pytest
 from temporalio.client import Client
 
 from sluice.approval.decisions import Decision
-from tests.harness.support import DOOR, FrontDoor, Lake, csv_file, pipeline, spark_processes, wait_for
+from tests.harness.command_line import PROGRAM
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import spark_processes, wait_for
+from tests.harness.system import SystemHarness
 from workflows.write_audit_publish import WriteAuditPublish
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
@@ -23,16 +27,16 @@ SLOW_JOB = (
 )
 
 
-def test_a_failed_audit_quarantines_and_main_stays(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_a_failed_audit_quarantines_and_main_stays(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "bad.csv", ROWS)
     checks = (
         "[not_null: [id, kind], unique: [id], accepted_values: {column: kind, values: [a, b], severity: warn}, "
         "row_count: {max: 1, severity: warn}]"
     )
     before = lake.head()
-    said = door.run(pipeline("bad", source, checks))
-    result = said.json
-    assert (said.code, result["outcome"], result["cause"]) == (3, "quarantined", "audit")
+    ended = system.run_command(pipeline("bad", source, checks))
+    result = ended.json
+    assert (ended.code, result["outcome"], result["cause"]) == (3, "quarantined", "audit")
     found = {(c["check"], *c["columns"]): (c["verdict"], c["failed_rows"]) for c in result["checks"]}
     assert found == {
         ("not_null", "id"): ("pass", 0),
@@ -53,77 +57,82 @@ def test_a_failed_audit_quarantines_and_main_stays(door: FrontDoor, lake: Lake, 
     assert kept["allProperties"]["sluice.cause"] == ["audit"]
     assert len(lake.rows("t.bad", result["branch"])) == 3
 
-    discarding = door.run(pipeline("bad2", source, "[not_null: kind]", "on_failure: discard"))
+    discarding = system.run(pipeline("bad2", source, "[not_null: kind]", "on_failure: discard"))
     assert (discarding.code, discarding.json["outcome"], discarding.json["branch"]) == (3, "discarded", None)
     assert not lake.branches("bad2")
 
 
-async def test_a_rejection_by_signal(door: FrontDoor, lake: Lake, tmp_path: Path, client: Client) -> None:
+async def test_a_rejection_by_signal(system: SystemHarness, lake: LakeReader, tmp_path: Path, client: Client) -> None:
     source = csv_file(tmp_path / "rejected.csv", ROWS)
-    run = door.begin(pipeline("rejected", source, "[row_count: 1]", "approval: {required: 2, timeout: 1h}"))
-    door.wait_for_stage(run, "waiting for approval")
-    assert door("approve", run, "--by", " ").code == 2
-    assert door("approve", run, "--by", "ana").code == 0
-    twice = door("approve", run, "--by", "ana")
+    run = system.start(pipeline("rejected", source, "[row_count: 1]", "approval: {required: 2, timeout: 1h}"))
+    system.wait_for_stage(run, "waiting for approval")
+    assert system.command("approve", run, "--by", " ").code == 2
+    system.approve(run)
+    twice = system.command("approve", run, "--by", "ana")
     assert (twice.code, "ana decided already" in twice.err) == (2, True)
     handle = client.get_workflow_handle_for(WriteAuditPublish.run, run)
     await handle.signal(WriteAuditPublish.approve, Decision(by="ben", audited_hash="0" * 64))
     await handle.signal(WriteAuditPublish.reject, Decision(by="ben", reason="two kinds for one id"))
-    result = door("watch", run, "--json")
+    result = system.wait_for_end(run)
     assert (result.code, result.json["outcome"], result.json["cause"]) == (4, "quarantined", "rejected")
     assert result.json["reason"] == "rejected by ben: two kinds for one id"
     approval = result.json["approval"]
     assert [(each["by"], each["approve"]) for each in approval["decisions"]] == [("ana", True), ("ben", False)]
     assert "look again" in approval["refused"][-1]["why"]
-    late = door("approve", run, "--by", "cleo")
+    late = system.command("approve", run, "--by", "cleo")
     assert (late.code, "has ended" in late.err) == (2, True)
 
 
-def test_an_approval_that_comes_too_late(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_an_approval_that_comes_too_late(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "in.csv", ROWS)
     before = lake.head()
-    said = door.run(pipeline("unanswered", source, "[row_count: 1]", "approval: {timeout: 2s}\non_failure: discard"))
-    assert (said.code, said.json["outcome"], said.json["cause"]) == (4, "discarded", "expired"), said
-    assert said.json["approval"]["expired"] is True
+    ended = system.run(pipeline("unanswered", source, "[row_count: 1]", "approval: {timeout: 2s}\non_failure: discard"))
+    assert (ended.code, ended.json["outcome"], ended.json["cause"]) == (4, "discarded", "expired"), ended
+    assert ended.json["approval"]["expired"] is True
     assert lake.head() == before
     assert not lake.branches("unanswered")
 
 
-def _detaches(door: FrontDoor, run: str) -> None:
+def _detaches(system: SystemHarness, run: str) -> None:
     """Ctrl-C ends the following, and not the run."""
-    command = [sys.executable, str(DOOR), "watch", run, "--json"]
+    command = [sys.executable, str(PROGRAM), "watch", run, "--json"]
     follower = subprocess.Popen(
-        command, cwd=door.folder, env=dict(door.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=system.folder,
+        env=dict(system.environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     time.sleep(3)
     follower.send_signal(signal.SIGINT)
     out, err = follower.communicate(timeout=30)
     assert (follower.returncode, out) == (130, "")
     assert "the run goes on" in err
-    assert door("status", run, "--json").json["stage"] == "waiting for approval"
+    assert system.status(run)["stage"] == "waiting for approval"
 
 
 @pytest.mark.parametrize("stage", ["writing", "waiting for approval"])
-def test_a_cancel_leaves_nothing(stage: str, door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_a_cancel_leaves_nothing(stage: str, system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     if stage == "writing":
         (tmp_path / "slow.py").write_text(SLOW_JOB)
-        run = door.begin(f"name: slow\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.slow]\n")
+        run = system.start(f"name: slow\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.slow]\n")
     else:
         source = csv_file(tmp_path / "waits.csv", ROWS)
-        run = door.begin(pipeline("waits", source, "[row_count: 1]", "approval: {timeout: 1h}"))
-    status = door.wait_for_stage(run, stage)
+        run = system.start(pipeline("waits", source, "[row_count: 1]", "approval: {timeout: 1h}"))
+    status = system.wait_for_stage(run, stage)
     branch, run_id = status["branch"], status["run_id"]
     if stage == "writing":
         wait_for(lambda: lake.rows("t.slow", branch), 60, lambda: "the job never wrote")
         assert spark_processes(run_id)
-        assert door("status", run).out.startswith("writing  starting Spark")
+        assert system.command("status", run).out.startswith("writing  starting Spark")
     else:
-        _detaches(door, run)
+        _detaches(system, run)
     before = lake.head()
-    assert door("cancel", run).code == 0
-    said = door("watch", run, "--json")
-    assert (said.code, said.json["outcome"], said.json["branch"]) == (5, "cancelled", None)
+    system.cancel(run)
+    ended = system.wait_for_end(run)
+    assert (ended.code, ended.json["outcome"], ended.json["branch"]) == (5, "cancelled", None)
     assert not spark_processes(run_id)
     assert not lake.branches(run_id)
     assert lake.head() == before
-    assert door("cancel", run).code == 2
+    assert system.command("cancel", run).code == 2

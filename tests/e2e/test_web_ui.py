@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from tests.harness.support import FrontDoor, csv_file, pipeline
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.system import SystemHarness
 
 pytestmark = pytest.mark.warm
 
@@ -45,10 +46,10 @@ def _seen(chromium: str, url: str, profile: Path) -> str:
 
 @pytest.mark.timeout(900)  # the browser may have to be installed
 async def test_the_run_its_summaries_and_its_details(
-    chromium: str, door: FrontDoor, stack: dict[str, str], tmp_path: Path, client: Client
+    chromium: str, system: SystemHarness, stack: dict[str, str], tmp_path: Path, client: Client
 ) -> None:
     source = csv_file(tmp_path / "seen.csv", [{"id": 1, "kind": None}])
-    result = door.run(pipeline("seen", source, "[not_null: [id, kind]]")).json
+    result = system.run(pipeline("seen", source, "[not_null: [id, kind]]")).json
     base = f"{stack['TEMPORAL_UI']}/namespaces/default/workflows/{result['workflow_id']}/{result['run_id']}"
 
     history = _seen(chromium, f"{base}/history", tmp_path / "profile")

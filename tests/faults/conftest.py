@@ -1,50 +1,53 @@
-"""What the fault tests share: an arena with its own queue and workers, and the table of what was tried."""
+"""What the fault tests share: a fault harness with its own task queue and workers, and the table of what was tried."""
 
+import uuid
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from tests.harness.faults import Arena
-
-_ROWS = pytest.StashKey[list[tuple[str, str, str]]]()
+from tests.harness.faults import FaultHarness
 
 
 @pytest.fixture
-def arena(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Arena]:
-    """A front door on a task queue of its own, workers to break, and the checker."""
-    arena = Arena(stack, tmp_path, f"queue-{abs(hash(request.node.nodeid))}")
+def faults(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[FaultHarness]:
+    """A task queue of the test's own, workers to break, and the checker; Spark is warm for tests marked `warm`."""
+    warm = request.getfixturevalue("warm_stack") if request.node.get_closest_marker("warm") else None
+    harness = FaultHarness(stack, tmp_path, f"queue-{uuid.uuid4()}", warm)
     try:
-        yield arena
+        yield harness
     finally:
-        arena.end()
+        harness.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--faults-table", help="Write what was tried, fault by fault, into this Markdown file.")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_ROWS] = []
-
-
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Add to the report of a fault test what must hold, and the case."""
     outcome = yield
-    report = outcome.get_result()  # type: ignore[attr-defined]
+    report: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
     if report.when == "call" and "faults" in item.nodeid:
-        words = (item.function.__doc__ or item.name).strip().splitlines()[0]  # type: ignore[attr-defined]
+        title = (item.function.__doc__ or item.name).strip().splitlines()[0]  # type: ignore[attr-defined]
         case = item.name[item.name.index("[") + 1 : -1] if "[" in item.name else ""
-        item.config.stash[_ROWS].append((words, case, report.outcome))
+        report.user_properties.append(("fault", f"| {title} | {case} |"))
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    target = session.config.getoption("--faults-table")
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Write the table of what was tried, where one was asked for."""
+    target = config.getoption("--faults-table")
     if not target:
         return
-    rows = [f"| {words} | {case} | {how} |" for words, case, how in session.config.stash[_ROWS]]
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    rows = [
+        f"{properties['fault']} {report.outcome} |"
+        for report in reports
+        if "fault" in (properties := dict(getattr(report, "user_properties", [])))
+    ]
     page = Path(target)
     before = page.read_text().split("<!-- table -->")[0] if page.exists() else ""
-    table = "\n".join(["| what must hold | fault | outcome |", "|---|---|---|", *rows])
+    table = "\n".join(["| what must hold | fault | outcome |", "|---|---|---|", *sorted(rows)])
     page.write_text(f"{before}<!-- table -->\n\nTried on {date.today().isoformat()}, by `make faults`.\n\n{table}\n")

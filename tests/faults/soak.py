@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from temporalio.service import RPCError
 
 from devstack.stack import Stack
-from tests.harness.faults import Arena
-from tests.harness.support import WorkerProcess, tools_into, wait_for
+from sluice.errors import SluiceError
+from tests.harness.faults import FaultHarness
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.system import link_tools
 
 _AT_ONCE = 4
 _TABLES = 3
@@ -31,11 +34,11 @@ class Soak:
         self._draw = random.Random(seed)
         self._home = folder / "home"
         self._home.mkdir()
-        tools_into(self._home)
+        link_tools(self._home)
         self.stack = Stack(self._home, os.environ)
         variables = {**self.stack.up(with_worker=False), "SLUICE_HOME": str(self._home)}
-        self.arena = Arena(variables, folder, "soak")
-        self._worker: WorkerProcess = self.arena.worker()
+        self.faults = FaultHarness(variables, folder, "soak")
+        self._worker: WorkerProcess = self.faults.start_worker()
         self.kills: dict[str, int] = {}
         self.results: list[dict[str, Any]] = []
 
@@ -58,7 +61,7 @@ class Soak:
             for each in under_way:
                 self.results.append(each.result())
         kept = [result["branch"] for result in self.results if result["outcome"] != "published" and result["branch"]]
-        return self.arena.sound(self.results, kept)
+        return self.faults.problems(self.results, kept)
 
     def _harvest(self, under_way: list[Future[dict[str, Any]]]) -> list[Future[dict[str, Any]]]:
         self.results += [each.result() for each in under_way if each.done()]
@@ -67,14 +70,14 @@ class Soak:
     def _one(self, number: int) -> dict[str, Any]:
         """Run one to its end, however often Temporal is away meanwhile."""
         name = f"soak-{number}"
-        run = self._patiently(lambda: self.arena.begin(name, f"t.soak_{number % _TABLES}", rows=5, attempts=12))
-        return dict(self._patiently(lambda: _outcome(self.arena.ended(run))))
+        run = self._patiently(lambda: self.faults.start_tagged(name, f"t.soak_{number % _TABLES}", rows=5, attempts=12))
+        return dict(self._patiently(lambda: _outcome(self.faults.result(run))))
 
-    def _patiently(self, act: Any) -> Any:
+    def _patiently(self, call: Any) -> Any:
         for _ in range(60):
             try:
-                return act()
-            except (AssertionError, KeyError, ValueError):
+                return call()
+            except (AssertionError, KeyError, ValueError, RPCError, SluiceError):
                 time.sleep(2)
         raise AssertionError("Temporal did not come back")
 
@@ -82,7 +85,7 @@ class Soak:
         self.kills[victim] = self.kills.get(victim, 0) + 1
         if victim == "worker":
             self._worker.kill()
-            self._worker = self.arena.worker()
+            self._worker = self.faults.start_worker()
             return
         (daemon,) = (each for each in self.stack.daemons() if each.name == victim)
         os.kill(daemon.pid, signal.SIGKILL)
@@ -90,11 +93,11 @@ class Soak:
         time.sleep(self._draw.uniform(0, 5))
         self.stack.up(with_worker=False)
         if self._worker.process.poll() is not None:
-            self._worker = self.arena.worker()
+            self._worker = self.faults.start_worker()
 
     def end(self) -> None:
         """Stop everything."""
-        self.arena.end()
+        self.faults.close()
         self.stack.down()
 
 

@@ -5,35 +5,39 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.support import FrontDoor, Lake, Said, csv_file, pipeline
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.system import EndedRun, SystemHarness
 
 pytestmark = pytest.mark.warm
 
 RUNS = 10
 
 
-def _watched(door: FrontDoor, runs: list[str]) -> list[Said]:
+def _ended(system: SystemHarness, runs: list[str]) -> list[EndedRun]:
     with ThreadPoolExecutor(4) as pool:
-        return list(pool.map(lambda run: door("watch", run, "--json"), runs))
+        return list(pool.map(system.wait_for_end, runs))
 
 
-def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(
+    system: SystemHarness, lake: LakeReader, tmp_path: Path
+) -> None:
     """Ten runs at once into a table that is not there yet: ten publications, every row once, nothing written again."""
     checks = "[not_null: id, unique: id, row_count: {min: 5}, not_null: {column: id, scope: table}]"
     runs = []
     for number in range(RUNS):
         source = csv_file(tmp_path / f"{number}.csv", [{"id": number * 5 + i, "run": number} for i in range(5)])
         text = pipeline(f"crowd-{number}", source, checks).replace(f"t.crowd_{number}", "t.crowd")
-        runs.append(door.begin(text))
-    ended = _watched(door, runs)
-    assert [(said.code, said.json["outcome"]) for said in ended] == [(0, "published")] * RUNS
+        runs.append(system.start(text))
+    ended = _ended(system, runs)
+    assert [(outcome.code, outcome.json["outcome"]) for outcome in ended] == [(0, "published")] * RUNS
     assert sorted(row["id"] for row in lake.rows("t.crowd")) == list(range(RUNS * 5))
-    taken = [conflict for said in ended for conflict in said.json["conflicts"]]
+    taken = [conflict for outcome in ended for conflict in outcome.json["conflicts"]]
     assert taken and {conflict["resolved"] for conflict in taken} == {"rebased"}, taken
-    assert not any(lake.branches(said.json["run_id"]) for said in ended)
-    for said in ended:
-        commit = lake.commit(said.json["main_after"])
-        assert commit["parentCommitHashes"][1] == said.json["audited_hash"]
+    assert not any(lake.branches(outcome.json["run_id"]) for outcome in ended)
+    for outcome in ended:
+        commit = lake.commit(outcome.json["main_after"])
+        assert commit["parentCommitHashes"][1] == outcome.json["audited_hash"]
 
 
 @pytest.mark.parametrize(
@@ -45,26 +49,26 @@ def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(door: FrontDoor, 
     ],
 )
 def test_main_moved_while_people_decided(
-    write: str, resolved: str, door: FrontDoor, lake: Lake, tmp_path: Path
+    write: str, resolved: str, system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
     """Main moves while people decide: appends are taken over, other modes written again, people asked again."""
     name = "moved-" + "".join(filter(str.isalpha, write))
     table = f"t.{name.replace('-', '_')}"
     first = csv_file(tmp_path / "first.csv", [{"id": 1, "v": 1}, {"id": 2, "v": 1}])
     second = csv_file(tmp_path / "second.csv", [{"id": 2, "v": 2}, {"id": 3, "v": 2}])
-    assert door.run(pipeline(name, first)).code == 0
+    assert system.run(pipeline(name, first)).code == 0
     slow = pipeline(name, second, more="approval: {timeout: 1h}").replace(
         "write:\n", "write:\n" + "".join(f"  {part.strip()}\n" for part in write.strip("{}").split(", ", 1)), 1
     )
-    run = door.begin(slow)
-    door.wait_for_stage(run, "waiting for approval")
+    run = system.start(slow)
+    system.wait_for_stage(run, "waiting for approval")
     other = csv_file(tmp_path / "other.csv", [{"id": 9, "v": 9}])
-    assert door.run(pipeline(name, other)).code == 0
-    assert door("approve", run, "--by", "ana").code == 0
-    again = door.wait_for_attempt(run, 2)  # another hash, so another decision
+    assert system.run(pipeline(name, other)).code == 0
+    system.approve(run)
+    again = system.wait_for_attempt(run, 2)  # another hash, so another decision
     assert [each["resolved"] for each in again["conflicts"]] == [resolved]
-    assert door("approve", run, "--by", "ana").code == 0
-    ended = door("watch", run, "--json")
+    system.approve(run)
+    ended = system.wait_for_end(run)
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     rows = sorted((row["id"], row["v"]) for row in lake.rows(table))
     expected = {

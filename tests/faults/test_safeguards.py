@@ -10,15 +10,15 @@ from pyiceberg.table import StaticTable, Table
 
 from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.nessie.catalog import NessieCatalog
-from tests.harness.faults import Arena
+from tests.harness.faults import FaultHarness
+from tests.harness.processes import wait_for
 from tests.harness.proxies import NessieProxy, once
-from tests.harness.support import wait_for
 
 
-def _append_late(arena: Arena, branch: str, table: str) -> None:
+def _append_late(faults: FaultHarness, branch: str, table: str) -> None:
     """Append a row to a table on an attempt's branch, as an abandoned Spark job would."""
-    token = Path(arena.environment["NESSIE_WRITER_TOKEN_FILE"]).read_text()
-    catalog = NessieCatalog(arena.environment["NESSIE_URI"], token=token)
+    token = Path(faults.environment["NESSIE_WRITER_TOKEN_FILE"]).read_text()
+    catalog = NessieCatalog(faults.environment["NESSIE_URI"], token=token)
     version = catalog.table_version(branch, table)
     assert version
     static = StaticTable.from_metadata(version.metadata_location)
@@ -32,50 +32,53 @@ def _append_late(arena: Arena, branch: str, table: str) -> None:
     late.append(pa.Table.from_pylist([{"id": 1, "tag": "late"}], schema=late.schema().as_arrow()))
 
 
-def _late_commit(arena: Arena, name: str, **faults: str) -> tuple[dict[str, Any], list[str]]:
-    arena.faulty(**faults)
-    run = arena.begin(name, f"t.{name}", more="approval: {timeout: 1h}")
-    waiting = arena.door.wait_for_stage(run, "waiting for approval")
-    _append_late(arena, waiting["branch"], f"t.{name}")
-    assert arena.door("approve", run, "--by", "ana").code == 0
-    result = arena.ended(run)
-    return result, arena.sound([result])
+def _late_commit(faults: FaultHarness, name: str, **left_out: str) -> tuple[dict[str, Any], list[str]]:
+    faults.start_faulty_worker(**left_out)
+    run = faults.start_tagged(name, f"t.{name}", more="approval: {timeout: 1h}")
+    waiting = faults.wait_for_stage(run, "waiting for approval")
+    _append_late(faults, waiting["branch"], f"t.{name}")
+    faults.approve(run)
+    result = faults.result(run)
+    return result, faults.problems([result])
 
 
-def test_what_lands_on_the_branch_after_the_audit_stays_out(arena: Arena) -> None:
+@pytest.mark.warm
+def test_what_lands_on_the_branch_after_the_audit_stays_out(faults: FaultHarness) -> None:
     """A commit after the audit stays out: the merge takes exactly the audited hash."""
-    result, problems = _late_commit(arena, "pinned")
+    result, problems = _late_commit(faults, "pinned")
     assert result["outcome"] == "published" and not problems
 
 
-def test_without_the_pinned_hash_it_gets_in(arena: Arena) -> None:
+@pytest.mark.warm
+def test_without_the_pinned_hash_it_gets_in(faults: FaultHarness) -> None:
     """Without the pinned hash, the checker finds the late row on main."""
-    _, problems = _late_commit(arena, "pinless", WITHOUT="pinned hash")
+    _, problems = _late_commit(faults, "pinless", WITHOUT="pinned hash")
     assert any("late is on main" in problem for problem in problems), problems
     assert any("was audited" in problem for problem in problems), problems
 
 
 @pytest.mark.matrix
-def test_without_confirmation_a_lost_answer_is_taken_for_a_failure(arena: Arena) -> None:
+@pytest.mark.warm
+def test_without_confirmation_a_lost_answer_is_taken_for_a_failure(faults: FaultHarness) -> None:
     """Without confirmation, the checker finds rows of a run that says it failed."""
-    arena.environment["SLUICE_STEP_TIMEOUT"] = "12"
-    proxy = NessieProxy(arena.environment["NESSIE_URI"], once("merge", "drop"))
+    faults.changeable["SLUICE_STEP_TIMEOUT"] = "12"
+    proxy = NessieProxy(faults.environment["NESSIE_URI"], once("merge", "drop"))
     try:
-        arena.faulty(WITHOUT="confirmation", NESSIE_URI=proxy.uri)
-        result = arena.ended(arena.begin("unconfirmed", "t.unconfirmed"))
+        faults.start_faulty_worker(WITHOUT="confirmation", NESSIE_URI=proxy.uri)
+        result = faults.result(faults.start_tagged("unconfirmed", "t.unconfirmed"))
     finally:
         proxy.stop()
     assert result["outcome"] != "published"
-    assert any("says that it was not published" in problem for problem in arena.sound([result]))
+    assert any("says that it was not published" in problem for problem in faults.problems([result]))
 
 
 @pytest.mark.matrix
-def test_without_fencing_two_attempts_meet_on_one_branch(arena: Arena, tmp_path: Path) -> None:
+def test_without_fencing_two_attempts_meet_on_one_branch(faults: FaultHarness, tmp_path: Path) -> None:
     """Without fencing, the second attempt finds the snapshot of the first, and the run is not published."""
     flag = tmp_path / "flag"
-    broken = arena.faulty(CRASH=f"Spark.run:after {int(signal.SIGKILL)} {flag}", WITHOUT="fencing")
-    run = arena.begin("unfenced", "t.unfenced")
+    broken = faults.start_faulty_worker(CRASH=f"Spark.run:after {int(signal.SIGKILL)} {flag}", WITHOUT="fencing")
+    run = faults.start_tagged("unfenced", "t.unfenced")
     wait_for(flag.exists, 90, broken.log.read_text)
-    arena.faulty(WITHOUT="fencing")
-    result = arena.ended(run)
+    faults.start_faulty_worker(WITHOUT="fencing")
+    result = faults.result(run)
     assert result["outcome"] == "failed" and "this attempt did not make" in result["reason"], result

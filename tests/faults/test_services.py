@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from devstack.stack import Stack
-from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, tools_into, wait_for
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.system import SystemHarness, link_tools
 
 
 def _environment(stack: Stack) -> dict[str, str]:
@@ -26,7 +29,7 @@ def own_stack(tmp_path: Path) -> Iterator[Stack]:
     """A stack of the test's own, to break."""
     home = tmp_path / "home"
     home.mkdir()
-    tools_into(home)
+    link_tools(home)
     stack = Stack(home, os.environ)
     yield stack
     stack.down()
@@ -38,18 +41,18 @@ def own_stack(tmp_path: Path) -> Iterator[Stack]:
 def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack: Stack, tmp_path: Path) -> None:
     """A service is killed under a run and comes back: the run waits, and publishes once."""
     environment = _environment(own_stack)
-    door, lake = FrontDoor(tmp_path, environment), Lake(environment)
+    system, lake = SystemHarness(tmp_path, environment), LakeReader(environment)
     worker = WorkerProcess(environment, tmp_path)
     try:
         source = csv_file(tmp_path / "in.csv", [{"id": number} for number in range(100)])
-        run = door.begin(pipeline("survives", source, "[sql: SELECT * FROM t.survives WHERE id < 0]"))
-        door.wait_for_stage(run, stage)
+        run = system.start(pipeline("survives", source, "[sql: SELECT * FROM t.survives WHERE id < 0]"))
+        system.wait_for_stage(run, stage)
         (victim,) = (daemon for daemon in own_stack.daemons() if daemon.name == service)
         os.kill(victim.pid, signal.SIGKILL)
         wait_for(lambda: not victim.alive(), 10)
         assert own_stack.up(with_worker=False)["NESSIE_URI"] == environment["NESSIE_URI"]
-        said = door("watch", run, "--json")
-        assert (said.code, said.json["outcome"]) == (0, "published"), said
+        ended = system.wait_for_end(run)
+        assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
         assert sorted(row["id"] for row in lake.rows("t.survives")) == list(range(100))
         assert not lake.branches()
     finally:
@@ -63,34 +66,34 @@ def test_temporal_forgot_but_main_did_not(own_stack: Stack, tmp_path: Path) -> N
     for _ in range(2):
         environment = _environment(own_stack)
         worker = WorkerProcess(environment, tmp_path)
-        said = FrontDoor(tmp_path, environment).run(text)
-        codes.append((said.code, said.json["outcome"]))
-        rows = Lake(environment).rows("t.known")
+        ended = SystemHarness(tmp_path, environment).run(text)
+        codes.append((ended.code, ended.json["outcome"]))
+        rows = LakeReader(environment).rows("t.known")
         worker.stop()
         own_stack.down()
         for database in own_stack.home.glob("temporal.db*"):
             database.unlink()
     assert codes == [(0, "published"), (2, "failed")]
-    assert "published by known already" in said.json["reason"] and len(rows) == 1
+    assert "published by known already" in ended.json["reason"] and len(rows) == 1
 
 
 def test_a_nessie_that_came_back_empty_is_refused(own_stack: Stack, tmp_path: Path) -> None:
     """Nessie came back as another repository while people decided: the run is refused, and nothing is merged."""
     environment = _environment(own_stack)
-    door = FrontDoor(tmp_path, environment)
+    system = SystemHarness(tmp_path, environment)
     worker = WorkerProcess(environment, tmp_path)
     try:
         source = csv_file(tmp_path / "in.csv", [{"id": 1}])
-        run = door.begin(pipeline("other", source, more="approval: {timeout: 1h}"))
-        door.wait_for_stage(run, "waiting for approval")
+        run = system.start(pipeline("other", source, more="approval: {timeout: 1h}"))
+        system.wait_for_stage(run, "waiting for approval")
         (nessie,) = (daemon for daemon in own_stack.daemons() if daemon.name == "nessie")
         nessie.stop()
         shutil.rmtree(own_stack.home / "nessie")
         assert own_stack.up(with_worker=False)["NESSIE_URI"] == environment["NESSIE_URI"]
-        assert door("approve", run, "--by", "ana").code == 0
-        said = door("watch", run, "--json")
-        assert (said.code, said.json["outcome"]) == (6, "failed")
-        assert "holds another repository" in said.json["reason"]
-        assert Lake(environment).rows("t.other") == []
+        system.approve(run)
+        ended = system.wait_for_end(run)
+        assert (ended.code, ended.json["outcome"]) == (6, "failed")
+        assert "holds another repository" in ended.json["reason"]
+        assert LakeReader(environment).rows("t.other") == []
     finally:
         worker.stop()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from tests.harness.faults import Arena
+from tests.harness.faults import FaultHarness
 from tests.harness.proxies import CuttingProxy, NessieProxy, seeded
 
 _TABLES = 3
@@ -14,33 +14,33 @@ _ATTEMPTS = 12
 """Spark asks Nessie some ten times, and gives up where one answer fails: an attempt seldom lives through a storm."""
 
 
-def storm(arena: Arena, runs: int, seed: int, kills: int) -> None:
+def storm(faults: FaultHarness, runs: int, seed: int, kills: int) -> None:
     """Run a storm, and hold what must hold; the seed repeats the schedule of faults."""
     print(f"seed {seed}: SLUICE_SEED={seed} repeats it")
     draw = random.Random(seed)
-    host, port = arena.environment["TEMPORAL_ADDRESS"].split(":")
-    nessie = NessieProxy(arena.environment["NESSIE_URI"], seeded(seed, 0.08))
+    host, port = faults.environment["TEMPORAL_ADDRESS"].split(":")
+    nessie = NessieProxy(faults.environment["NESSIE_URI"], seeded(seed, 0.08))
     temporal = CuttingProxy(host, int(port), seed)
     through = {"NESSIE_URI": nessie.uri, "TEMPORAL_ADDRESS": temporal.address}
     try:
-        current = arena.worker(**through)
+        current = faults.start_worker(**through)
         started = [
-            arena.begin(f"storm-{n}", f"t.storm_{seed % 10**6}_{n % _TABLES}", rows=5, attempts=_ATTEMPTS)
+            faults.start_tagged(f"storm-{n}", f"t.storm_{seed % 10**6}_{n % _TABLES}", rows=5, attempts=_ATTEMPTS)
             for n in range(runs)
         ]
         with ThreadPoolExecutor(3) as pool:
-            watched = [pool.submit(arena.ended, run) for run in started]
+            watched = [pool.submit(faults.result, run) for run in started]
             for _ in range(kills):
                 if not wait(watched, timeout=draw.uniform(8, 20)).not_done:
                     break
                 current.kill()
-                current = arena.worker(**through)
+                current = faults.start_worker(**through)
             results = [each.result() for each in watched]
     finally:
         temporal.stop()
         nessie.stop()
     kept = [result["branch"] for result in results if result["outcome"] != "published" and result["branch"]]
-    problems = arena.sound(results, kept)
+    problems = faults.problems(results, kept)
     outcomes = [result["outcome"] for result in results]
     assert not problems, (seed, problems)
     assert nessie.done and temporal.cuts
@@ -51,13 +51,13 @@ def _seed() -> int:
     return int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
 
 
-def test_a_small_storm(arena: Arena) -> None:
+def test_a_small_storm(faults: FaultHarness) -> None:
     """Six runs over three tables, Nessie failing, Temporal cut off, a worker killed."""
-    storm(arena, runs=6, seed=_seed(), kills=1)
+    storm(faults, runs=6, seed=_seed(), kills=1)
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(1800)
-def test_a_storm(arena: Arena) -> None:
+def test_a_storm(faults: FaultHarness) -> None:
     """Twenty runs over three tables, Nessie failing, Temporal cut off, workers killed."""
-    storm(arena, runs=20, seed=_seed(), kills=4)
+    storm(faults, runs=20, seed=_seed(), kills=4)

@@ -1,4 +1,4 @@
-"""The place where runs are broken: a task queue, workers, rows with unique tags, and the checker."""
+"""The fault harness: workers that break, runs whose rows have unique tags, and the checker."""
 
 import os
 import signal
@@ -13,8 +13,11 @@ import psutil
 
 from devstack.stack import ROOT
 from runtime.telemetry import WORKER_READY
+from sluice.settings import read_settings
 from tests.harness.checker import Checker
-from tests.harness.support import FrontDoor, Said, WorkerProcess, csv_file, spark_processes, wait_for
+from tests.harness.pipelines import csv_file
+from tests.harness.processes import READY_LIMIT, WorkerProcess, spark_processes, wait_for
+from tests.harness.system import SystemHarness
 
 ROWS = 20
 
@@ -32,7 +35,7 @@ class FaultyWorker:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        wait_for(lambda: WORKER_READY in self.log.read_text(), 60, self.log.read_text)
+        wait_for(lambda: WORKER_READY in self.log.read_text(), READY_LIMIT, self.log.read_text)
 
     def resume(self) -> None:
         """Let a stopped worker, and all that it started, go on."""
@@ -46,44 +49,47 @@ class FaultyWorker:
             self.resume()
             self.process.terminate()
             try:
-                self.process.wait(40)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
 
 
-class Arena:
-    """Runs, workers and the checker of one test."""
+class FaultHarness(SystemHarness):
+    """A system harness with a task queue of its own, workers to break, rows with unique tags, and the checker.
 
-    def __init__(self, stack: Mapping[str, str], folder: Path, queue: str, **more: str) -> None:
-        self.environment = {
-            **os.environ,
-            **stack,
-            "SLUICE_TASK_QUEUE": queue,
-            "SLUICE_HEARTBEAT_TIMEOUT": "4",
-            "SLUICE_ACTIVITY_TIMEOUT": "8",
-            **more,
-        }
-        self.folder = folder
-        self.door = FrontDoor(folder, self.environment)
+    With `warm`, its workers do everything but Spark, and the session's warm worker runs the writes: for faults of
+    which Spark knows nothing.
+    """
+
+    def __init__(
+        self, stack: Mapping[str, str], folder: Path, queue: str, warm: Mapping[str, str] | None = None
+    ) -> None:
+        role = {"SLUICE_WORKER_ROLE": "control"} if warm else {}
+        limits = {"SLUICE_HEARTBEAT_TIMEOUT": "4", "SLUICE_ACTIVITY_TIMEOUT": "8"}
+        self.changeable = {**os.environ, **stack, "SLUICE_TASK_QUEUE": queue, **limits, **role}
+        """The environment, of which a test may change what it likes."""
+        super().__init__(folder, self.changeable, spark_queue=read_settings(warm).spark_queue if warm else "")
         self.checker = Checker(stack["NESSIE_URI"], stack["NESSIE_WRITER_TOKEN_FILE"])
-        self.since = self.checker.head()
-        self.before = set(self.checker.branches())
+        self.head_before = self.checker.head()
+        self.branches_before = set(self.checker.branches())
         self.workers: list[FaultyWorker | WorkerProcess] = []
         self.tags: dict[str, tuple[str, list[str]]] = {}
         """By workflow id, the table and the tags of each run."""
 
-    def worker(self, **changed: str) -> WorkerProcess:
+    def start_worker(self, prefix: Sequence[str] = (), **changed: str) -> WorkerProcess:
         """Start a sound worker."""
-        self.workers.append(WorkerProcess({**self.environment, **changed}, self.folder))
-        return self.workers[-1]  # type: ignore[return-value]
+        worker = WorkerProcess({**self.environment, **changed}, self.folder, prefix)
+        self.workers.append(worker)
+        return worker
 
-    def faulty(self, **faults: str) -> FaultyWorker:
-        """Start one that breaks."""
-        self.workers.append(FaultyWorker(self.environment, self.folder, **faults))
-        return self.workers[-1]  # type: ignore[return-value]
+    def start_faulty_worker(self, **faults: str) -> FaultyWorker:
+        """Start a worker that breaks at a point, or lacks a safeguard."""
+        worker = FaultyWorker(self.environment, self.folder, **faults)
+        self.workers.append(worker)
+        return worker
 
-    def begin(
+    def start_tagged(
         self, name: str, table: str, checks: str = "not_null: tag", more: str = "", rows: int = ROWS, attempts: int = 3
     ) -> str:
         """Start a run of rows with tags of its own; return its workflow id."""
@@ -93,33 +99,32 @@ class Arena:
             f'name: {name}\nwrite:\n  attempts: {attempts}\n  source: {{path: "{source}"}}\n'
             f"tables:\n  {table}:\n    checks: [{checks}]\n{more}\n"
         )
-        run = self.door.begin(text)
+        run = self.start(text)
         self.tags[run] = (table, tags)
         return run
 
-    def ended(self, run: str) -> dict[str, Any]:
+    def result(self, run: str) -> dict[str, Any]:
         """Wait for a run's end; return its result."""
-        said: Said = self.door("watch", run, "--json")
-        return said.json
+        return self.wait_for_end(run).json
 
-    def sound(self, results: Sequence[Mapping[str, Any]], kept: Sequence[str] = ()) -> list[str]:
+    def problems(self, results: Sequence[Mapping[str, Any]], kept: Sequence[str] = ()) -> list[str]:
         """Return what does not hold after these runs ended.
 
         Args:
             kept: the quarantined branches that may be left.
         """
         published = {r["run_id"]: self.tags[r["workflow_id"]][1] for r in results if r["outcome"] == "published"}
-        found = self.checker.problems(self.since, published, {table for table, _ in self.tags.values()})
-        left = set(self.checker.branches()) - self.before - set(kept)
-        found += [f"{branch} is left" for branch in sorted(left)]
+        problems = self.checker.problems(self.head_before, published, {table for table, _ in self.tags.values()})
+        left = set(self.checker.branches()) - self.branches_before - set(kept)
+        problems += [f"{branch} is left" for branch in sorted(left)]
         for result in results:
             try:
-                wait_for(lambda: not spark_processes(result["run_id"]), 15)  # noqa: B023
+                wait_for(lambda: not spark_processes(result["run_id"]), 45)  # noqa: B023
             except AssertionError:
-                found.append(f"processes of {result['run_id']} are left")
-        return found
+                problems.append(f"processes of {result['run_id']} are left")
+        return problems
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End every worker."""
         for worker in self.workers:
             worker.stop()

@@ -18,7 +18,9 @@ from typing import Any
 
 from devstack.stack import ROOT, Stack
 from runtime.temporal_client import connect
-from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline, tools_into
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness, link_tools
 
 TARGET = ROOT / "tests" / "histories"
 _ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
@@ -30,7 +32,7 @@ class Recorder:
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
         self.environment = {**os.environ, **variables}
-        self.door = FrontDoor(folder, self.environment)
+        self.system = SystemHarness(folder, self.environment)
         self.folder = folder
         self.worker = WorkerProcess(self.environment, folder)
 
@@ -45,8 +47,8 @@ class Recorder:
             "cancelled_while_waiting": ("cancel",),
         }.items():
             run = self._begin(ending.replace("_", "-"), more="approval: {timeout: 1h}")
-            self.door.wait_for_stage(run, "waiting for approval")
-            assert self.door(command[0], run, *command[1:]).code == 0
+            self.system.wait_for_stage(run, "waiting for approval")
+            assert self.system.command(command[0], run, *command[1:]).code == 0
             self._keep(ending, run)
         self._rebased()
         self._released_and_rolled_back()
@@ -56,45 +58,45 @@ class Recorder:
 
     def _cancelled_during_write(self) -> None:
         (self.folder / "slow.py").write_text(_SLOW)
-        run = self.door.begin(f"name: slow\nwrite: {{job: {self.folder / 'slow.py'}}}\ntables: [t.slow]\n")
-        self.door.wait_for_stage(run, "writing")
-        assert self.door("cancel", run).code == 0
+        run = self.system.start(f"name: slow\nwrite: {{job: {self.folder / 'slow.py'}}}\ntables: [t.slow]\n")
+        self.system.wait_for_stage(run, "writing")
+        self.system.cancel(run)
         self._keep("cancelled_during_write", run)
 
     def _rebased(self) -> None:
         run = self._begin("rebased", more="approval: {timeout: 1h}")
-        self.door.wait_for_stage(run, "waiting for approval")
+        self.system.wait_for_stage(run, "waiting for approval")
         other = csv_file(self.folder / "other.csv", _ROWS)
-        assert self.door.run(pipeline("rebased", other)).code == 0
-        assert self.door("approve", run).code == 0
-        self.door.wait_for_attempt(run, 2)
-        assert self.door("approve", run).code == 0
+        assert self.system.run(pipeline("rebased", other)).code == 0
+        assert self.system.command("approve", run).code == 0
+        self.system.wait_for_attempt(run, 2)
+        assert self.system.command("approve", run).code == 0
         self._keep("rebased", run)
 
     def _released_and_rolled_back(self) -> None:
         kept = self._begin("released", "[row_count: 9]")
-        self.door("watch", kept)
-        right = self.door.file(pipeline("released", self.folder / "released.csv", "[row_count: 2]"))
-        run_id = self.door("status", kept, "--json").json["run_id"]
-        said = self.door("quarantine", "release", run_id, "--pipeline", str(right), "--json")
-        assert said.code == 0, said.err
-        self._keep("released", said.json["workflow_id"])
-        back = self.door("rollback", said.json["run_id"], "--json")
+        self.system.command("watch", kept)
+        right = self.system.file(pipeline("released", self.folder / "released.csv", "[row_count: 2]"))
+        run_id = self.system.status(kept)["run_id"]
+        released = self.system.command("quarantine", "release", run_id, "--pipeline", str(right), "--json")
+        assert released.code == 0, released.err
+        self._keep("released", released.json["workflow_id"])
+        back = self.system.command("rollback", released.json["run_id"], "--json")
         assert back.code == 0, back.err
         self._keep("rolled_back", back.json["workflow_id"])
 
     def _worker_killed(self) -> None:
         run = self._begin("worker-killed")
-        self.door.wait_for_stage(run, "writing")
+        self.system.wait_for_stage(run, "writing")
         self.worker.kill()
         self.worker = WorkerProcess(self.environment, self.folder)
         self._keep("worker_killed", run)
 
     def _begin(self, name: str, checks: str = "[row_count: 1]", more: str = "") -> str:
-        return self.door.begin(pipeline(name, csv_file(self.folder / f"{name}.csv", _ROWS), checks, more))
+        return self.system.start(pipeline(name, csv_file(self.folder / f"{name}.csv", _ROWS), checks, more))
 
     def _keep(self, ending: str, run: str) -> None:
-        self.door("watch", run, "--json")
+        self.system.wait_for_end(run)
         history = json.loads(asyncio.run(self._history(run)))
         (TARGET / f"{ending}.json").write_text(json.dumps(scrubbed(history, self._replaced), indent=1) + "\n")
         print(f"recorded {ending}: {len(history['events'])} events", flush=True)
@@ -128,7 +130,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         home.mkdir()
-        tools_into(home)
+        link_tools(home)
         variables = {"SLUICE_HOME": str(home), "SLUICE_HEARTBEAT_TIMEOUT": "5"}
         stack = Stack(home, {**os.environ, **variables})
         try:

@@ -1,4 +1,4 @@
-"""A run in a world of fakes, for tests of the order of things."""
+"""The workflow harness: runs on Temporal's time-skipping server, with fakes in place of all activities."""
 
 import asyncio
 import uuid
@@ -45,63 +45,63 @@ def opened(name: str) -> BranchRef:
     return BranchRef(name=name, base="b", catalog_id="c")
 
 
-class World:
-    """Fakes of every act. Each notes that it was called; a test says what each does instead of its best."""
+class FakeActivities:
+    """Fakes of every activity. Each notes its calls; a test overrides what it does."""
 
     def __init__(self) -> None:
-        self.called: list[str] = []
-        self.instead: dict[str, Callable[[Any, int], Any]] = {}
+        self.calls: list[str] = []
+        self.overrides: dict[str, Callable[[Any, int], Any]] = {}
         self.entered = asyncio.Event()
 
     def activities(self) -> list[Callable[..., Any]]:
         write_result = WriteResult(head=HEAD, tables={"t.x": TableChange(operation="append")})
         newer = write_result.model_copy(update={"head": NEWER})
         return [
-            self._act(
+            self._fake(
                 "open_branch",
                 OpenBranchInput,
-                lambda order: BranchRef(name=order.run_ref.branch, base="b", catalog_id="c"),
+                lambda given: BranchRef(name=given.run_ref.branch, base="b", catalog_id="c"),
             ),
-            self._act("write_table", WriteTableInput, lambda _: JobReport()),
-            self._act(
+            self._fake("write_table", WriteTableInput, lambda _: JobReport()),
+            self._fake(
                 "verify_write",
                 VerifyWriteInput,
                 lambda _: write_result,
             ),
-            self._act("audit_branch", dict, lambda _: AuditPlan(decided=[])),
-            self._act("scan_branch", dict, lambda _: AuditPlan(decided=[])),
-            self._act("scan_files", dict, lambda _: AuditPlan(decided=[])),
-            self._act("quarantine_rows", dict, lambda _: QuarantineRowsResult(bad_rows={"t.x": 2})),
-            self._act("record_run", RecordRunInput, lambda _: "report.json"),
-            self._act(
+            self._fake("audit_branch", dict, lambda _: AuditPlan(decided=[])),
+            self._fake("scan_branch", dict, lambda _: AuditPlan(decided=[])),
+            self._fake("scan_files", dict, lambda _: AuditPlan(decided=[])),
+            self._fake("quarantine_rows", dict, lambda _: QuarantineRowsResult(bad_rows={"t.x": 2})),
+            self._fake("record_run", RecordRunInput, lambda _: "report.json"),
+            self._fake(
                 "publish_branch",
                 PublishBranchInput,
                 lambda _: Publication(merged=True, main_before="1", main_after="2"),
             ),
-            self._act("acquire_merge_slot", MergeTicket, lambda _: None),
-            self._act("release_merge_slot", MergeTicket, lambda _: None),
-            self._act("verify_decision", VerifyDecisionInput, lambda _: ""),
-            self._act("find_conflicts", FindConflictsInput, lambda _: []),
-            self._act(
+            self._fake("acquire_merge_slot", MergeTicket, lambda _: None),
+            self._fake("release_merge_slot", MergeTicket, lambda _: None),
+            self._fake("verify_decision", VerifyDecisionInput, lambda _: ""),
+            self._fake("find_conflicts", FindConflictsInput, lambda _: []),
+            self._fake(
                 "rebase_branch",
                 RebaseBranchInput,
-                lambda order: RebaseResult(branch=opened(order.run_ref.branch), write_result=newer),
+                lambda given: RebaseResult(branch=opened(given.run_ref.branch), write_result=newer),
             ),
-            self._act("confirm_publication", ConfirmPublicationInput, lambda _: Publication(merged=False)),
-            self._act("discard_branch", str, lambda _: None),
-            self._act("quarantine_branch", QuarantineBranchInput, lambda order: order.name),
-            self._act("can_notify", Notification, lambda _: True),
-            self._act("notify", Notification, lambda _: None),
+            self._fake("confirm_publication", ConfirmPublicationInput, lambda _: Publication(merged=False)),
+            self._fake("discard_branch", str, lambda _: None),
+            self._fake("quarantine_branch", QuarantineBranchInput, lambda given: given.name),
+            self._fake("can_notify", Notification, lambda _: True),
+            self._fake("notify", Notification, lambda _: None),
         ]
 
-    def _act(self, name: str, kind: type, best: Callable[[Any], Any]) -> Callable[..., Any]:
-        async def act(order: Any) -> Any:
-            self.called.append(name)
-            instead = self.instead.get(name)
-            return await instead(order, self.called.count(name)) if instead else best(order)
+    def _fake(self, name: str, kind: type, default: Callable[[Any], Any]) -> Callable[..., Any]:
+        async def fake(activity_input: Any) -> Any:
+            self.calls.append(name)
+            override = self.overrides.get(name)
+            return await override(activity_input, self.calls.count(name)) if override else default(activity_input)
 
-        act.__annotations__["order"] = kind
-        return activity.defn(name=name)(act)
+        fake.__annotations__["activity_input"] = kind
+        return activity.defn(name=name)(fake)
 
 
 async def fails_for_good(_: Any, __: int) -> Any:
@@ -112,11 +112,11 @@ async def fails_with_a_bug(_: Any, __: int) -> Any:
     raise ApplicationError("a bug", type="KeyError", non_retryable=True)
 
 
-class Scene:
-    """One run in a world of fakes."""
+class WorkflowHarness:
+    """Starts runs on the time-skipping server, and waits for their end."""
 
-    def __init__(self, environment: WorkflowEnvironment, world: World) -> None:
-        self._environment, self.world = environment, world
+    def __init__(self, environment: WorkflowEnvironment, fakes: FakeActivities) -> None:
+        self._environment, self.fakes = environment, fakes
         self.queue = str(uuid.uuid4())
 
     async def start(self, policy: Policy | None = None, **pipeline: Any) -> Handle:
@@ -137,6 +137,6 @@ class Scene:
             await handle.result()
         except WorkflowFailureError as failure:
             assert isinstance(failure.cause, ApplicationError | CancelledError), failure.cause
-        found = await read_result(self._environment.client, await handle.describe())
-        assert found
-        return found
+        result = await read_result(self._environment.client, await handle.describe())
+        assert result
+        return result

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.spark.java import find_java
 from engine.spark.submit import SPARK_HOME
-from tests.harness.support import wait_for
+from tests.harness.processes import wait_for
 
 _PACKAGE = "org.apache.hadoop.yarn.server"
 _DAEMONS = ("resourcemanager.ResourceManager", "nodemanager.NodeManager")

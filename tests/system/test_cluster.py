@@ -11,7 +11,10 @@ import pytest
 
 from engine.spark.java import find_java
 from engine.spark.submit import SPARK_HOME
-from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess, spark_processes, wait_for
+from tests.harness.system import SystemHarness
 
 _SLOW = """\
 import time
@@ -77,37 +80,37 @@ def far(
 
 
 def test_the_built_in_job_on_a_cluster(
-    far: dict[str, str], cluster: tuple[str, Path], door: FrontDoor, lake: Lake, tmp_path: Path
+    far: dict[str, str], cluster: tuple[str, Path], system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
-    front = FrontDoor(tmp_path, {**door.environment, **far})
-    said = front.run(pipeline("cluster", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}])))
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    system = SystemHarness(tmp_path, {**system.environment, **far})
+    ended = system.run(pipeline("cluster", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}])))
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert len(lake.rows("t.cluster")) == 2
     executors = list(cluster[1].glob("app-*/*/stderr"))
     assert executors, "no executor of the cluster took part"
     master = (cluster[1] / "daemon0.log").read_text()
-    assert f"Registered app sluice wap/cluster/{said.json['run_id']}/a1" in master
+    assert f"Registered app sluice wap/cluster/{ended.json['run_id']}/a1" in master
 
 
 def test_an_attempt_on_a_cluster_ends_with_its_worker(
-    far: dict[str, str], cluster: tuple[str, Path], door: FrontDoor, lake: Lake, tmp_path: Path
+    far: dict[str, str], cluster: tuple[str, Path], system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
     """A worker that is killed takes its driver along, and the master the driver's executors."""
-    own = {**door.environment, **far, "SLUICE_TASK_QUEUE": "cluster-2"}
-    front, flag = FrontDoor(tmp_path, own), tmp_path / "flag"
+    own = {**system.environment, **far, "SLUICE_TASK_QUEUE": "cluster-2"}
+    system, flag = SystemHarness(tmp_path, own), tmp_path / "flag"
     worker = WorkerProcess(own, tmp_path)
     (tmp_path / "far.py").write_text(_SLOW.format(flag=flag))
-    run = front.begin(f"name: far\nwrite: {{job: {tmp_path / 'far.py'}}}\ntables: [t.far]\n")
+    run = system.start(f"name: far\nwrite: {{job: {tmp_path / 'far.py'}}}\ntables: [t.far]\n")
     wait_for(flag.exists, 120)
-    run_id = str(front("status", run, "--json").json["run_id"])
+    run_id = str(system.status(run)["run_id"])
     worker.kill()
     wait_for(lambda: not spark_processes(run_id), 20, lambda: "the driver is left")
     log = cluster[1] / "daemon0.log"
     wait_for(lambda: "Removing app app-" in log.read_text(), 20, log.read_text)
     following = WorkerProcess(own, tmp_path)
     try:
-        said = front("watch", run, "--json")
+        ended = system.wait_for_end(run)
     finally:
         following.stop()
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
     assert len(lake.rows("t.far")) == 5

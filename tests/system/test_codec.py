@@ -13,7 +13,9 @@ from temporalio.client import Client
 from devstack.stack import ROOT
 from runtime.codec import AesCodec, read_codec
 from sluice.errors import BadEnvironment
-from tests.harness.support import FrontDoor, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.system import SystemHarness
 
 PLAIN = Payload(metadata={"encoding": b"json/plain"}, data=b'"hello"')
 
@@ -41,12 +43,12 @@ def test_a_key_file_without_keys(text: str, tmp_path: Path) -> None:
 
 
 async def test_a_run_of_which_temporal_reads_nothing(
-    door: FrontDoor, client: Client, stack: dict[str, str], tmp_path: Path
+    system: SystemHarness, client: Client, stack: dict[str, str], tmp_path: Path
 ) -> None:
     keys = tmp_path / "codec.keys"
-    assert door("codec-key", str(keys)).code == 0
-    environment = {**door.environment, "SLUICE_TASK_QUEUE": "codec", "SLUICE_CODEC_KEY_FILE": str(keys)}
-    sealed = FrontDoor(tmp_path, environment)
+    assert system.command("codec-key", str(keys)).code == 0
+    environment = {**system.environment, "SLUICE_TASK_QUEUE": "codec", "SLUICE_CODEC_KEY_FILE": str(keys)}
+    sealed = SystemHarness(tmp_path, environment)
     worker = WorkerProcess(environment, tmp_path)
     server = subprocess.Popen(
         [sys.executable, str(ROOT / "run_workflow.py"), "codec-server", "--port", "18234"],
@@ -56,15 +58,15 @@ async def test_a_run_of_which_temporal_reads_nothing(
     try:
         source = csv_file(tmp_path / "very_private_name.csv", [{"id": 1, "very_private_column": -1}])
         checks = "[expression_is_true: very_private_column > 0]"
-        said = sealed.run(pipeline("sealed", source, checks, "on_failure: discard"))
-        assert said.code == 3 and "very_private_column" in said.json["reason"]
+        ended = sealed.run(pipeline("sealed", source, checks, "on_failure: discard"))
+        assert ended.code == 3 and "very_private_column" in ended.json["reason"]
         broken = sealed.run(pipeline("sealed", source, "[not_null: very_private_colum]"))
         assert broken.code in (2, 6)
-        run = said.json
+        run = ended.json
         history = await client.get_workflow_handle(run["workflow_id"], run_id=run["run_id"]).fetch_history()
         raw = b"".join(event.SerializeToString() for event in history.events)
         assert b"very_private" not in raw and b"binary/encrypted" in raw
-        blind = door("status", run["workflow_id"])
+        blind = system.command("status", run["workflow_id"])
         assert blind.code != 0 and "Traceback" not in blind.err, blind
         first = history.events[0].workflow_execution_started_event_attributes.input.payloads[0]
         body = {

@@ -8,7 +8,10 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.harness.support import BYPASS, FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import BYPASS, csv_file, pipeline
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.system import SystemHarness
 
 ROWS: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
 _PROGRAM = """\
@@ -66,8 +69,8 @@ def worker(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def warm(environment: dict[str, str], worker: list[WorkerProcess], door: FrontDoor) -> FrontDoor:
-    return FrontDoor(door.folder, {**door.environment, **environment})
+def warm(environment: dict[str, str], worker: list[WorkerProcess], system: SystemHarness) -> SystemHarness:
+    return SystemHarness(system.folder, {**system.environment, **environment})
 
 
 def servers(home: str) -> list[psutil.Process]:
@@ -107,30 +110,30 @@ def theirs(folder: Path, name: str, text: str) -> str:
     return f"name: {name}\nwrite: {{job: {folder / f'{name}.py'}}}\ntables: [t.{name}]\n"
 
 
-def test_the_built_in_job_and_its_checks(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_the_built_in_job_and_its_checks(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "in.csv", ROWS)
-    said = warm.run(pipeline("warm", source, "[row_count: 3, unique: {columns: [id], severity: warn}]"))
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
-    assert [check["answered_by"] for check in said.json["checks"]] == ["metadata", "spark"]
+    ended = warm.run(pipeline("warm", source, "[row_count: 3, unique: {columns: [id], severity: warn}]"))
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
+    assert [check["answered_by"] for check in ended.json["checks"]] == ["metadata", "spark"]
     assert len(lake.rows("t.warm")) == 3
     second = csv_file(tmp_path / "second.csv", ROWS)
-    added = warm.run(pipeline("warm", second, "[not_null: kind]"), "--again")
+    added = warm.run(pipeline("warm", second, "[not_null: kind]"), again=True)
     assert (added.json["outcome"], added.json["checks"][0]["failed_rows"]) == ("quarantined", 1), added
     assert len(lake.rows("t.warm")) == 3
 
 
-def test_a_users_program_unchanged(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_a_users_program_unchanged(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     (tmp_path / "theirs.py").write_text(_PROGRAM.format(flag=flag))
     text = f"name: theirs\nwrite: {{job: {tmp_path / 'theirs.py'}, args: ['7']}}\ntables: [t.theirs]\n"
-    said = warm.run(text)
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    ended = warm.run(text)
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert (len(lake.rows("t.theirs")), flag.exists()) == (7, True)
-    refused = warm.run(text.replace("args:", "conf: {spark.executor.memory: 3g}, args:"), "--again")
+    refused = warm.run(text.replace("args:", "conf: {spark.executor.memory: 3g}, args:"), again=True)
     assert refused.code == 6 and "spark.executor.memory cannot be set for one job" in refused.json["reason"], refused
 
 
-def test_a_users_modules_may_be_called_like_ours(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_a_users_modules_may_be_called_like_ours(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     package = tmp_path / "spark_jobs"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -139,79 +142,79 @@ def test_a_users_modules_may_be_called_like_ours(warm: FrontDoor, lake: Lake, tm
         "from pyspark.sql import SparkSession\nfrom spark_jobs.ingest import ROWS\n"
         'SparkSession.builder.getOrCreate().range(ROWS).writeTo("t.namesake").create()\n'
     )
-    said = warm.run(f"name: namesake\nwrite: {{job: {tmp_path / 'namesake.py'}}}\ntables: [t.namesake]\n")
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    ended = warm.run(f"name: namesake\nwrite: {{job: {tmp_path / 'namesake.py'}}}\ntables: [t.namesake]\n")
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert len(lake.rows("t.namesake")) == 4
 
 
-def test_jobs_go_on_after_what_they_are_forked_off_died(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_jobs_go_on_after_what_they_are_forked_off_died(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     for dead in forks(warm.environment["SLUICE_HOME"]):
         dead.kill()
-    said = warm.run(pipeline("after-forks", csv_file(tmp_path / "in.csv", ROWS)))
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 1), said
+    ended = warm.run(pipeline("after-forks", csv_file(tmp_path / "in.csv", ROWS)))
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 1), ended
     (found,) = forks(warm.environment["SLUICE_HOME"])
     threads = {Path(f"/proc/{found.pid}/task/{each.id}/comm").read_text().strip() for each in found.threads()}
     assert threads <= {"sluice-forks", "jemalloc_bg_thd"}  # a thread is not forked along; jemalloc sees to its own
 
 
-def test_statements_carry_their_marks(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_statements_carry_their_marks(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     assert warm.run(pipeline("emptied", csv_file(tmp_path / "in.csv", ROWS))).code == 0
     statements = "[DELETE FROM t.emptied, \"INSERT INTO t.emptied VALUES (9, 'z')\"]"
-    said = warm.run(f"name: emptied\nwrite: {{mode: sql, statements: {statements}}}\ntables: [t.emptied]\n")
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    ended = warm.run(f"name: emptied\nwrite: {{mode: sql, statements: {statements}}}\ntables: [t.emptied]\n")
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert [row["id"] for row in lake.rows("t.emptied")] == [9]
 
 
-def test_bad_rows_are_set_apart(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    said = warm.run(_PARTED.format(source=csv_file(tmp_path / "in.csv", ROWS)))
-    assert (said.code, said.json["bad_rows"]) == (0, {"t.warm_parted": 2}), said
+def test_bad_rows_are_set_apart(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    ended = warm.run(_PARTED.format(source=csv_file(tmp_path / "in.csv", ROWS)))
+    assert (ended.code, ended.json["bad_rows"]) == (0, {"t.warm_parted": 2}), ended
     assert [row["id"] for row in lake.rows("t.warm_parted")] == [1]
 
 
-def test_main_is_out_of_reach(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_main_is_out_of_reach(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     assert warm.run(pipeline("warm-bypass", csv_file(tmp_path / "in.csv", [{"id": 1}]))).code == 0
     before = lake.head()
-    said = warm.run(theirs(tmp_path, "warm_bypass", BYPASS.format(table="warm_bypass")))
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1), said
-    assert "the job tried to change 'main', and Nessie refused it" in said.json["reason"]
+    ended = warm.run(theirs(tmp_path, "warm_bypass", BYPASS.format(table="warm_bypass")))
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1), ended
+    assert "the job tried to change 'main', and Nessie refused it" in ended.json["reason"]
     assert lake.head() == before
 
 
-def test_a_cancel_ends_what_the_session_does(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_a_cancel_ends_what_the_session_does(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
-    run = warm.begin(theirs(tmp_path, "halted", _SLOW.format(rows=5, name="halted", flag=flag)))
+    run = warm.start(theirs(tmp_path, "halted", _SLOW.format(rows=5, name="halted", flag=flag)))
     wait_for(flag.exists, 90)
     (server,) = servers(warm.environment["SLUICE_HOME"])
-    assert warm("cancel", run).code == 0
-    said = warm("watch", run, "--json")
-    assert (said.code, said.json["outcome"], said.json["branch"]) == (5, "cancelled", None)
+    warm.cancel(run)
+    ended = warm.wait_for_end(run)
+    assert (ended.code, ended.json["outcome"], ended.json["branch"]) == (5, "cancelled", None)
     assert not clients(warm.environment["SLUICE_HOME"])
     server.cpu_percent()
     wait_for(lambda: server.cpu_percent(1) < 50, 20, lambda: "the server goes on")
     assert lake.branches("halted") == []
 
 
-def test_a_dead_server_costs_an_attempt(warm: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_a_dead_server_costs_an_attempt(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
-    run = warm.begin(theirs(tmp_path, "survivor", _SLOW.format(rows=6, name="survivor", flag=flag)))
+    run = warm.start(theirs(tmp_path, "survivor", _SLOW.format(rows=6, name="survivor", flag=flag)))
     wait_for(flag.exists, 90)
     (server,) = servers(warm.environment["SLUICE_HOME"])
     server.send_signal(signal.SIGKILL)
-    said = warm("watch", run, "--json")
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
+    ended = warm.wait_for_end(run)
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
     assert len(lake.rows("t.survivor")) == 6
 
 
 def test_a_dead_worker_takes_its_server_along(
-    warm: FrontDoor, lake: Lake, environment: dict[str, str], worker: list[WorkerProcess], tmp_path: Path
+    warm: SystemHarness, lake: LakeReader, environment: dict[str, str], worker: list[WorkerProcess], tmp_path: Path
 ) -> None:
     flag = tmp_path / "flag"
-    run = warm.begin(theirs(tmp_path, "heir", _SLOW.format(rows=8, name="heir", flag=flag)))
+    run = warm.start(theirs(tmp_path, "heir", _SLOW.format(rows=8, name="heir", flag=flag)))
     wait_for(flag.exists, 90)
     worker[-1].kill()
     home = environment["SLUICE_HOME"]
     wait_for(lambda: not left(home), 15, lambda: f"{left(home)} are left")
     worker.append(WorkerProcess(environment, tmp_path))
-    said = warm("watch", run, "--json")
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
+    ended = warm.wait_for_end(run)
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
     assert len(lake.rows("t.heir")) == 8

@@ -11,11 +11,11 @@ import pytest
 
 from devstack.landing import lay_out
 from devstack.stack import ROOT
-from tests.harness.support import Lake
+from tests.harness.lake import LakeReader
 
 
 @pytest.mark.timeout(900)
-def test_the_demo_and_its_numbers(stack: dict[str, str], lake: Lake) -> None:
+def test_the_demo_and_its_numbers(stack: dict[str, str], lake: LakeReader) -> None:
     lay_out(ROOT / "data")
     demo = subprocess.run(
         [sys.executable, "-m", "devstack", "demo"],

@@ -14,7 +14,10 @@ from engine.spark.configuration import application, write_properties
 from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
 from sluice.settings import read_settings
-from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.system import SystemHarness
 
 _TOKEN = "a-token-of-theirs"
 _SLOW = """\
@@ -90,25 +93,25 @@ def own(
     assert _TOKEN not in worker.log.read_text()
 
 
-def test_the_built_in_job(own: dict[str, str], door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    front = FrontDoor(tmp_path, {**door.environment, **own})
-    said = front.run(pipeline("beyond", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}])))
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+def test_the_built_in_job(own: dict[str, str], system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    system = SystemHarness(tmp_path, {**system.environment, **own})
+    ended = system.run_command(pipeline("beyond", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}])))
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert len(lake.rows("t.beyond")) == 2
-    assert _TOKEN not in said.out + said.err
+    assert _TOKEN not in ended.out + ended.err
 
 
 def test_a_server_that_dies_and_comes_back(
-    own: dict[str, str], elsewhere: Elsewhere, door: FrontDoor, lake: Lake, tmp_path: Path
+    own: dict[str, str], elsewhere: Elsewhere, system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
-    front, flag = FrontDoor(tmp_path, {**door.environment, **own}), tmp_path / "flag"
+    system, flag = SystemHarness(tmp_path, {**system.environment, **own}), tmp_path / "flag"
     (tmp_path / "slow.py").write_text(_SLOW.format(flag=flag))
-    run = front.begin(f"name: theirs-too\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.theirs_too]\n")
+    run = system.start(f"name: theirs-too\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.theirs_too]\n")
     wait_for(flag.exists, 90)
     elsewhere.kill()
     time.sleep(3)
-    assert front("status", run, "--json").json["outcome"] is None
+    assert system.status(run)["outcome"] is None
     elsewhere.start()
-    said = front("watch", run, "--json")
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (0, "published", 2), said
+    ended = system.wait_for_end(run)
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
     assert len(lake.rows("t.theirs_too")) == 5

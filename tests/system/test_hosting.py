@@ -13,7 +13,10 @@ from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionR
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, spark_processes, wait_for
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess, spark_processes, wait_for
+from tests.harness.system import SystemHarness
 
 ROWS = [{"id": 1}, {"id": 2}]
 
@@ -39,18 +42,18 @@ def sink() -> Iterator[tuple[str, list[bytes]]]:
 
 
 def test_control_and_spark_on_queues_of_their_own(
-    door: FrontDoor, lake: Lake, sink: tuple[str, list[bytes]], tmp_path: Path
+    system: SystemHarness, lake: LakeReader, sink: tuple[str, list[bytes]], tmp_path: Path
 ) -> None:
     """The worker that runs Spark has no publisher's token; logs, metrics and traces say what happens."""
-    common = {**door.environment, "SLUICE_TASK_QUEUE": "split"}
+    common = {**system.environment, "SLUICE_TASK_QUEUE": "split"}
     address = "127.0.0.1:19464"
     telling = {"SLUICE_LOG_FORMAT": "json", "SLUICE_METRICS_ADDRESS": address, "SLUICE_TRACES": sink[0]}
     control = WorkerProcess({**common, **telling, "SLUICE_WORKER_ROLE": "control"}, tmp_path)
     alone = {**common, "SLUICE_WORKER_ROLE": "spark", "NESSIE_PUBLISHER_TOKEN_FILE": ""}
     spark = WorkerProcess(alone, tmp_path)
     try:
-        said = FrontDoor(tmp_path, common).run(pipeline("split", csv_file(tmp_path / "in.csv", ROWS)))
-        assert said.json["outcome"] == "published", said
+        ended = SystemHarness(tmp_path, common).run(pipeline("split", csv_file(tmp_path / "in.csv", ROWS)))
+        assert ended.json["outcome"] == "published", ended
         assert len(lake.rows("t.split")) == 2
         metrics = requests.get(f"http://{address}/metrics", timeout=10).text
         outcome = next(line for line in metrics.splitlines() if line.startswith("sluice_runs{"))
@@ -62,32 +65,34 @@ def test_control_and_spark_on_queues_of_their_own(
         control.stop()
     lines = [json.loads(line) for line in control.log.read_text().splitlines() if line.startswith("{")]
     acts = [line for line in lines if line.get("act") == "publish_branch"]
-    assert acts and {line["run"] for line in acts} == {said.json["run_id"]}
+    assert acts and {line["run"] for line in acts} == {ended.json["run_id"]}
     assert acts[0]["attempt"] == "1" and acts[0]["branch"].endswith("/a1")
     assert any(b"publish_branch" in body for body in sink[1])
 
 
-def test_a_worker_that_is_asked_to_end_may_let_spark_finish(door: FrontDoor, tmp_path: Path) -> None:
-    environment = {**door.environment, "SLUICE_TASK_QUEUE": "graceful"}
-    front = FrontDoor(tmp_path, environment)
+def test_a_worker_that_is_asked_to_end_may_let_spark_finish(system: SystemHarness, tmp_path: Path) -> None:
+    environment = {**system.environment, "SLUICE_TASK_QUEUE": "graceful"}
+    system = SystemHarness(tmp_path, environment)
     worker = WorkerProcess({**environment, "SLUICE_SHUTDOWN_TIMEOUT": "90"}, tmp_path)
-    run = front.begin(pipeline("graceful", csv_file(tmp_path / "in.csv", ROWS)))
-    run_id = str(front.wait_for_stage(run, "writing")["run_id"])
+    run = system.start(pipeline("graceful", csv_file(tmp_path / "in.csv", ROWS)))
+    run_id = str(system.wait_for_stage(run, "writing")["run_id"])
     wait_for(lambda: spark_processes(run_id, "SparkSubmit"), 30)
     worker.process.terminate()
     worker.process.wait(120)
     assert not spark_processes(run_id)
     following = WorkerProcess(environment, tmp_path)
     try:
-        ended = front("watch", run, "--json").json
+        ended = system.wait_for_end(run).json
         assert (ended["outcome"], ended["attempts"]) == ("published", 1)
     finally:
         following.stop()
 
 
-async def test_a_run_stays_with_the_version_that_it_began_with(door: FrontDoor, client: Client, tmp_path: Path) -> None:
-    environment = {**door.environment, "SLUICE_TASK_QUEUE": "versions", "SLUICE_INSTALLATION": "versions"}
-    front = FrontDoor(tmp_path, environment)
+async def test_a_run_stays_with_the_version_that_it_began_with(
+    system: SystemHarness, client: Client, tmp_path: Path
+) -> None:
+    environment = {**system.environment, "SLUICE_TASK_QUEUE": "versions", "SLUICE_INSTALLATION": "versions"}
+    system = SystemHarness(tmp_path, environment)
 
     async def current(build: str) -> None:
         request = SetWorkerDeploymentCurrentVersionRequest(
@@ -111,14 +116,14 @@ async def test_a_run_stays_with_the_version_that_it_began_with(door: FrontDoor, 
     try:
         await current("one")
         more = "approval: {timeout: 1h}"
-        old = front.begin(pipeline("old-version", csv_file(tmp_path / "old.csv", ROWS), more=more))
-        front.wait_for_stage(old, "waiting for approval")
+        old = system.start(pipeline("old-version", csv_file(tmp_path / "old.csv", ROWS), more=more))
+        system.wait_for_stage(old, "waiting for approval")
         two = WorkerProcess({**environment, "SLUICE_BUILD_ID": "two"}, tmp_path)
         await current("two")
-        new = front.run(pipeline("new-version", csv_file(tmp_path / "new.csv", ROWS))).json
+        new = system.run(pipeline("new-version", csv_file(tmp_path / "new.csv", ROWS))).json
         assert new["outcome"] == "published"
-        assert front("approve", old, "--by", "ana").code == 0
-        assert front("watch", old, "--json").json["outcome"] == "published"
+        system.approve(old)
+        assert system.wait_for_end(old).json["outcome"] == "published"
         assert "one" in await build_of(old) and "two" in await build_of(new["workflow_id"])
     finally:
         one.stop()

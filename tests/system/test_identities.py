@@ -10,7 +10,10 @@ import psutil
 import pytest
 import requests
 
-from tests.harness.support import BYPASS, FrontDoor, Lake, csv_file, pipeline, wait_for
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import BYPASS, csv_file, pipeline
+from tests.harness.processes import wait_for
+from tests.harness.system import SystemHarness
 
 _LOOK = """\
 import os, time
@@ -24,15 +27,17 @@ raise SystemExit("the password=hunter2secret is wrong")
 """
 
 
-def test_a_job_that_writes_to_main_is_refused_by_the_server(door: FrontDoor, lake: Lake, tmp_path: Path) -> None:
-    assert door.run(pipeline("bypass", csv_file(tmp_path / "in.csv", [{"id": 1}]))).code == 0
+def test_a_job_that_writes_to_main_is_refused_by_the_server(
+    system: SystemHarness, lake: LakeReader, tmp_path: Path
+) -> None:
+    assert system.run(pipeline("bypass", csv_file(tmp_path / "in.csv", [{"id": 1}]))).code == 0
     before = lake.head()
     (tmp_path / "job.py").write_text(BYPASS.format(table="bypass"))
-    said = door.run(f"name: bypass\nwrite: {{job: {tmp_path / 'job.py'}}}\ntables: [t.bypass]\n")
-    assert (said.code, said.json["outcome"], said.json["attempts"]) == (6, "failed", 1), said
-    assert "the job tried to change 'main', and Nessie refused it" in said.json["reason"]
+    ended = system.run(f"name: bypass\nwrite: {{job: {tmp_path / 'job.py'}}}\ntables: [t.bypass]\n")
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1), ended
+    assert "the job tried to change 'main', and Nessie refused it" in ended.json["reason"]
     assert lake.head() == before and [row["id"] for row in lake.rows("t.bypass")] == [1]
-    assert not lake.branches(said.json["run_id"])
+    assert not lake.branches(ended.json["run_id"])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_a_job_that_writes_to_main_is_refused_by_the_server(door: FrontDoor, lak
     ],
 )
 def test_who_may_commit_where(
-    role: str | None, reference: str, allowed: bool, stack: dict[str, str], lake: Lake
+    role: str | None, reference: str, allowed: bool, stack: dict[str, str], lake: LakeReader
 ) -> None:
     folder = Path(stack["NESSIE_WRITER_TOKEN_FILE"]).parent
     uri = stack["NESSIE_URI"]
@@ -82,15 +87,15 @@ def test_who_may_commit_where(
 
 
 def test_no_token_on_a_command_line_in_a_log_or_an_error(
-    door: FrontDoor, stack: dict[str, str], tmp_path: Path
+    system: SystemHarness, stack: dict[str, str], tmp_path: Path
 ) -> None:
     """The job prints its own token, and fails with a password: neither gets into log, error, or history."""
     token = Path(stack["NESSIE_WRITER_TOKEN_FILE"]).read_text()
     publisher = Path(stack["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
     (tmp_path / "job.py").write_text(_LOOK)
-    run = door.begin(f"name: look\nwrite: {{job: {tmp_path / 'job.py'}, attempts: 1}}\ntables: [t.look]\n")
+    run = system.start(f"name: look\nwrite: {{job: {tmp_path / 'job.py'}, attempts: 1}}\ntables: [t.look]\n")
     home = Path(stack["SLUICE_HOME"])
-    run_id = door("status", run, "--json").json["run_id"]
+    run_id = system.status(run)["run_id"]
     logs = home / "runs" / run_id
     wait_for(lambda: any("looked" in log.read_text() for log in logs.rglob("spark.log")), 60)
     for process in psutil.process_iter():
@@ -100,16 +105,16 @@ def test_no_token_on_a_command_line_in_a_log_or_an_error(
             continue
     (configuration,) = logs.rglob("spark.properties")
     assert token in configuration.read_text() and configuration.stat().st_mode & 0o077 == 0
-    said = door("watch", run, "--json")
-    assert said.json["outcome"] == "failed" and "hunter2" not in said.out and "[hidden]" in said.json["reason"]
+    ended = system.command("watch", run, "--json")
+    assert ended.json["outcome"] == "failed" and "hunter2" not in ended.out and "[hidden]" in ended.json["reason"]
     (log,) = logs.rglob("spark.log")
     text = log.read_text()
     assert "'NESSIE_WRITER_TOKEN_FILE'" in text and "PUBLISHER" not in text
-    texts = [text, (home / "logs" / "worker.log").read_text(), _history(door, run)]
+    texts = [text, (home / "logs" / "worker.log").read_text(), _history(system, run)]
     assert not any(secret in each for each in texts for secret in (token, publisher, "hunter2"))
 
 
-def _history(door: FrontDoor, run: str) -> str:
+def _history(system: SystemHarness, run: str) -> str:
     program = (
         "import asyncio, os, sys\n"
         "from runtime.temporal_client import connect\n"
@@ -121,7 +126,7 @@ def _history(door: FrontDoor, run: str) -> str:
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, **door.environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, **system.environment, "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
         check=True,
@@ -131,11 +136,13 @@ def _history(door: FrontDoor, run: str) -> str:
     return done.stdout
 
 
-def test_a_wrong_token_is_said_plainly(door: FrontDoor, tmp_path: Path) -> None:
+def test_a_wrong_token_is_said_plainly(system: SystemHarness, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_text("nonsense")
     files = {"NESSIE_PUBLISHER_TOKEN_FILE": str(wrong)}
-    said = door("results", **files)
-    assert said.code == 2 and "does not accept the token of this process" in said.err and "nonsense" not in said.err
-    said = door("results", NESSIE_PUBLISHER_TOKEN_FILE=str(tmp_path / "none"))
-    assert said.code == 2 and "No such file" in said.err
+    output = system.command("results", **files)
+    assert (
+        output.code == 2 and "does not accept the token of this process" in output.err and "nonsense" not in output.err
+    )
+    output = system.command("results", NESSIE_PUBLISHER_TOKEN_FILE=str(tmp_path / "none"))
+    assert output.code == 2 and "No such file" in output.err

@@ -13,7 +13,8 @@ from devstack.jars import install_jars
 from devstack.ports import choose_port
 from devstack.processes import start, wait_until
 from devstack.stack import ROOT
-from tests.harness.support import FrontDoor, WorkerProcess
+from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness
 
 GO_PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
@@ -64,19 +65,19 @@ def store(gateway: str, tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.mark.timeout(900)  # the store may have to be built
 def test_a_run_from_s3_to_s3(
-    store: dict[str, str], home: Path, door: FrontDoor, tmp_path: Path, request: pytest.FixtureRequest
+    store: dict[str, str], home: Path, system: SystemHarness, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     install_jars(home, ["s3"])
-    environment = {**door.environment, **store, "SLUICE_TASK_QUEUE": request.node.name}
+    environment = {**system.environment, **store, "SLUICE_TASK_QUEUE": request.node.name}
     worker = WorkerProcess(environment, tmp_path)
     try:
-        said = FrontDoor(tmp_path, environment)(
+        ended = SystemHarness(tmp_path, environment).command(
             "--json", TABLE_NAME="cities", NAMESPACE="s3", S3_PATH="s3://landing/*.csv", NOT_NULL_COLUMNS="id,city"
         )
     finally:
         worker.stop()
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
-    assert said.json["tables"]["s3.cities"]["total_rows"] == 2
-    assert [check["answered_by"] for check in said.json["checks"]] == ["metadata", "metadata"]
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
+    assert ended.json["tables"]["s3.cities"]["total_rows"] == 2
+    assert [check["answered_by"] for check in ended.json["checks"]] == ["metadata", "metadata"]
     assert list((tmp_path / "store" / "lake" / "warehouse").glob("s3/cities_*/data/*.parquet"))
-    assert not said.json["branch"]
+    assert not ended.json["branch"]

@@ -8,7 +8,10 @@ import pytest
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
-from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness
 
 _COMPACT = "name: {name}\nwrite: {{mode: compact, options: {options}}}\ntables: [t.{table}]\n"
 
@@ -24,8 +27,8 @@ def worker(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> A
 
 
 @pytest.fixture
-def sizes(door: FrontDoor) -> FrontDoor:
-    return FrontDoor(door.folder, {**door.environment, "SLUICE_TASK_QUEUE": "sizes"})
+def sizes(system: SystemHarness) -> SystemHarness:
+    return SystemHarness(system.folder, {**system.environment, "SLUICE_TASK_QUEUE": "sizes"})
 
 
 def written(stack: dict[str, str], table: str) -> TableState:
@@ -34,27 +37,29 @@ def written(stack: dict[str, str], table: str) -> TableState:
     return TableState.load(place, None, {})
 
 
-def test_many_small_files_make_one(sizes: FrontDoor, lake: Lake, tmp_path: Path) -> None:
+def test_many_small_files_make_one(sizes: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(60):
         csv_file(folder / f"{number}.csv", [{"id": number, "kind": "x"}])
-    said = sizes.run(pipeline("merged-small", folder / "*.csv"))
-    change = said.json["tables"]["t.merged_small"]
-    assert (said.code, change["added_rows"], change["added_files"]) == (0, 60, 1), said
+    ended = sizes.run(pipeline("merged-small", folder / "*.csv"))
+    change = ended.json["tables"]["t.merged_small"]
+    assert (ended.code, change["added_rows"], change["added_files"]) == (0, 60, 1), ended
     assert change["distribution"] == "none" and change["added_bytes"] > 0
 
 
-def test_rows_are_sorted_where_asked(sizes: FrontDoor, lake: Lake, stack: dict[str, str], tmp_path: Path) -> None:
+def test_rows_are_sorted_where_asked(
+    sizes: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path
+) -> None:
     text = (
         f"name: in-order\nwrite: {{source: {{path: '{tmp_path}/1.csv'}}}}\ntables: {{t.in_order: "
         "{sort_by: [kind desc nulls last, 'truncate(2, name)'], comments: {name: what it's called}}}\n"
     )
     rows: list[dict[str, Any]] = [{"id": n, "kind": n % 3, "name": f"n{n}"} for n in range(30)]
     csv_file(tmp_path / "1.csv", rows)
-    said = sizes.run(text)
-    change = said.json["tables"]["t.in_order"]
-    assert (said.code, change["added_rows"], change["distribution"]) == (0, 30, "range"), said
+    ended = sizes.run(text)
+    change = ended.json["tables"]["t.in_order"]
+    assert (ended.code, change["added_rows"], change["distribution"]) == (0, 30, "range"), ended
     table = written(stack, "t.in_order").table
     assert [(str(f.direction), str(f.null_order), str(f.transform)) for f in table.sort_order().fields] == [
         ("DESC", "NULLS LAST", "identity"), ("ASC", "NULLS FIRST", "truncate[2]"),
@@ -67,15 +72,15 @@ def test_rows_are_sorted_where_asked(sizes: FrontDoor, lake: Lake, stack: dict[s
     assert (again.code, again.json["tables"]["t.in_order"]["added_rows"]) == (0, 30), again
 
 
-def test_a_compaction_is_a_run(sizes: FrontDoor, lake: Lake, stack: dict[str, str], tmp_path: Path) -> None:
+def test_a_compaction_is_a_run(sizes: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path) -> None:
     for number in range(3):
         source = csv_file(tmp_path / f"{number}.csv", [{"id": number, "kind": "x"}])
         assert sizes.run(pipeline("many-files", source)).code == 0
     rows = lake.rows("t.many_files")
     text = _COMPACT.format(name="compaction", table="many_files", options="{min-input-files: 2}")
-    said = sizes.run(text)
-    change = said.json["tables"]["t.many_files"]
-    assert (said.code, said.json["outcome"], change["operation"]) == (0, "published", "replace"), said
+    ended = sizes.run(text)
+    change = ended.json["tables"]["t.many_files"]
+    assert (ended.code, ended.json["outcome"], change["operation"]) == (0, "published", "replace"), ended
     assert (change["added_files"], change["added_rows"], change["deleted_rows"]) == (1, 3, 3)
     assert sorted(row["id"] for row in lake.rows("t.many_files")) == sorted(row["id"] for row in rows)
     assert written(stack, "t.many_files").volumes() == []

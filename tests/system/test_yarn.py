@@ -8,7 +8,10 @@ import pytest
 
 from devstack.jars import install_jars
 from devstack.stack import ROOT
-from tests.harness.support import FrontDoor, Lake, WorkerProcess, csv_file, pipeline, wait_for
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.system import SystemHarness
 from tests.harness.yarn import Yarn, yarn
 
 _SLOW = """\
@@ -35,8 +38,8 @@ def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ya
 
 
 @pytest.fixture
-def front(door: FrontDoor, cluster: Yarn, request: pytest.FixtureRequest, tmp_path: Path) -> FrontDoor:
-    """The front door of an installation that runs its drivers on the cluster."""
+def system(system: SystemHarness, cluster: Yarn, request: pytest.FixtureRequest, tmp_path: Path) -> SystemHarness:
+    """The harness of an installation that runs its drivers on the cluster."""
     conf = tmp_path / "spark.properties"
     conf.write_text(
         f"spark.executor.memory 512m\nspark.executor.instances 1\nspark.yarn.stagingDir {tmp_path.as_uri()}/staging\n"
@@ -49,25 +52,25 @@ def front(door: FrontDoor, cluster: Yarn, request: pytest.FixtureRequest, tmp_pa
         "HADOOP_CONF_DIR": str(cluster.conf),
         "SLUICE_TASK_QUEUE": request.node.name,
     }
-    return FrontDoor(tmp_path, {**door.environment, **away})
+    return SystemHarness(tmp_path, {**system.environment, **away})
 
 
 def test_the_built_in_job_with_its_driver_on_the_cluster(
-    front: FrontDoor, cluster: Yarn, lake: Lake, tmp_path: Path
+    system: SystemHarness, cluster: Yarn, lake: LakeReader, tmp_path: Path
 ) -> None:
-    worker = WorkerProcess(front.environment, tmp_path)
+    worker = WorkerProcess(system.environment, tmp_path)
     try:
-        said = front.run(pipeline("yarn", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}]), "[not_null: id]"))
+        outcome = system.run(pipeline("yarn", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}]), "[not_null: id]"))
     finally:
         worker.stop()
-    assert (said.code, said.json["outcome"]) == (0, "published"), said
+    assert (outcome.code, outcome.json["outcome"]) == (0, "published"), outcome
     assert len(lake.rows("t.yarn")) == 2
     (application,) = set(re.findall(r"(application_\d+_\d+) State change", cluster.log))
     assert cluster.ended(application) == "FINISHED"
 
 
 def test_drivers_that_are_left_are_ended_and_none_is_run_again(
-    front: FrontDoor, cluster: Yarn, lake: Lake, tmp_path: Path
+    system: SystemHarness, cluster: Yarn, lake: LakeReader, tmp_path: Path
 ) -> None:
     """A driver does not end with its worker: the next attempt ends it, or a cancel. YARN starts no driver twice."""
     flags, program = tmp_path / "flags", tmp_path / "slow.py"
@@ -80,21 +83,21 @@ def test_drivers_that_are_left_are_ended_and_none_is_run_again(
     def wait(true: Callable[[], object]) -> None:
         wait_for(true, 120, lambda: f"{applications()}: {cluster.log[-3000:]}")
 
-    worker = WorkerProcess(front.environment, tmp_path)
-    run = front.begin(f"name: slow-on-yarn\nwrite: {{job: {program}}}\ntables: [t.slow_on_yarn]\n")
+    worker = WorkerProcess(system.environment, tmp_path)
+    run = system.start(f"name: slow-on-yarn\nwrite: {{job: {program}}}\ntables: [t.slow_on_yarn]\n")
     wait(applications)
     worker.kill()
     assert not cluster.ended(applications()[0])
-    following = WorkerProcess(front.environment, tmp_path)
+    following = WorkerProcess(system.environment, tmp_path)
     try:
         wait(lambda: len(applications()) == 3)
         first, second, third = applications()
         assert (cluster.ended(first), cluster.ended(second)) == ("KILLED", "FAILED")
-        assert front("cancel", run).code == 0
-        said = front("watch", run, "--json")
+        system.cancel(run)
+        outcome = system.wait_for_end(run)
     finally:
         following.stop()
-    assert (said.json["outcome"], said.json["attempts"]) == ("cancelled", 3), said
+    assert (outcome.json["outcome"], outcome.json["attempts"]) == ("cancelled", 3), outcome
     wait(lambda: cluster.ended(third) == "KILLED")
     assert not re.search(r"appattempt_\d+_\d+_000002", cluster.log)
-    assert not lake.branches(said.json["run_id"])
+    assert not lake.branches(outcome.json["run_id"])

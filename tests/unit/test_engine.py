@@ -27,7 +27,7 @@ from lakehouse.nessie.spark import explain_refused_write, spark_properties
 from sluice.contracts.activity_inputs import RunRef
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
 from sluice.settings import Settings
-from tests.harness.support import wait_for
+from tests.harness.processes import wait_for
 
 
 def java_home(folder: Path, version: str) -> Path:

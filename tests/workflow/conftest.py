@@ -1,6 +1,7 @@
 """Temporal's time-skipping server, and a worker whose activities are fakes."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,34 +11,57 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from engine.spark.java import find_java
-from tests.harness.workflow import Scene, World
+from tests.harness.workflow import FakeActivities, WorkflowHarness
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
+_STARTS = 10
 
-@pytest.fixture(scope="session")
-async def skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
-    """Temporal's time-skipping server, from the jars of the set-up."""
-    wrapper = tmp_path_factory.mktemp("server") / "test-server"
+
+@asynccontextmanager
+async def _time_skipping(home: Path, folder: Path) -> AsyncIterator[WorkflowEnvironment]:
+    """Start Temporal's time-skipping server, from the jars of the set-up."""
+    wrapper = folder / "test-server"
     java, jars = find_java() / "bin" / "java", home / "jars" / "timeskip" / "*"
     wrapper.write_text(f'#!/bin/sh\nexec "{java}" -cp "{jars}" io.temporal.testserver.TestServer "$@"\n')
     wrapper.chmod(0o755)
-    async with await WorkflowEnvironment.start_time_skipping(
-        data_converter=pydantic_data_converter, test_server_existing_path=str(wrapper)
-    ) as environment:
+    for attempt in range(1, _STARTS + 1):
+        try:
+            environment = await WorkflowEnvironment.start_time_skipping(
+                data_converter=pydantic_data_converter, test_server_existing_path=str(wrapper)
+            )
+            break
+        except RuntimeError:  # the SDK waits five seconds, which a busy machine may need for Java alone
+            if attempt == _STARTS:
+                raise
+    async with environment:
+        yield environment
+
+
+@pytest.fixture(scope="session")
+async def time_skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
+    """The session's time-skipping server: tests leave no workflow open in it, which would stop the time."""
+    async with _time_skipping(home, tmp_path_factory.mktemp("server")) as environment:
+        yield environment
+
+
+@pytest.fixture(scope="module")
+async def own_time_skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
+    """A time-skipping server of one module, for tests that leave workflows open."""
+    async with _time_skipping(home, tmp_path_factory.mktemp("server")) as environment:
         yield environment
 
 
 @pytest.fixture
-async def scene(skipping: WorkflowEnvironment) -> AsyncIterator[Scene]:
+async def harness(time_skipping: WorkflowEnvironment) -> AsyncIterator[WorkflowHarness]:
     """A run to be, and the worker that hosts it."""
-    scene = Scene(skipping, World())
+    harness = WorkflowHarness(time_skipping, FakeActivities())
     async with Worker(
-        skipping.client,
-        task_queue=scene.queue,
+        time_skipping.client,
+        task_queue=harness.queue,
         workflows=[WriteAuditPublish],
         workflow_runner=sandbox(),
-        activities=scene.world.activities(),
+        activities=harness.fakes.activities(),
         max_heartbeat_throttle_interval=timedelta(milliseconds=100),
     ):
-        yield scene
+        yield harness

@@ -12,7 +12,7 @@ from sluice.contracts.activity_inputs import (
     QuarantineRowsResult,
 )
 from sluice.contracts.run import RecordRunInput
-from tests.harness.workflow import HEAD, Scene, fails_with_a_bug
+from tests.harness.workflow import HEAD, WorkflowHarness, fails_with_a_bug
 from workflows.write_audit_publish import WriteAuditPublish
 
 PARTED: dict[str, Any] = {
@@ -30,26 +30,26 @@ def _bad_once(verdict: str = "fail") -> Callable[[Any, int], Any]:
     return audit
 
 
-async def test_bad_rows_are_divided_and_the_rest_audited_again(scene: Scene) -> None:
-    scene.world.instead["audit_branch"] = _bad_once()
-    result = await scene.end(await scene.start(**PARTED))
+async def test_bad_rows_are_divided_and_the_rest_audited_again(harness: WorkflowHarness) -> None:
+    harness.fakes.overrides["audit_branch"] = _bad_once()
+    result = await harness.end(await harness.start(**PARTED))
     assert (result.outcome, result.bad_rows) == ("published", {"t.x": 2})
     assert "2 bad rows of t.x went to t.x__quarantine" in result.reason
     middle = ["verify_write", "audit_branch", "quarantine_rows", "verify_write", "audit_branch", "publish_branch"]
-    assert scene.world.called[2:8] == middle
+    assert harness.fakes.calls[2:8] == middle
 
 
-async def test_above_the_cap_nothing_is_published(scene: Scene) -> None:
+async def test_above_the_cap_nothing_is_published(harness: WorkflowHarness) -> None:
     async def too_many(_: Any, __: int) -> QuarantineRowsResult:
         return QuarantineRowsResult(bad_rows={"t.x": 9}, above_cap=["t.x"])
 
-    scene.world.instead |= {"audit_branch": _bad_once(), "quarantine_rows": too_many}
-    result = await scene.end(await scene.start(**PARTED))
+    harness.fakes.overrides |= {"audit_branch": _bad_once(), "quarantine_rows": too_many}
+    result = await harness.end(await harness.start(**PARTED))
     assert (result.outcome, result.cause) == ("quarantined", "audit")
     assert "more bad rows than the pipeline allows to quarantine: 9 of t.x" in result.reason
 
 
-async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(scene: Scene) -> None:
+async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(harness: WorkflowHarness) -> None:
     async def breaks_once(_: Any, call: int) -> QuarantineRowsResult:
         if call == 1:
             raise ApplicationError("Spark was killed", type="JobFailed")
@@ -58,19 +58,19 @@ async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(scene
     async def always_bad(_: Any, call: int) -> AuditPlan:
         return await _bad_once()(None, 1 if call in (1, 2) else 3)  # type: ignore[no-any-return]
 
-    scene.world.instead |= {"audit_branch": always_bad, "quarantine_rows": breaks_once}
-    result = await scene.end(await scene.start(**PARTED))
+    harness.fakes.overrides |= {"audit_branch": always_bad, "quarantine_rows": breaks_once}
+    result = await harness.end(await harness.start(**PARTED))
     assert (result.outcome, result.attempts) == ("published", 2)
-    assert scene.world.called.count("write_table") == 2
+    assert harness.fakes.calls.count("write_table") == 2
 
 
-async def test_an_error_is_no_bad_row(scene: Scene) -> None:
-    scene.world.instead["audit_branch"] = _bad_once("error")
-    result = await scene.end(await scene.start(**PARTED))
-    assert (result.outcome, "quarantine_rows" in scene.world.called) == ("quarantined", False)
+async def test_an_error_is_no_bad_row(harness: WorkflowHarness) -> None:
+    harness.fakes.overrides["audit_branch"] = _bad_once("error")
+    result = await harness.end(await harness.start(**PARTED))
+    assert (result.outcome, "quarantine_rows" in harness.fakes.calls) == ("quarantined", False)
 
 
-async def test_sql_in_checks_is_read_inside_the_workflow(scene: Scene) -> None:
+async def test_sql_in_checks_is_read_inside_the_workflow(harness: WorkflowHarness) -> None:
     """Its sandbox refuses what a parser imports when it is first used."""
     checks = [
         {"check": "not_null", "column": "a", "where": "b > 1 AND c IN ('x', `d e`) OR length(f) > 2"},
@@ -78,11 +78,11 @@ async def test_sql_in_checks_is_read_inside_the_workflow(scene: Scene) -> None:
         {"check": "sql", "query": "WITH a AS (SELECT 1) SELECT * FROM t.x JOIN a ON true WHERE y RLIKE 'z'"},
         {"check": "match_regex", "column": "a", "pattern": "^a.*$"},
     ]
-    result = await scene.end(await scene.start(tables={"t.x": {"checks": checks}}))
+    result = await harness.end(await harness.start(tables={"t.x": {"checks": checks}}))
     assert result.outcome == "published"
 
 
-async def test_what_duckdb_hands_back_goes_to_spark(scene: Scene) -> None:
+async def test_what_duckdb_hands_back_goes_to_spark(harness: WorkflowHarness) -> None:
     async def plan(_: Any, __: int) -> AuditPlan:
         return AuditPlan(decided=[], files={"t.x": [0, 1]}, undecided={"t.x": [2]})
 
@@ -94,23 +94,23 @@ async def test_what_duckdb_hands_back_goes_to_spark(scene: Scene) -> None:
         assert order["undecided"] == {"t.x": [2, 1]}
         return AuditPlan(decided=[])
 
-    scene.world.instead |= {"audit_branch": plan, "scan_files": hands_back, "scan_branch": by_spark}
-    assert (await scene.end(await scene.start())).outcome == "published"
-    assert scene.world.called.count("scan_branch") == 1
+    harness.fakes.overrides |= {"audit_branch": plan, "scan_files": hands_back, "scan_branch": by_spark}
+    assert (await harness.end(await harness.start())).outcome == "published"
+    assert harness.fakes.calls.count("scan_branch") == 1
 
 
-async def test_an_error_of_a_check_blocks(scene: Scene) -> None:
+async def test_an_error_of_a_check_blocks(harness: WorkflowHarness) -> None:
     async def error_result(_: Any, __: int) -> AuditPlan:
         check = CheckResult(table="t.x", check="unique", columns=["a"], verdict="error", message="no answer")
         return AuditPlan(decided=[check])
 
-    scene.world.instead["audit_branch"] = error_result
-    result = await scene.end(await scene.start())
+    harness.fakes.overrides["audit_branch"] = error_result
+    result = await harness.end(await harness.start())
     assert (result.outcome, result.cause) == ("quarantined", "audit")
     assert "unique(a) of t.x: no answer" in result.reason
 
 
-async def test_the_audited_hash_is_empty_until_the_audit_has_finished(scene: Scene) -> None:
+async def test_the_audited_hash_is_empty_until_the_audit_has_finished(harness: WorkflowHarness) -> None:
     scanning, go_on = asyncio.Event(), asyncio.Event()
 
     async def plan(_: Any, __: int) -> AuditPlan:
@@ -121,23 +121,23 @@ async def test_the_audited_hash_is_empty_until_the_audit_has_finished(scene: Sce
         await go_on.wait()
         return AuditPlan(decided=[])
 
-    scene.world.instead |= {"audit_branch": plan, "scan_branch": slow_scan}
-    handle = await scene.start()
+    harness.fakes.overrides |= {"audit_branch": plan, "scan_branch": slow_scan}
+    handle = await harness.start()
     await asyncio.wait_for(scanning.wait(), 60)
     status = await handle.query(WriteAuditPublish.status)
     assert (status.stage, status.result.audited_hash, status.audit_digest) == ("scanning", None, "")
     go_on.set()
-    assert (await scene.end(handle)).audited_hash == HEAD
+    assert (await harness.end(handle)).audited_hash == HEAD
 
 
-async def test_a_run_that_was_never_audited_has_no_audited_hash_and_keeps_its_head(scene: Scene) -> None:
+async def test_a_run_that_was_never_audited_has_no_audited_hash_and_keeps_its_head(harness: WorkflowHarness) -> None:
     recorded: list[RecordRunInput] = []
 
     async def record(input: RecordRunInput, _: int) -> str:
         recorded.append(input)
         return "report.json"
 
-    scene.world.instead |= {"audit_branch": fails_with_a_bug, "record_run": record}
-    result = await scene.end(await scene.start())
+    harness.fakes.overrides |= {"audit_branch": fails_with_a_bug, "record_run": record}
+    result = await harness.end(await harness.start())
     assert (result.outcome, result.audited_hash) == ("failed", None)
     assert [(each.result.audited_hash, each.head) for each in recorded] == [(None, HEAD)]

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from temporalio import workflow
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.merge_queue import MergeQueueActivity
@@ -60,18 +61,19 @@ class Line:
 
 
 @pytest.fixture
-async def line(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Line]:
+async def line(own_time_skipping: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Line]:
     monkeypatch.setattr("workflows.merge_queue._LEASE", timedelta(seconds=3))
     monkeypatch.setattr("workflows.merge_queue._IDLE", timedelta(seconds=1))
-    found = Line(client)
+    client = own_time_skipping.client
+    waiting = Line(client)
     ORDER.clear()
     async with Worker(
         client,
-        task_queue=found.queue,
+        task_queue=waiting.queue,
         workflows=[MergeQueue, Waiting],
         workflow_runner=UnsandboxedWorkflowRunner(),
     ):
-        yield found
+        yield waiting
 
 
 async def test_first_come_first_served(line: Line) -> None:

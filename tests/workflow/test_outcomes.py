@@ -1,4 +1,4 @@
-"""The order of things: every ending, with fakes in place of the outside world and time that skips.
+"""The order of things: every ending, with fakes in place of the outside fakes and time that skips.
 
 The server is Temporal's time-skipping test server; a day of waiting passes in moments.
 """
@@ -21,31 +21,31 @@ from sluice.contracts.activity_inputs import (
     WriteTableInput,
 )
 from sluice.contracts.run import Policy
-from tests.harness.workflow import HEAD, MERGED, Scene, fails_for_good, fails_with_a_bug, opened
+from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good, fails_with_a_bug, opened
 from workflows.write_audit_publish import WriteAuditPublish
 
 
-async def test_published(scene: Scene) -> None:
-    result = await scene.end(await scene.start())
+async def test_published(harness: WorkflowHarness) -> None:
+    result = await harness.end(await harness.start())
     assert (result.outcome, result.main_after, result.branch) == ("published", "2", None)
-    assert scene.world.called == [
+    assert harness.fakes.calls == [
         *("open_branch", "write_table", "verify_write", "audit_branch"),
         *("publish_branch", "discard_branch", "record_run", "can_notify", "notify"),
     ]
 
 
 @pytest.mark.parametrize(("on_failure", "outcome"), [("quarantine", "quarantined"), ("discard", "discarded")])
-async def test_no_answer_within_three_days_means_no(scene: Scene, on_failure: str, outcome: str) -> None:
-    handle = await scene.start(approval={"timeout": "3d"}, on_failure=on_failure)
-    result = await scene.end(handle)
+async def test_no_answer_within_three_days_means_no(harness: WorkflowHarness, on_failure: str, outcome: str) -> None:
+    handle = await harness.start(approval={"timeout": "3d"}, on_failure=on_failure)
+    result = await harness.end(handle)
     assert (result.outcome, result.cause) == (outcome, "expired")
     assert result.timings["waiting for approval"] >= 3 * 86400
-    assert "publish_branch" not in scene.world.called
-    assert scene.world.called.count("notify") == 2
+    assert "publish_branch" not in harness.fakes.calls
+    assert harness.fakes.calls.count("notify") == 2
 
 
-async def test_the_first_decision_counts_and_the_others_are_refused_with_a_reason(scene: Scene) -> None:
-    handle = await scene.start(approval={"timeout": "3d"})
+async def test_the_first_decision_counts_and_the_others_are_refused_with_a_reason(harness: WorkflowHarness) -> None:
+    handle = await harness.start(approval={"timeout": "3d"})
     while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":
         await asyncio.sleep(0.05)
     for ruling, why in (
@@ -60,26 +60,26 @@ async def test_the_first_decision_counts_and_the_others_are_refused_with_a_reaso
         WriteAuditPublish.decide, Decision(approve=True, by="ana", audited_hash=HEAD, reason="fine")
     )
     assert (ruled.by, ruled.reason, ruled.audited_hash) == ("ana", "fine", HEAD)
-    result = await scene.end(handle)
+    result = await harness.end(handle)
     assert result.outcome == "published" and result.approval
     (refused_decision,) = result.approval.refused
     assert refused_decision.why == "a decision needs the name of who takes it: set `by`"
 
 
-async def test_a_decision_before_anything_waits_is_refused(scene: Scene) -> None:
+async def test_a_decision_before_anything_waits_is_refused(harness: WorkflowHarness) -> None:
     release = asyncio.Event()
 
     async def slow(_: Any, __: int) -> JobReport:
         await release.wait()
         return JobReport()
 
-    scene.world.instead["write_table"] = slow
-    handle = await scene.start(approval={"timeout": "1h"})
+    harness.fakes.overrides["write_table"] = slow
+    handle = await harness.start(approval={"timeout": "1h"})
     await handle.signal(WriteAuditPublish.approve, Decision(by="eager"))
     with pytest.raises(WorkflowUpdateFailedError):
         await handle.execute_update(WriteAuditPublish.decide, Decision(approve=True, by="eager"))
     release.set()
-    assert (await scene.end(handle)).cause == "expired"
+    assert (await harness.end(handle)).cause == "expired"
 
 
 STEPS = ["open_branch", "write_table", "verify_write", "audit_branch", "publish_branch"]
@@ -88,7 +88,7 @@ _AFTER_HOPS = {"open_branch": "write_table", "verify_write": "audit_branch"}
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_cancel_during_each_step(scene: Scene, step: str) -> None:
+async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) -> None:
     """The step is over before the clean-up begins; a merge that happened all the same is believed."""
     entered, ended = asyncio.Event(), asyncio.Event()
 
@@ -123,30 +123,30 @@ async def test_a_cancel_during_each_step(scene: Scene, step: str) -> None:
     async def clean(_: Any, __: int) -> None:
         cleaned.append(ended.is_set())
 
-    scene.world.instead[step] = until_cancelled if step == "write_table" else in_time
+    harness.fakes.overrides[step] = until_cancelled if step == "write_table" else in_time
     if step in _AFTER_HOPS:
-        scene.world.instead[_AFTER_HOPS[step]] = a_moment
-    scene.world.instead["discard_branch"] = clean
-    handle = await scene.start()
+        harness.fakes.overrides[_AFTER_HOPS[step]] = a_moment
+    harness.fakes.overrides["discard_branch"] = clean
+    handle = await harness.start()
     await asyncio.wait_for(entered.wait(), 30)
     await handle.cancel()
-    result = await scene.end(handle)
+    result = await harness.end(handle)
     assert result.outcome == ("published" if step == "publish_branch" else "cancelled")
     assert cleaned == [True]
-    assert "publish_branch" not in scene.world.called or step == "publish_branch"
+    assert "publish_branch" not in harness.fakes.calls or step == "publish_branch"
 
 
-async def test_a_cancel_while_people_decide(scene: Scene) -> None:
-    handle = await scene.start(approval={"timeout": "3d"})
+async def test_a_cancel_while_people_decide(harness: WorkflowHarness) -> None:
+    handle = await harness.start(approval={"timeout": "3d"})
     while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":
         await asyncio.sleep(0.05)
     await handle.cancel()
-    result = await scene.end(handle)
+    result = await harness.end(handle)
     assert (result.outcome, result.branch) == ("cancelled", None)
-    assert scene.world.called[-4:] == ["discard_branch", "record_run", "can_notify", "notify"]
+    assert harness.fakes.calls[-4:] == ["discard_branch", "record_run", "can_notify", "notify"]
 
 
-async def test_attempts_that_never_began_do_not_count(scene: Scene) -> None:
+async def test_attempts_that_never_began_do_not_count(harness: WorkflowHarness) -> None:
     """As when a paused worker still draws work: nobody hears of it until the heartbeat is missed."""
 
     async def silent_at_first(_: Any, number: int) -> JobReport:
@@ -154,23 +154,23 @@ async def test_attempts_that_never_began_do_not_count(scene: Scene) -> None:
             await asyncio.sleep(1.7)
         return JobReport()
 
-    scene.world.instead["write_table"] = silent_at_first
-    result = await scene.end(await scene.start(policy=Policy(heartbeat_timeout=1)))
+    harness.fakes.overrides["write_table"] = silent_at_first
+    result = await harness.end(await harness.start(policy=Policy(heartbeat_timeout=1)))
     assert (result.outcome, result.attempts) == ("published", 6)
 
 
-async def test_attempts_that_fell_silent_count(scene: Scene) -> None:
+async def test_attempts_that_fell_silent_count(harness: WorkflowHarness) -> None:
     async def falls_silent(_: Any, __: int) -> JobReport:
         activity.heartbeat("begun")
         await asyncio.sleep(1.7)
         return JobReport()
 
-    scene.world.instead["write_table"] = falls_silent
-    result = await scene.end(await scene.start(policy=Policy(heartbeat_timeout=1)))
+    harness.fakes.overrides["write_table"] = falls_silent
+    result = await harness.end(await harness.start(policy=Policy(heartbeat_timeout=1)))
     assert (result.outcome, result.attempts) == ("failed", 3)
 
 
-async def test_a_cancel_that_shows_as_a_failure(scene: Scene) -> None:
+async def test_a_cancel_that_shows_as_a_failure(harness: WorkflowHarness) -> None:
     """As when the worker dies with the activity that was to be cancelled."""
     entered = asyncio.Event()
 
@@ -179,14 +179,14 @@ async def test_a_cancel_that_shows_as_a_failure(scene: Scene) -> None:
         await asyncio.sleep(0.3)
         raise ApplicationError("heartbeat timeout", type="TimeoutError", non_retryable=True)
 
-    scene.world.instead["audit_branch"] = dies
-    handle = await scene.start()
+    harness.fakes.overrides["audit_branch"] = dies
+    handle = await harness.start()
     await asyncio.wait_for(entered.wait(), 30)
     await handle.cancel()
-    assert (await scene.end(handle)).outcome == "cancelled"
+    assert (await harness.end(handle)).outcome == "cancelled"
 
 
-async def test_a_write_that_keeps_failing(scene: Scene) -> None:
+async def test_a_write_that_keeps_failing(harness: WorkflowHarness) -> None:
     """Each attempt is fenced before the next; what the last one left is kept for a look."""
     branches: list[str] = []
 
@@ -194,56 +194,56 @@ async def test_a_write_that_keeps_failing(scene: Scene) -> None:
         branches.append(order.branch)
         raise ApplicationError("it broke", type="JobFailed")
 
-    scene.world.instead["write_table"] = fail
-    handle = await scene.start(write={"job": "job.py", "attempts": 3})
-    result = await scene.end(handle)
+    harness.fakes.overrides["write_table"] = fail
+    handle = await harness.start(write={"job": "job.py", "attempts": 3})
+    result = await harness.end(handle)
     assert (result.outcome, result.attempts, result.reason) == ("failed", 3, "it broke")
     assert len(set(branches)) == 3
-    assert scene.world.called == [
+    assert harness.fakes.calls == [
         *(("open_branch", "write_table", "discard_branch") * 2),
         *("open_branch", "write_table", "quarantine_branch", "record_run", "can_notify", "notify"),
     ]
     assert result.branch and result.branch.startswith("quarantine/p/")
 
 
-async def test_invalid_input_is_not_tried_again_and_leaves_nothing(scene: Scene) -> None:
-    scene.world.instead["write_table"] = fails_for_good
-    result = await scene.end(await scene.start())
+async def test_invalid_input_is_not_tried_again_and_leaves_nothing(harness: WorkflowHarness) -> None:
+    harness.fakes.overrides["write_table"] = fails_for_good
+    result = await harness.end(await harness.start())
     assert (result.outcome, result.cause, result.attempts, result.branch) == ("failed", "invalid", 1, None)
-    assert scene.world.called == ["open_branch", "write_table", "discard_branch", "record_run", "can_notify", "notify"]
+    assert harness.fakes.calls == ["open_branch", "write_table", "discard_branch", "record_run", "can_notify", "notify"]
 
 
-async def test_a_bug_leaves_the_branch_for_a_look(scene: Scene) -> None:
-    scene.world.instead["audit_branch"] = fails_with_a_bug
-    result = await scene.end(await scene.start())
+async def test_a_bug_leaves_the_branch_for_a_look(harness: WorkflowHarness) -> None:
+    harness.fakes.overrides["audit_branch"] = fails_with_a_bug
+    result = await harness.end(await harness.start())
     assert (result.outcome, result.cause, result.reason) == ("failed", "error", "a bug")
-    assert scene.world.called[-4:] == ["quarantine_branch", "record_run", "can_notify", "notify"]
+    assert harness.fakes.calls[-4:] == ["quarantine_branch", "record_run", "can_notify", "notify"]
 
 
-async def test_a_merge_whose_answer_was_lost_is_believed(scene: Scene) -> None:
-    scene.world.instead["publish_branch"] = fails_with_a_bug
+async def test_a_merge_whose_answer_was_lost_is_believed(harness: WorkflowHarness) -> None:
+    harness.fakes.overrides["publish_branch"] = fails_with_a_bug
 
     async def it_is_there(_: Any, __: int) -> Publication:
         return MERGED
 
-    scene.world.instead["confirm_publication"] = it_is_there
-    result = await scene.end(await scene.start())
+    harness.fakes.overrides["confirm_publication"] = it_is_there
+    result = await harness.end(await harness.start())
     assert (result.outcome, result.main_after, result.branch, result.reason) == ("published", "2", None, "")
-    order = [act for act in scene.world.called if act in ("quarantine_branch", "confirm_publication")]
+    order = [act for act in harness.fakes.calls if act in ("quarantine_branch", "confirm_publication")]
     assert order == ["quarantine_branch", "confirm_publication"]
 
 
 @pytest.mark.parametrize("act", ["notify", "record_run", "discard_branch"])
-async def test_what_fails_after_the_merge_changes_nothing(scene: Scene, act: str) -> None:
-    scene.world.instead[act] = fails_with_a_bug
-    result = await scene.end(await scene.start())
+async def test_what_fails_after_the_merge_changes_nothing(harness: WorkflowHarness, act: str) -> None:
+    harness.fakes.overrides[act] = fails_with_a_bug
+    result = await harness.end(await harness.start())
     assert result.outcome == "published"
 
 
-async def test_nobody_is_to_be_told(scene: Scene) -> None:
+async def test_nobody_is_to_be_told(harness: WorkflowHarness) -> None:
     async def nobody(_: Any, __: int) -> bool:
         return False
 
-    scene.world.instead["can_notify"] = nobody
-    assert (await scene.end(await scene.start())).outcome == "published"
-    assert "notify" not in scene.world.called
+    harness.fakes.overrides["can_notify"] = nobody
+    assert (await harness.end(await harness.start())).outcome == "published"
+    assert "notify" not in harness.fakes.calls

@@ -1,9 +1,10 @@
-"""Revisions: a run that a newer front door started waits, unharmed, for a worker that knows how it goes."""
+"""Revisions: a run that a newer release started waits, unharmed, for a worker that knows its revision."""
 
 import asyncio
 import uuid
 
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from sluice.contracts.run import REVISION, RunInput, RunRequest
@@ -12,18 +13,19 @@ from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 
-async def test_a_run_of_a_newer_revision_waits_for_a_newer_worker(client: Client) -> None:
+async def test_a_run_of_a_newer_revision_waits_for_a_newer_worker(own_time_skipping: WorkflowEnvironment) -> None:
+    client = own_time_skipping.client
     queue = str(uuid.uuid4())
     pipeline = Pipeline.model_validate({"name": "newer", "write": {"job": "job.py"}, "tables": {"t.newer": {}}})
     request = RunRequest(pipeline=pipeline, input=RunInput(digest="d"), starter="tester", revision=REVISION + 1)
     async with Worker(client, task_queue=queue, workflows=[WriteAuditPublish], workflow_runner=sandbox()):
         handle = await client.start_workflow(WriteAuditPublish.run, request, id=queue, task_queue=queue)
-        said: list[str] = []
-        while not said:
+        messages: list[str] = []
+        while not messages:
             await asyncio.sleep(0.1)
             events = (await handle.fetch_history()).events
-            said = [event.workflow_task_failed_event_attributes.failure.message for event in events]
-            said = [words for words in said if words]
-        assert "upgrade the worker" in said[0]
+            failures = [event.workflow_task_failed_event_attributes.failure.message for event in events]
+            messages = [message for message in failures if message]
+        assert "upgrade the worker" in messages[0]
         assert (await handle.describe()).status == WorkflowExecutionStatus.RUNNING
         await handle.terminate()

@@ -1,0 +1,52 @@
+"""An independent reader of the lake: Nessie's REST API and Iceberg's files, nothing of Sluice's code."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from pyiceberg.table import StaticTable
+
+from lakehouse.audit_results_table import BRANCH as AUDIT_RESULTS_BRANCH
+
+
+class LakeReader:
+    """Reads the lake through Nessie's REST API and Iceberg's files alone."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._uri = variables["NESSIE_URI"]
+        token = Path(variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
+        self._http = requests.Session()
+        self._http.headers["Authorization"] = f"Bearer {token}"
+
+    def rows(self, table: str, ref: str = "main") -> list[dict[str, Any]]:
+        """Return all rows of a table on a branch; none where the table does not exist."""
+        response = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}/contents/{table}", timeout=30)
+        if response.status_code == 404:
+            return []
+        metadata_location = response.json()["content"]["metadataLocation"]
+        rows: list[dict[str, Any]] = StaticTable.from_metadata(metadata_location).scan().to_arrow().to_pylist()
+        return rows
+
+    def head(self, ref: str = "main") -> str:
+        """Return the hash that a branch is at."""
+        response = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}", timeout=30).json()
+        return str(response["reference"]["hash"])
+
+    def branches(self, containing: str = "") -> list[str]:
+        """Return the names of all branches that contain a text, but main and that of the audit results table."""
+        references = self._http.get(f"{self._uri}/trees", timeout=30).json()["references"]
+        names = [reference["name"] for reference in references]
+        return [each for each in names if each not in ("main", AUDIT_RESULTS_BRANCH) and containing in each]
+
+    def discard(self, branch: str) -> None:
+        """Delete a branch."""
+        deleted = self._http.delete(f"{self._uri}/trees/{quote(branch, safe='')}@{self.head(branch)}", timeout=30)
+        assert deleted.ok, deleted.text
+
+    def commit(self, commit_hash: str) -> dict[str, Any]:
+        """Return the properties, authors and parents of a commit."""
+        page = self._http.get(f"{self._uri}/trees/@{commit_hash}/history?max-records=1", timeout=30).json()
+        commit: dict[str, Any] = page["logEntries"][0]["commitMeta"]
+        return commit

@@ -1,0 +1,186 @@
+"""The system harness: runs on the real stack, started and followed in the test's process by one Temporal client.
+
+The command line is started as a process where it is what is tested: by `command` and `run_command`.
+"""
+
+import asyncio
+import contextlib
+import getpass
+import json
+import socket
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import WorkflowFailureError
+
+from devstack.stack import ROOT
+from runtime.find_run import find_run, query_status, read_result
+from runtime.start_run import Starter, StartOptions, find_input, load_pipeline, start_run
+from sluice.approval.decisions import Decision
+from sluice.contracts.run import RunResult
+from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.publishing.outcomes import exit_code
+from sluice.settings import Settings, read_settings
+from tests.harness.command_line import CommandResult, run_command
+from tests.harness.processes import wait_for
+from tests.harness.temporal_thread import TEMPORAL
+from workflows.write_audit_publish import WriteAuditPublish
+
+STAGE_LIMIT = 360
+"""Seconds in which a run comes to a stage on a machine that does much else; not a measure of speed."""
+_END_LIMIT = 600
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """How a run ended, or why it was not started: as the command line reports it."""
+
+    code: int
+    json: dict[str, Any]
+    err: str = ""
+
+
+class _OtherSparkQueue(Settings):
+    """Settings whose task queue for Spark is another worker's."""
+
+    other_spark_queue: str
+
+    @property
+    def spark_queue(self) -> str:
+        return self.other_spark_queue
+
+
+class SystemHarness:
+    """Starts runs, follows them and runs commands, in a folder and with an environment.
+
+    With a `spark_queue`, runs call the activities that run Spark on that task queue.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], spark_queue: str = "") -> None:
+        self.folder, self.environment = folder, environment
+        self._spark_queue = spark_queue
+
+    def command(self, *arguments: str, **changed: str) -> CommandResult:
+        """Run a command of the command line, as a process; `changed` are further variables of its environment."""
+        return run_command(self.folder, {**self.environment, **changed}, *arguments)
+
+    def run_command(self, pipeline: str, *arguments: str, **changed: str) -> CommandResult:
+        """Write a pipeline file and run it with --json, as a process."""
+        return self.command("run", str(self.file(pipeline)), "--json", *arguments, **changed)
+
+    def run(self, pipeline: str, *, again: bool = False, **changed: str) -> EndedRun:
+        """Run a pipeline to its end."""
+        try:
+            run = self.start(pipeline, again=again, **changed)
+        except SluiceError as error:
+            code = 7 if isinstance(error, ServiceUnavailable) else 2
+            return EndedRun(code, {"outcome": None, "error": str(error), "exit_code": code}, str(error))
+        return self.wait_for_end(run)
+
+    def start(self, pipeline: str, *, again: bool = False, **changed: str) -> str:
+        """Start a pipeline without following it; return the workflow id.
+
+        Raises:
+            SluiceError: it is not valid, or was published before.
+        """
+        return TEMPORAL.run(self._start(self.file(pipeline), again, {**self.environment, **changed}))
+
+    def file(self, pipeline: str) -> Path:
+        """Write a pipeline into a file of its own."""
+        path = self.folder / f"pipeline-{uuid.uuid4().hex[:12]}.yml"  # several threads may start runs at once
+        path.write_text(pipeline)
+        return path
+
+    def status(self, run: str) -> dict[str, Any]:
+        """Return how a run stands or ended, as `status --json` prints it; nothing where no worker answers."""
+        return TEMPORAL.run(self._status(run))
+
+    def wait_for_stage(self, run: str, *stages: str) -> dict[str, Any]:
+        """Wait until a run is in one of these stages; return its status."""
+        status: dict[str, Any] = {}
+
+        def reached() -> bool:
+            status.clear()
+            status.update(self.status(run))
+            return status.get("stage") in stages
+
+        wait_for(reached, STAGE_LIMIT, lambda: f"{run} is at {status}, not in {stages}")
+        return status
+
+    def wait_for_attempt(self, run: str, attempt: int, stage: str = "waiting for approval") -> dict[str, Any]:
+        """Wait until a run is in a stage of an attempt, or of a later one; return its status."""
+        status: dict[str, Any] = {}
+
+        def reached() -> bool:
+            status.clear()
+            status.update(self.status(run))
+            return bool(status.get("attempts", 0) >= attempt) and status["stage"] == stage
+
+        wait_for(reached, STAGE_LIMIT, lambda: f"{run} is at {status}, not in attempt {attempt}")
+        return status
+
+    def wait_for_end(self, run: str) -> EndedRun:
+        """Wait until a run ended, however it does; return its result and the exit code that stands for it."""
+        result = TEMPORAL.run(asyncio.wait_for(self._result(run), _END_LIMIT))
+        return EndedRun(exit_code(result), json.loads(result.model_dump_json()), result.reason)
+
+    def approve(self, run: str, by: str = "ana") -> None:
+        """Approve what a run waits with, as the person who saw its status."""
+        TEMPORAL.run(self._approve(run, by))
+
+    def cancel(self, run: str) -> None:
+        """Request that a run is cancelled."""
+        TEMPORAL.run(self._cancel(run))
+
+    async def _start(self, file: Path, again: bool, environment: Mapping[str, str]) -> str:
+        pipeline = load_pipeline(file, environment, self.folder)
+        client, settings = await TEMPORAL.client(environment), read_settings(environment)
+        if self._spark_queue:
+            settings = _OtherSparkQueue.model_construct(**dict(settings), other_spark_queue=self._spark_queue)
+        starter = Starter(f"{getpass.getuser()}@{socket.gethostname()}", self.folder)
+        started = await start_run(client, settings, pipeline, find_input(pipeline), starter, StartOptions(again=again))
+        return started.handle.id
+
+    async def _status(self, run: str) -> dict[str, Any]:
+        client = await TEMPORAL.client(self.environment)
+        execution = await find_run(client, run)
+        if execution.ended:
+            result = await read_result(client, execution.description)
+            assert result
+            return {**json.loads(result.model_dump_json()), "stage": "ended", "deadline": ""}
+        status = await query_status(execution.handle)
+        if status is None:
+            return {}
+        return {**json.loads(status.result.model_dump_json()), "stage": status.stage, "deadline": status.deadline}
+
+    async def _result(self, run: str) -> RunResult:
+        client = await TEMPORAL.client(self.environment)
+        execution = await find_run(client, run)
+        with contextlib.suppress(WorkflowFailureError):
+            await execution.handle.result(follow_runs=False)
+        result = await read_result(client, await execution.handle.describe())
+        assert result
+        return result
+
+    async def _approve(self, run: str, by: str) -> None:
+        execution = await find_run(await TEMPORAL.client(self.environment), run)
+        seen = await query_status(execution.handle)
+        assert seen, f"no worker answers for {run}"
+        decision = Decision(
+            approve=True, by=by, audited_hash=seen.result.audited_hash or "", audit_digest=seen.audit_digest
+        )
+        await execution.handle.execute_update(WriteAuditPublish.decide, decision)
+
+    async def _cancel(self, run: str) -> None:
+        execution = await find_run(await TEMPORAL.client(self.environment), run)
+        await execution.handle.cancel()
+
+
+def link_tools(home: Path) -> None:
+    """Link the tools that set-up installed into the home folder of a test."""
+    for tools in ("jars", "bin", "cds"):
+        if (ROOT / ".sluice" / tools).exists():
+            (home / tools).symlink_to(ROOT / ".sluice" / tools)

@@ -1,0 +1,48 @@
+"""Which tests `make test` runs: every test is either quick, slow or of the matrix, by its folder and its markers.
+
+Quick are those of the first folders, but for those marked `slow`; of the others, those marked `sentinel`.
+"""
+
+from pathlib import Path
+
+import pytest
+
+QUICK_FOLDERS = ("unit", "workflow", "component", "e2e")
+SLOW_FOLDERS = ("system", "faults")
+SENTINELS = {
+    "a cold run",
+    "the worker killed in a write",
+    "the worker killed after a merge",
+    "a cancel in a write",
+    "Nessie killed",
+    "a browser",
+}
+"""What `make test` tries of the slow kinds; a test names what it stands for: `sentinel("a cold run")`."""
+SELECTED = pytest.StashKey[list[tuple[str, str, str]]]()
+"""Of each test that was collected: its folder, its selection, and what it is a sentinel of."""
+
+
+def folder_of(path: Path) -> str:
+    """Return the folder of tests/ that a test is in."""
+    return path.relative_to(Path(__file__).parent).parts[0]
+
+
+def selection_of(item: pytest.Item) -> str:
+    """Return which selection a test belongs to: `quick`, `slow` or `matrix`."""
+    if item.get_closest_marker("matrix"):
+        return "matrix"
+    if item.get_closest_marker("slow"):
+        return "slow"
+    if folder_of(item.path) in QUICK_FOLDERS or item.get_closest_marker("sentinel"):
+        return "quick"
+    return "slow"
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test with its selection."""
+    config.stash[SELECTED] = []
+    for item in items:
+        selection = selection_of(item)
+        item.add_marker(selection)
+        sentinel = item.get_closest_marker("sentinel")
+        config.stash[SELECTED].append((folder_of(item.path), selection, sentinel.args[0] if sentinel else ""))

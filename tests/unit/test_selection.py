@@ -1,0 +1,31 @@
+"""`make test` runs something of every kind, and each test belongs to exactly one selection."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.selection import QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLDERS
+
+
+@pytest.fixture
+def selected(request: pytest.FixtureRequest) -> list[tuple[str, str, str]]:
+    """All tests that were collected, before those that are not wanted were deselected."""
+    collected = request.config.stash[SELECTED]
+    if {folder for folder, _, _ in collected} != {*QUICK_FOLDERS, *SLOW_FOLDERS}:
+        pytest.skip("only some of the folders were collected")
+    return collected
+
+
+def test_every_folder_is_in_the_quick_selection(selected: list[tuple[str, str, str]]) -> None:
+    assert {folder for folder, selection, _ in selected if selection == "quick"} == {*QUICK_FOLDERS, *SLOW_FOLDERS}
+
+
+def test_every_slow_kind_has_a_sentinel(selected: list[tuple[str, str, str]]) -> None:
+    assert {sentinel for _, selection, sentinel in selected if selection == "quick" and sentinel} == SENTINELS
+
+
+def test_every_folder_of_tests_is_known() -> None:
+    folders = {
+        file.relative_to(Path(__file__).parents[1]).parts[0] for file in Path(__file__).parents[1].rglob("test_*.py")
+    }
+    assert folders == {*QUICK_FOLDERS, *SLOW_FOLDERS}
