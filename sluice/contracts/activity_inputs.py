@@ -187,7 +187,7 @@ class PreviousAudit(Model):
 
 
 class AuditInput(Model):
-    """What `audit_branch` and `scan_branch` do: answer checks on a branch at one hash."""
+    """The input of `audit_branch`: answer the checks of a branch at one hash."""
 
     run_ref: RunRef
     branch: str
@@ -195,7 +195,7 @@ class AuditInput(Model):
     head: str
     tables: dict[str, Table]
     now: str = ""
-    """When the audit began, in ISO 8601: what freshness is measured against."""
+    """When the audit began, in ISO 8601; `freshness` measures from here."""
     previous_audit: PreviousAudit | None = None
     """The audit of these rows before they were rebased."""
 
@@ -206,21 +206,21 @@ class AuditInput(Model):
 
 
 class AuditPlan(Model):
-    """What metadata could answer, and what the rows must be asked."""
+    """The result of an audit step: the verdicts so far, and the checks that need a scan."""
 
     decided: list[CheckResult]
     files: dict[str, list[int]] = Field(default_factory=dict)
-    """By table, the indexes of the checks that DuckDB may answer from the data files."""
+    """By table, the indexes of the checks that an engine in the worker's process may answer: DuckDB."""
     undecided: dict[str, list[int]] = Field(default_factory=dict)
-    """By table, the indexes of the checks that take Spark."""
+    """By table, the indexes of the checks that only Spark may answer."""
 
 
 SCAN_ATTEMPTS = 6
-"""How often a scan is tried. On the last try, a check that cannot be answered becomes an error."""
+"""How often a scan is tried. On the last try, a check that cannot be answered gets an error."""
 
 
 class ScanInput(Model):
-    """What `scan_files` and `scan_branch` do: answer undecided checks from the rows."""
+    """The input of `scan_files` and `scan_branch`: answer undecided checks from the rows."""
 
     audit: AuditInput
     undecided: dict[str, list[int]]
@@ -233,7 +233,7 @@ class ScanInput(Model):
 
 
 class QuarantineRowsInput(Model):
-    """What `divide_rows` does: set the rows apart that break these checks."""
+    """The input of `quarantine_rows`: move the rows that break these checks."""
 
     audit: AuditInput
     failing: dict[str, list[int]]
@@ -241,12 +241,12 @@ class QuarantineRowsInput(Model):
 
 
 class QuarantineRowsResult(Model):
-    """What became of bad rows."""
+    """The result of `quarantine_rows`: the number of bad rows, and whether they were moved."""
 
     bad_rows: dict[str, int]
-    """By table, how many there are."""
+    """By table, the number of bad rows."""
     above_cap: list[str] = Field(default_factory=list)
-    """The tables with more of them than their cap; then nothing was moved."""
+    """The tables with more bad rows than their cap; if there are any, no row was moved."""
 
 
 class VerifyDecisionInput(Model):

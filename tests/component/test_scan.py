@@ -192,20 +192,20 @@ def test_every_check_says_the_same_by_either_engine(rich: Table) -> None:
 
 def test_metadata_never_contradicts_the_rows(rich: Table) -> None:
     checks = [check_of(written) for written, _, _ in CASES]
-    proven = [(case, found) for case, found in zip(CASES, rich.by_metadata(checks), strict=True) if found]
-    wrong = [f"{written}: {found}" for (written, verdict, _), found in proven if found.verdict != verdict]
+    proven = [(case, result) for case, result in zip(CASES, rich.by_metadata(checks), strict=True) if result]
+    wrong = [f"{written}: {result}" for (written, verdict, _), result in proven if result.verdict != verdict]
     assert not wrong
     assert len(proven) > 15
 
 
-def test_each_check_that_asks_rows_is_among_the_cases() -> None:
-    asked = {check_of(written).check for written, _, _ in CASES}
+def test_each_check_that_scans_rows_is_among_the_cases() -> None:
+    scanned = {check_of(written).check for written, _, _ in CASES}
     metadata_only = {name for name, cls in REGISTRY.items() if cls.proof == "always"}
-    elsewhere = {"sql", "relationships", "equal_row_count"}
-    assert set(REGISTRY) - asked - metadata_only == elsewhere
+    tested_below = {"sql", "relationships", "equal_row_count"}
+    assert set(REGISTRY) - scanned - metadata_only == tested_below
 
 
-def test_only_added_rows_count_unless_the_table_is_asked(table: Table) -> None:
+def test_only_added_rows_count_unless_the_scope_is_the_table(table: Table) -> None:
     table.fill("id INT", before=["(NULL)", "(1)", "(1)"], added=["(2)", "(3)"])
     both = [{"unique": "id"}, {"unique": {"column": "id", "scope": "table"}}]
     checks = [check_of(each) for each in both]
@@ -220,7 +220,7 @@ def test_a_key_that_main_has_already_is_not_unique(table: Table) -> None:
         assert [seen(each) for each in results if each] == [("fail", 1), ("fail", 3)]
 
 
-def test_files_whose_keys_lie_apart_are_not_read(table: Table) -> None:
+def test_files_without_a_common_key_are_not_read(table: Table) -> None:
     table.fill("id INT", before=["(1)", "(5)"], added=["(6)"])
     table.insert(["(7)", "(8)"])
     (result,) = table.by_duckdb([check_of({"unique": "id"})])
@@ -249,11 +249,11 @@ def test_values_of_another_table(table: Table, spark: SparkSession) -> None:
     ]
     checks = [check_of(each) for each in written]
     expected = [("fail", 2), ("pass", 1), ("pass", "5, and 3 in i.parents")]
-    duck, spark_found = table.by_duckdb(checks), table.by_spark(checks)
-    assert [seen(each) for each in duck if each] == expected == [seen(each) for each in spark_found]
-    assert duck[0] and duck[0].sample == spark_found[0].sample == [{"parent": 3, "rows": 2}]
-    gone = check_of({"relationships": {"column": "parent", "to": "i.nobody", "field": "id"}})
-    assert "no table i.nobody" in str(table.audited([gone]).problem(gone))
+    by_duckdb, by_spark = table.by_duckdb(checks), table.by_spark(checks)
+    assert [seen(each) for each in by_duckdb if each] == expected == [seen(each) for each in by_spark]
+    assert by_duckdb[0] and by_duckdb[0].sample == by_spark[0].sample == [{"parent": 3, "rows": 2}]
+    missing = check_of({"relationships": {"column": "parent", "to": "i.nobody", "field": "id"}})
+    assert "no table i.nobody" in str(table.audited([missing]).problem(missing))
 
 
 def test_row_level_deletes_are_left_to_spark(table: Table) -> None:
@@ -314,8 +314,8 @@ def test_a_query_returns_the_bad_rows(table: Table) -> None:
         check_of({"sql": "SELECT * FROM i.nowhere"}),
     ]
     assert table.by_duckdb(checks) == [None] * 3
-    found, none, broken = table.by_spark(checks)
-    assert (found.verdict, found.sample) == ("fail", [{"id": 2}])
+    failed, none, broken = table.by_spark(checks)
+    assert (failed.verdict, failed.sample) == ("fail", [{"id": 2}])
     assert none.verdict == "pass"
     assert (broken.verdict, "nowhere" in broken.message) == ("error", True)
 
@@ -332,7 +332,7 @@ def test_what_may_pass_fails_the_job_until_the_last_try(table: Table, monkeypatc
     assert "Nessie" in table.by_spark([check], last_attempt=True)[0].message
 
 
-def test_the_blast_radius_of_real_snapshots(table: Table) -> None:
+def test_the_scope_of_a_change_of_real_snapshots(table: Table) -> None:
     table.fill(
         "id INT, day DATE",
         before=["(1, DATE'2024-01-01')", "(2, DATE'2024-01-02')"],
@@ -426,5 +426,5 @@ def test_a_scan_spills_within_its_memory(tmp_path: Path) -> None:
     query = check_of({"unique": "s"}).build_query(DUCKDB, {"id": "long", "s": "string"})
     with DuckDBSession("40MB", tmp_path / "spill") as session:
         types = {"id": "long", "s": "string"}
-        found = session.answer([view], {"k": query}, types, with_other_rows=False, sample_rows=5)
-    assert found["k"].metrics["failed"] == 0
+        answers = session.answer([view], {"k": query}, types, with_other_rows=False, sample_rows=5)
+    assert answers["k"].metrics["failed"] == 0

@@ -126,19 +126,21 @@ class Folder(NoopCatalog):
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
         metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
-        place = f"{metadata.location}/metadata/{uuid.uuid4()}.metadata.json"
-        ToOutputFile.table_metadata(metadata, table.io.new_output(place))
-        self.now = Table(table.name(), metadata, place, table.io, self)
-        return CommitTableResponse(metadata=metadata, metadata_location=place)
+        location = f"{metadata.location}/metadata/{uuid.uuid4()}.metadata.json"
+        ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+        self.now = Table(table.name(), metadata, location, table.io, self)
+        return CommitTableResponse(metadata=metadata, metadata_location=location)
 
 
 def _empty(folder: Path, mode: str) -> Table:
     fields = [NestedField(number, name, kind) for number, (name, kind) in enumerate(TYPES.items(), 1)]
-    place = f"{folder.as_uri()}/{uuid.uuid4()}"
+    location = f"{folder.as_uri()}/{uuid.uuid4()}"
     properties = {} if mode == "truncate(16)" else {"write.metadata.metrics.default": mode}
-    metadata = new_table_metadata(Schema(*fields), UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, place, properties)
-    file_io = load_file_io({}, place)
-    first = f"{place}/metadata/0.metadata.json"
+    metadata = new_table_metadata(
+        Schema(*fields), UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, location, properties
+    )
+    file_io = load_file_io({}, location)
+    first = f"{location}/metadata/0.metadata.json"
     ToOutputFile.table_metadata(metadata, file_io.new_output(first))
     return Table(("n", "t"), metadata, first, file_io, Folder("folder"))
 
@@ -171,7 +173,7 @@ def test_a_proof_never_contradicts_a_full_scan(
     checks = [_check(written) for written in CHECKS]
     state = TableState(StaticTable.from_metadata(table.metadata_location), None)
     statistics = audited_table("n.t", checks, state, {}).statistics
-    if deleted is not None:  # the same rows as if they had been deleted in place: the files keep their statistics
+    if deleted is not None:  # the same rows as if they had been deleted in location: the files keep their statistics
         table.delete(f"i == {deleted}")
         state = TableState(StaticTable.from_metadata(table.metadata_location), None)
         statistics = replace(statistics, live=[replace(file, deletes=True) for file in statistics.live])

@@ -1,4 +1,4 @@
-"""The decisions of an audit: what a scan must answer, by which engine, what a rebase keeps, which rows are moved."""
+"""The decisions of an audit: planning, engine choice, carry-over, file selection, verdicts, row quarantine."""
 
 from dataclasses import replace
 from typing import Any
@@ -120,14 +120,14 @@ def test_a_plan_decides_what_metadata_proves_and_assigns_the_others() -> None:
 
     undecidable = {"match_regex": {"column": "s", "pattern": "a"}}
     audited = replace(audited, checks=[*audited.checks, check(undecidable), check(undecidable)])
-    input = audit_input(t=[*written, undecidable, undecidable], gone=[UNIQUE])
-    tables = [("n.t", audited), ("n.gone", None)]
+    input = audit_input(t=[*written, undecidable, undecidable], dropped=[UNIQUE])
+    tables = [("n.t", audited), ("n.dropped", None)]
     plan = plan_audit(input, tables, carried, [RefusesOdd()], sample)
     kinds = [(each.index, each.verdict, each.answered_by) for each in plan.decided if each.table == "n.t"]
     assert kinds == [(0, "pass", "metadata"), (1, "pass", "metadata"), (2, "error", None), (3, "pass", None),
                      (4, "fail", "metadata")]  # fmt: skip
     assert (plan.files, plan.undecided) == ({"n.t": [6]}, {"n.t": [5]})
-    assert plan.decided[-1].message == "there is no table n.gone on the branch"
+    assert plan.decided[-1].message == "there is no table n.dropped on the branch"
     assert asked == ["accepted_range"] and plan.decided[4].sample == [{"c": 4}]
 
 

@@ -126,10 +126,12 @@ REWRITE = ChangeStatistics(
         ({"volume": {"min_ratio": 1.05, "if_fewer": "fail"}}, "fail", "fail"),
     ],
 )
-def test_the_blast_radius(written: Any, first: str, second: str) -> None:
+def test_the_scope_of_a_change(written: Any, first: str, second: str) -> None:
     added = [FileStatistics(rows=100)]
-    found = [check(written).prove(TableStatistics(types=TYPES, added=added, change=each)) for each in (CHANGE, REWRITE)]
-    assert [each.level for each in found if each] == [first, second]
+    results = [
+        check(written).prove(TableStatistics(types=TYPES, added=added, change=each)) for each in (CHANGE, REWRITE)
+    ]
+    assert [each.level for each in results if each] == [first, second]
 
 
 def test_the_schema_for_editors_knows_what_the_parser_knows() -> None:

@@ -25,15 +25,13 @@ def check(written: Any) -> Check:
     return REGISTRY[fields["check"]].model_validate(fields)
 
 
-def file(rows: int = 10, deletes: bool = False, **statistics: Any) -> FileStatistics:
-    return FileStatistics(
-        rows=rows, columns={"c": ColumnStatistics(**statistics)} if statistics else {}, deletes=deletes
-    )
+def file(rows: int = 10, deletes: bool = False, **recorded: Any) -> FileStatistics:
+    return FileStatistics(rows=rows, columns={"c": ColumnStatistics(**recorded)} if recorded else {}, deletes=deletes)
 
 
 def table(*files: FileStatistics, kind: str = "int", row_deletes: bool = False) -> TableStatistics:
-    found = [replace(each, deletes=each.deletes or row_deletes, path=str(n)) for n, each in enumerate(files)]
-    return TableStatistics(types={"c": kind, "d": "string"}, added=found, live=found, now=NOW)
+    live = [replace(each, deletes=each.deletes or row_deletes, path=str(n)) for n, each in enumerate(files)]
+    return TableStatistics(types={"c": kind, "d": "string"}, added=live, live=live, now=NOW)
 
 
 def group_of(check: Check, statistics: TableStatistics) -> ScanGroup:

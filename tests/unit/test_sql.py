@@ -135,7 +135,7 @@ def test_what_is_no_pattern_anywhere(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "found"),
+    ("value", "kind", "expected"),
     [
         (1, "int", 1),
         (1.0, "long", 1),
@@ -153,12 +153,12 @@ def test_what_is_no_pattern_anywhere(pattern: str) -> None:
         (1, "list<int>", None),
     ],
 )
-def test_values_are_typed_by_the_column(value: bool | int | float | str, kind: str, found: object) -> None:
-    if found is None:
+def test_values_are_typed_by_the_column(value: bool | int | float | str, kind: str, expected: object) -> None:
+    if expected is None:
         with pytest.raises(ValueError, match=r"is not|cannot be compared"):
             typed(value, kind)
     else:
-        assert plain(typed(value, kind)) == found
+        assert plain(typed(value, kind)) == expected
 
 
 def test_texts_are_quoted_for_each_engine() -> None:

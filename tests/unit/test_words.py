@@ -105,8 +105,15 @@ _ENGINE = [
     ),
     *("activities/write_table.py", "activities/job_folder.py", "lakehouse/source_files.py"),
 ]
-ROOMS_BY_NAME: list[str] = ["run_workflow.py", "pipelines", *_ENGINE]
-ROOMS_BY_PROSE: list[str] = ["pipelines", *_ENGINE]
+_AUDIT = [
+    *("sluice/audit", "sluice/checks", "sluice/sql", "lakehouse/audited_tables.py", "lakehouse/iceberg/statistics.py"),
+    *("engine/scan.py", "engine/scan_engines.py", "engine/duckdb_scan.py", "engine/duckdb_session.py"),
+    *("engine/spark_scan.py", "spark_jobs/scan.py", "spark_jobs/quarantine_rows.py"),
+    *(f"activities/{name}.py" for name in ("audit_branch", "scan_tables", "scan_files", "scan_branch")),
+    "activities/quarantine_rows.py",
+]
+ROOMS_BY_NAME: list[str] = ["run_workflow.py", "pipelines", *_ENGINE, *_AUDIT]
+ROOMS_BY_PROSE: list[str] = ["pipelines", *_ENGINE, *_AUDIT]
 DOCUMENTS_HELD = [
     str(path.relative_to(ROOT))
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
