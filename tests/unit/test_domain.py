@@ -101,8 +101,8 @@ def test_when_an_approval_has_an_outcome() -> None:
     ],
 )
 def test_endings(cause: Cause, on_failure: OnFailure, outcome: Outcome, kept: bool) -> None:
-    found = ending(cause, on_failure)
-    assert (found.outcome, found.keep_branch) == (outcome, kept)
+    end = ending(cause, on_failure)
+    assert (end.outcome, end.keep_branch) == (outcome, kept)
 
 
 def result(outcome: Outcome | None, cause: Cause | None = None, **more: object) -> RunResult:
@@ -196,7 +196,7 @@ def test_the_pipeline_of_the_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"TABLE_NAME": ""}, "TABLE_NAME is not set"),
         ({"TABLE_NAME": "a b"}, "NAMESPACE and TABLE_NAME: 'geo.a b' is not a table name"),
@@ -204,10 +204,10 @@ def test_the_pipeline_of_the_environment() -> None:
         ({"S3_PATH": "s3://b/in"}, "cannot be told from its name"),
     ],
 )
-def test_an_environment_that_is_wrong(changed: dict[str, str], told: str) -> None:
+def test_an_environment_that_is_wrong(changed: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidPipeline) as raised:
         pipeline_from_environment({**LEGACY, **changed})
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_settings() -> None:

@@ -13,21 +13,21 @@ from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_error
 from sluice import errors
 
 
-def told(error: Exception, attempt: int = 1) -> tuple[str | None, bool]:
+def converted(error: Exception, attempt: int = 1) -> tuple[str | None, bool]:
     """Return the type that Temporal is told, and whether it may try again."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=attempt)
 
-    def act() -> None:
+    def fail() -> None:
         with as_application_error(), translate_nessie_errors("http://n"):
             raise error
 
     with pytest.raises(ApplicationError) as raised:
-        environment.run(act)
+        environment.run(fail)
     return raised.value.type, not raised.value.non_retryable
 
 
-def nessie_said(kind: type[pynessie.error.NessieException], status: int) -> pynessie.error.NessieException:
+def nessie_error(kind: type[pynessie.error.NessieException], status: int) -> pynessie.error.NessieException:
     return kind({"message": "no"}, status, "http://n", "reason")
 
 
@@ -36,25 +36,25 @@ def nessie_said(kind: type[pynessie.error.NessieException], status: int) -> pyne
     [
         (requests.ConnectionError(), "ServiceUnavailable", True),
         (requests.ReadTimeout(), "ServiceUnavailable", True),
-        (nessie_said(pynessie.error.NessieServerException, 503), "ServiceUnavailable", True),
-        (nessie_said(pynessie.error.NessieException, 429), "ServiceUnavailable", True),
-        (nessie_said(pynessie.error.NessieException, 400), "CatalogRefused", False),
+        (nessie_error(pynessie.error.NessieServerException, 503), "ServiceUnavailable", True),
+        (nessie_error(pynessie.error.NessieException, 429), "ServiceUnavailable", True),
+        (nessie_error(pynessie.error.NessieException, 400), "CatalogRefused", False),
         (NessieRequestRefused(400, "no"), "CatalogRefused", False),
         (errors.NoSuchBranch("b"), "NoSuchBranch", False),
         (OSError("disk"), "OSError", True),
     ],
 )
 def test_errors_from_below(error: Exception, kind: str, again: bool) -> None:
-    assert told(error) == (kind, again)
+    assert converted(error) == (kind, again)
 
 
 def test_errors_of_the_domain() -> None:
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, errors.SluiceError) and kind.__module__ == errors.__name__:
-            assert told(kind("x")) == (name, not issubclass(kind, errors.Terminal))
+            assert converted(kind("x")) == (name, not issubclass(kind, errors.Terminal))
             assert name in (errors.__doc__ or "")
 
 
 def test_a_bug_is_not_tried_for_ever() -> None:
-    assert told(KeyError("x"), attempt=4) == ("KeyError", True)
-    assert told(KeyError("x"), attempt=5) == ("KeyError", False)
+    assert converted(KeyError("x"), attempt=4) == ("KeyError", True)
+    assert converted(KeyError("x"), attempt=5) == ("KeyError", False)

@@ -33,13 +33,13 @@ DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def imported(file: Path) -> set[str]:
-    found = set()
+    packages = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            packages |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found.add((node.module or "").split(".")[0])
-    return found
+            packages.add((node.module or "").split(".")[0])
+    return packages
 
 
 @pytest.mark.parametrize("room", ALLOWED)
@@ -143,8 +143,8 @@ def test_a_run_does_not_wait_for_what_other_commands_need() -> None:
     """Each of these costs a command between a tenth and half a second."""
     heavy = ("pyiceberg", "pynessie", "pyarrow", "duckdb", "aiohttp", "pyspark")
     shown = f"import sys, cli.app; print([name for name in {heavy} if name in sys.modules])"
-    said = subprocess.run([sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_every_setting_is_documented_and_those_of_a_first_user_come_first() -> None:

@@ -46,8 +46,8 @@ def imported(tmp_path: Path, name: str, text: str) -> ImportedChecks:
 
 
 def test_generic_tests_of_dbt(tmp_path: Path) -> None:
-    found = imported(tmp_path, "schema.yml", DBT)
-    assert found.checks["shop.orders"] == [
+    checks = imported(tmp_path, "schema.yml", DBT)
+    assert checks.checks["shop.orders"] == [
         {"dbt_utils.unique_combination_of_columns": {"combination_of_columns": ["day", "number"], "scope": "table"}},
         {"unique": {"column": "id", "scope": "table"}},
         {"not_null": {"column": "id", "scope": "table"}},
@@ -60,16 +60,16 @@ def test_generic_tests_of_dbt(tmp_path: Path) -> None:
         {"not_null": {"column": "status", "warn_if": ">10", "fail_if": ">100", "scope": "table"}},
         {"dbt_utils.expression_is_true": {"expression": "`status` >= 0", "scope": "table"}},
     ]  # fmt: skip
-    assert list(found.checks) == ["shop.orders", "shop.events"]
-    assert len(found.left) == 4
-    told = "\n".join(found.left)
+    assert list(checks.checks) == ["shop.orders", "shop.events"]
+    assert len(checks.left) == 4
+    reasons = "\n".join(checks.left)
     for words in (
         "my_own_test: there is no check 'my_own_test'",
         "unique: it is not enabled",
         "where: ",
         "dbt_utils.recency: ",
     ):
-        assert words in told
+        assert words in reasons
 
 
 def test_expectations(tmp_path: Path) -> None:
@@ -81,12 +81,12 @@ def test_expectations(tmp_path: Path) -> None:
         {"type": "expect_column_values_to_be_between", "kwargs": {"column": "a", "min_value": 0, "strict_min": True}},
         {"type": "expect_column_kl_divergence_to_be_less_than", "kwargs": {"column": "a"}},
     ]
-    found = imported(tmp_path, "orders.json", json.dumps({"name": "orders", "expectations": expectations}))
-    assert len(found.checks["shop.orders"]) == 4
-    assert found.checks["shop.orders"][0] == {
+    checks = imported(tmp_path, "orders.json", json.dumps({"name": "orders", "expectations": expectations}))
+    assert len(checks.checks["shop.orders"]) == 4
+    assert checks.checks["shop.orders"][0] == {
         "expect_column_values_to_be_between": {"column": "a", "min_value": 0, "mostly": 0.9, "scope": "table"}
     }
-    assert len(found.left) == 2
+    assert len(checks.left) == 2
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.yml", "just: this"), ("a.json", "{"), ("a.yml", "a: [")])

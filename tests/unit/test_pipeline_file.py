@@ -41,7 +41,7 @@ def test_the_examples_are_valid(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("write:", "wirte:", "p.yml:2: unknown key 'wirte' (did you mean 'write'?)"),
         ("path:", "pth:", "p.yml:3: unknown key 'pth' (did you mean 'path'?)"),
@@ -85,11 +85,11 @@ def test_the_examples_are_valid(file: Path) -> None:
         ("    checks:", "    partition_by: [weeks(day)]\n    checks:", "'weeks(day)' is no partition"),
     ],
 )
-def test_each_mistake_is_told_where_and_how(old: str, new: str, told: str) -> None:
-    assert told in mistakes(GOOD.replace(old, new, 1))
+def test_each_mistake_is_reported_with_its_line_and_a_remedy(old: str, new: str, message: str) -> None:
+    assert message in mistakes(GOOD.replace(old, new, 1))
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     wrong = GOOD.replace("name: cities", "name: a b").replace("not_null", "not_nul").replace("path", "pth")
     assert [line.split(":")[1] for line in mistakes(wrong).splitlines()] == ["1", "3", "3", "7"]
 
@@ -120,8 +120,8 @@ def test_names_of_great_expectations_are_understood() -> None:
 
 
 def test_an_address_in_a_statement_is_no_branch() -> None:
-    said = "mode: sql\n  statements: [\"DELETE FROM geo.cities WHERE mail = 'it\\\\'s@x.org'\"]"
-    pipeline = parse_pipeline(GOOD.replace("source: {path: in/*.csv}", said), "p.yml")
+    write = "mode: sql\n  statements: [\"DELETE FROM geo.cities WHERE mail = 'it\\\\'s@x.org'\"]"
+    pipeline = parse_pipeline(GOOD.replace("source: {path: in/*.csv}", write), "p.yml")
     assert pipeline.write.statements[0].endswith("s@x.org'")
 
 

@@ -29,7 +29,7 @@ def test_later_runs_are_taken_along_with_all_their_tables() -> None:
     assert plan.tables == {"a": "h1", "b": "h1", "c": "h2"}
 
 
-def test_what_came_between_stays() -> None:
+def test_unrelated_later_runs_stay() -> None:
     history = [_commit(3, "a", "b"), _commit(2, "b"), _commit(1, "a")]
     assert plan_rollback(history, "r1", with_later=True).tables == {"a": "h0", "b": "h2"}
 
