@@ -1,4 +1,4 @@
-"""Host the workflow and its activities: the one place where settings become clients, and clients activities.
+"""The worker: hosts the workflows and their activities. Here settings become clients, and clients activities.
 
     python worker.py
 
@@ -9,7 +9,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -64,71 +64,71 @@ from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 _THREADS = 16
-Act = Callable[..., Any]
+WORKFLOWS = (WriteAuditPublish, ManageQuarantine, MergeQueue, ReapBranches)
+Activity = Callable[..., Any]
 
 log = logging.getLogger("sluice.worker")
 
 
 def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Worker]:
-    """Wire what this process does: control, Spark, or both, each on a queue of its own.
+    """Return the workers of this process: for control, for Spark, or for both, each on a task queue of its own.
 
-    A worker that does both takes Spark's acts from control's queue too, where runs that name no other queue put them.
+    A process that does both also takes Spark's activities from the queue of control, because runs whose policy names
+    no queue of Spark put them there.
     """
-    io = file_io_properties(settings)
+    io, role = file_io_properties(settings), settings.sluice_worker_role
     reports = ReportStore(settings.lake, io)
     catalog = open_catalog(settings)
-    control = (
-        control_activities(client, settings, catalog, io, reports) if settings.sluice_worker_role != "spark" else []
-    )
-    spark = spark_activities(settings, engine, catalog, io, reports) if settings.sluice_worker_role != "control" else []
-    queues = {settings.spark_queue: spark} | ({settings.sluice_task_queue: [*control, *spark]} if control else {})
-    return [
-        _worker(client, settings, queue, acts, with_workflows=bool(control) and queue == settings.sluice_task_queue)
-        for queue, acts in queues.items()
-        if acts
-    ]
+    control = control_activities(client, settings, catalog, io, reports) if role != "spark" else []
+    spark = spark_activities(settings, engine, catalog, io, reports) if role != "control" else []
+    workers = []
+    if control:
+        workers.append(_worker(client, settings, settings.sluice_task_queue, [*control, *spark], WORKFLOWS))
+    if spark and not (control and settings.spark_queue == settings.sluice_task_queue):
+        workers.append(_worker(client, settings, settings.spark_queue, spark, []))
+    return workers
 
 
 def control_activities(
     client: Client, settings: Settings, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
-) -> list[Act]:
-    """Return the acts on the catalog and on people."""
+) -> list[Activity]:
+    """Return the activities that need no Spark: on the catalog, on data files by DuckDB, and notifications."""
     installation = settings.sluice_installation
     tables, engines = AuditedTables(catalog, io), in_process_engines(settings)
-    ending = EndBranchActivity(catalog, installation)
-    publishing = PublishBranchActivity(catalog, settings.sluice_approvers_file)
-    rebasing = RebaseBranchActivity(catalog, io, installation)
-    taking_up = ResumeBranchActivity(catalog, io, installation)
-    telling = NotifyActivity(settings, client.namespace)
-    turns = MergeQueueActivity(client, installation, settings.sluice_task_queue)
+    end_branch = EndBranchActivity(catalog, installation)
+    publish_branch = PublishBranchActivity(catalog, settings.sluice_approvers_file)
+    rebase_branch = RebaseBranchActivity(catalog, io, installation)
+    resume_branch = ResumeBranchActivity(catalog, io, installation)
+    notify = NotifyActivity(settings, client.namespace)
+    merge_queue = MergeQueueActivity(client, installation, settings.sluice_task_queue)
     return [
         OpenBranchActivity(catalog, io, installation).open_branch,
         VerifyWriteActivity(catalog, io).verify_write,
         AuditBranchActivity(tables, reports, settings, engines).audit_branch,
         ScanFilesActivity(TableScanner(tables, reports, settings), engines).scan_files,
-        rebasing.find_conflicts,
-        rebasing.rebase_branch,
-        taking_up.resume_branch,
-        taking_up.restore_tables,
-        turns.acquire_merge_slot,
-        turns.release_merge_slot,
+        rebase_branch.find_conflicts,
+        rebase_branch.rebase_branch,
+        resume_branch.resume_branch,
+        resume_branch.restore_tables,
+        merge_queue.acquire_merge_slot,
+        merge_queue.release_merge_slot,
         VerifyDecisionActivity(settings.sluice_approvers_file).verify_decision,
-        publishing.publish_branch,
-        publishing.confirm_publication,
-        ending.discard_branch,
-        ending.quarantine_branch,
+        publish_branch.publish_branch,
+        publish_branch.confirm_publication,
+        end_branch.discard_branch,
+        end_branch.quarantine_branch,
         RecordRunActivity(reports, AuditResultsTable(catalog, settings.lake, io)).record_run,
         ManageQuarantineActivity(catalog, installation).manage_quarantine,
         ReapBranchesActivity(catalog, io, client, asyncio.get_running_loop(), installation).reap_branches,
-        telling.can_notify,
-        telling.notify,
+        notify.can_notify,
+        notify.notify,
     ]
 
 
 def spark_activities(
     settings: Settings, engine: Engine, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
-) -> list[Act]:
-    """Return the acts that run Spark."""
+) -> list[Activity]:
+    """Return the activities that run Spark."""
     spark, tables = Spark(settings, SparkSlots(settings.slots), engine), AuditedTables(catalog, io)
     scanner = TableScanner(tables, reports, settings)
     return [
@@ -138,15 +138,17 @@ def spark_activities(
     ]
 
 
-def _worker(client: Client, settings: Settings, queue: str, acts: list[Act], *, with_workflows: bool) -> Worker:
+def _worker(
+    client: Client, settings: Settings, queue: str, activities: list[Activity], workflows: Sequence[type]
+) -> Worker:
     version = WorkerDeploymentVersion(f"sluice-{settings.sluice_installation}", settings.sluice_build_id)
     deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
     return Worker(
         client,
         task_queue=queue,
-        workflows=[WriteAuditPublish, ManageQuarantine, MergeQueue, ReapBranches] if with_workflows else [],
+        workflows=workflows,
         workflow_runner=sandbox(),
-        activities=acts,
+        activities=activities,
         interceptors=[RunLogContext()],
         deployment_config=deployment,
         activity_executor=ThreadPoolExecutor(_THREADS, thread_name_prefix="activity"),

@@ -1,4 +1,4 @@
-"""Telling Temporal which errors may pass and which never will."""
+"""Mapping of errors to Temporal's application errors: which are retried, and which fail the activity at once."""
 
 import logging
 import time
@@ -13,35 +13,37 @@ from sluice.errors import SluiceError, Terminal
 from sluice.secrets import redacted
 
 _log = logging.getLogger("sluice.activity")
-_TRIES = 5
-"""How often an error that nobody foresaw is tried again: a store may hiccup, but a bug stays one."""
-_began: ContextVar[float] = ContextVar("_began")
+_UNEXPECTED_ATTEMPTS = 5
+"""How often an activity with an unexpected error is tried: a store may fail once, but a bug fails each time."""
+_start: ContextVar[float] = ContextVar("_start")
 
 
 def overdue() -> bool:
-    """Return whether Temporal gave up on this try meanwhile, as it does while a process is paused."""
+    """Return whether this try has exceeded its time-out, as after a pause of the process: Temporal gave it up."""
     limit = activity.info().start_to_close_timeout
-    return limit is not None and time.monotonic() - _began.get() > limit.total_seconds()
+    return limit is not None and time.monotonic() - _start.get() > limit.total_seconds()
 
 
 @contextmanager
 def as_application_error() -> Iterator[None]:
-    """Turn every error into Temporal's: its type by name, and whether the same again may work.
+    """Map every error to an application error of Temporal: its type by name, and whether it is retried.
 
-    What it came from goes into the worker's log and not into the history: it may hold what is nobody's to see.
+    The traceback is written to the worker's log and not to the history, because it may hold secrets.
     """
-    _began.set(time.monotonic())
+    _start.set(time.monotonic())
     try:
         yield
     except FailureError:
         raise
     except SluiceError as error:
-        raise _told(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
+        raise _application_error(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
     except Exception as error:
         kind = type(error).__name__
-        raise _told(error, f"{kind}: {error}", kind, activity.info().attempt >= _TRIES) from None
+        raise _application_error(
+            error, f"{kind}: {error}", kind, activity.info().attempt >= _UNEXPECTED_ATTEMPTS
+        ) from None
 
 
-def _told(error: Exception, words: str, kind: str, final: bool) -> ApplicationError:
-    _log.warning("%s: %s", kind, words, exc_info=error)
-    return ApplicationError(redacted(words), type=kind, non_retryable=final)
+def _application_error(error: Exception, message: str, kind: str, final: bool) -> ApplicationError:
+    _log.warning("%s: %s", kind, message, exc_info=error)
+    return ApplicationError(redacted(message), type=kind, non_retryable=final)

@@ -1,4 +1,4 @@
-"""Tell people on Slack."""
+"""Notify people on Slack."""
 
 from dataclasses import dataclass
 
@@ -11,34 +11,36 @@ from sluice.contracts.run import Notification
 from sluice.presentation.slack import blocks, headline
 from sluice.settings import Settings
 
-_PASSING = ("ratelimited", "internal_error", "service_unavailable", "fatal_error", "request_timeout")
+_RETRYABLE = ("ratelimited", "internal_error", "service_unavailable", "fatal_error", "request_timeout")
 
 
 @dataclass(frozen=True)
 class NotifyActivity:
-    """Needs the Slack settings; without them it says nothing."""
+    """Needs the Slack settings; without them nobody is notified."""
 
     settings: Settings
     namespace: str
 
     @activity.defn(name="can_notify")
-    def can_notify(self, notice: Notification) -> bool:
-        """Return whether there is a way to tell people."""
+    def can_notify(self, notification: Notification) -> bool:
+        """Return whether Slack is set up."""
         return bool(self.settings.slack_token and self.settings.slack_channel)
 
     @activity.defn(name="notify")
-    def notify(self, notice: Notification) -> None:
+    def notify(self, notification: Notification) -> None:
         """Send one message. Whatever fails here changes nothing for the run."""
         settings = self.settings
-        if not self.can_notify(notice):
+        if not self.can_notify(notification):
             return
         client = WebClient(token=settings.slack_token, base_url=settings.slack_api_url, timeout=10)
-        result = notice.result
+        result = notification.result
         link = f"{settings.temporal_ui}/namespaces/{self.namespace}/workflows/{result.workflow_id}/{result.run_id}"
         try:
-            client.chat_postMessage(channel=settings.slack_channel, text=headline(notice), blocks=blocks(notice, link))
+            client.chat_postMessage(
+                channel=settings.slack_channel, text=headline(notification), blocks=blocks(notification, link)
+            )
         except SlackApiError as error:
             why = str(error.response.get("error", "unknown"))
             raise ApplicationError(
-                f"Slack refuses: {why}", type="SlackRefused", non_retryable=why not in _PASSING
+                f"Slack refuses: {why}", type="SlackRefused", non_retryable=why not in _RETRYABLE
             ) from None  # the error holds the request, and with it the token

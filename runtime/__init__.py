@@ -1,1 +1,1 @@
-"""What a worker process needs beside its acts: telemetry, and the schedule of the reaper."""
+"""What the worker, the command line and triggers share: Temporal's client, starting and finding runs, telemetry."""

@@ -1,4 +1,4 @@
-"""Encryption of everything that Temporal keeps: payloads, failures, memos and details.
+"""Encryption of everything that Temporal stores: payloads, failures, memos and details.
 
 AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits for each payload. The key file holds a key on each line, as
 `id key`; the first encrypts, all decrypt, so that a new key is put before the old ones.
@@ -22,7 +22,7 @@ _NONCE = 12
 
 
 class AesCodec(PayloadCodec):
-    """Needs the keys by their ids, the one that encrypts first."""
+    """Encrypts with the first key, and decrypts with any: the keys, by their ids."""
 
     def __init__(self, keys: dict[str, bytes]) -> None:
         self._ciphers = {name: AESGCM(key) for name, key in keys.items()}
@@ -33,13 +33,15 @@ class AesCodec(PayloadCodec):
         return [self._encrypted(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Decrypt what was encrypted; let the rest pass, which was kept before there was a key."""
+        """Decrypt encrypted payloads; return others as they are, which Temporal stored before there was a key."""
         return [self._decrypted(payload) for payload in payloads]
 
     def _encrypted(self, payload: Payload) -> Payload:
         nonce = os.urandom(_NONCE)
-        sealed = self._ciphers[self._first].encrypt(nonce, payload.SerializeToString(), self._first.encode())
-        return Payload(metadata={"encoding": _ENCODING, "encryption-key-id": self._first.encode()}, data=nonce + sealed)
+        encrypted = self._ciphers[self._first].encrypt(nonce, payload.SerializeToString(), self._first.encode())
+        return Payload(
+            metadata={"encoding": _ENCODING, "encryption-key-id": self._first.encode()}, data=nonce + encrypted
+        )
 
     def _decrypted(self, payload: Payload) -> Payload:
         if payload.metadata.get("encoding") != _ENCODING:
@@ -48,10 +50,10 @@ class AesCodec(PayloadCodec):
         if name not in self._ciphers:
             raise ValueError(f"this was encrypted by the key {name!r}, which SLUICE_CODEC_KEY_FILE does not hold")
         try:
-            opened = self._ciphers[name].decrypt(payload.data[:_NONCE], payload.data[_NONCE:], name.encode())
+            decrypted = self._ciphers[name].decrypt(payload.data[:_NONCE], payload.data[_NONCE:], name.encode())
         except InvalidTag as error:
             raise ValueError(f"this was not encrypted by the key {name!r}, or was changed since") from error
-        return Payload.FromString(opened)
+        return Payload.FromString(decrypted)
 
 
 def new_codec_key() -> str:
@@ -60,7 +62,7 @@ def new_codec_key() -> str:
 
 
 class RefuseEncrypted(PayloadCodec):
-    """Lets everything pass but what was encrypted, of which it says so."""
+    """The codec without a key: it refuses encrypted payloads with a message, and leaves others as they are."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Leave payloads as they are."""
@@ -91,5 +93,5 @@ def read_codec(file: str) -> AesCodec | None:
         except binascii.Error:
             keys[name] = b""
         if len(keys[name]) != 32:
-            raise BadEnvironment(f"{file}:{number}: this is no key of 256 bits: `codec-key` makes one")
+            raise BadEnvironment(f"{file}:{number}: this is not a key of 256 bits: `codec-key` makes one")
     return AesCodec(keys) if keys else None

@@ -1,4 +1,4 @@
-"""What every line of a worker's log says of the run that it is about."""
+"""The log context of a worker: each log line names the run, attempt, branch and activity that it is about."""
 
 import contextvars
 import logging
@@ -9,52 +9,52 @@ from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 _log = logging.getLogger("sluice.activity")
-_ABOUT: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar("about", default=None)
+_CONTEXT: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar("log_context", default=None)
 
 
-def about() -> dict[str, str]:
-    """Return what is known of the run that is worked on here: `run`, `attempt`, `branch`, `act`."""
-    return _ABOUT.get() or {}
+def log_context() -> dict[str, str]:
+    """Return the fields of the activity that runs here: `run`, `activity`, `branch` and `attempt`, if known."""
+    return _CONTEXT.get() or {}
 
 
 class RunLogContext(Interceptor):
-    """Notes, for each act, which run, attempt and branch it is about."""
+    """Sets the log context for each activity, and logs how long the activity took."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap what runs an act."""
-        return _Noting(next)
+        """Wrap the execution of an activity."""
+        return _ContextSetter(next)
 
 
-class _Noting(ActivityInboundInterceptor):
+class _ContextSetter(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
-        found = {"run": info.workflow_run_id or "", "act": info.activity_type, **_of_order(input.args)}
-        token = _ABOUT.set(found)
-        began = time.monotonic()
+        fields = {"run": info.workflow_run_id or "", "activity": info.activity_type, **input_fields(input.args)}
+        token = _CONTEXT.set(fields)
+        start = time.monotonic()
         try:
-            answer = await super().execute_activity(input)
-            _log.info("%s done in %.2f s", info.activity_type, time.monotonic() - began)
-            return answer
+            result = await super().execute_activity(input)
+            _log.info("%s done in %.2f s", info.activity_type, time.monotonic() - start)
+            return result
         finally:
-            _ABOUT.reset(token)
+            _CONTEXT.reset(token)
 
 
-def _of_order(args: Any) -> dict[str, str]:
-    """Read attempt and branch off an order, whatever its shape."""
-    order = args[0] if args else None
-    order = getattr(order, "audit", order)
-    run_ref, branch = getattr(order, "origin", None), getattr(order, "branch", "")
-    if isinstance(order, str):
-        branch = order
+def input_fields(args: Any) -> dict[str, str]:
+    """Return branch and attempt of an activity's input, whatever its type."""
+    input = args[0] if args else None
+    input = getattr(input, "audit", input)
+    run_ref, branch = getattr(input, "run_ref", None), getattr(input, "branch", "")
+    if isinstance(input, str):
+        branch = input
     name = getattr(branch, "name", branch) or getattr(run_ref, "branch", "")
     attempt = getattr(run_ref, "attempt", None)
     return {"branch": str(name), **({"attempt": str(attempt)} if attempt else {})}
 
 
 class RunLogFilter(logging.Filter):
-    """Puts what is known of the run on each record."""
+    """Adds the log context to each record, as `log_context`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add the fields; keep every record."""
-        record.about = about()
+        record.log_context = log_context()
         return True

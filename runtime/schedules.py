@@ -1,4 +1,4 @@
-"""The schedule by which Temporal starts the reaper."""
+"""The schedule on which Temporal starts the reaper."""
 
 import logging
 from datetime import timedelta
@@ -28,10 +28,10 @@ def schedule_id(settings: Settings) -> str:
 
 
 async def register_reaper(client: Client, settings: Settings) -> None:
-    """Make the reaper's schedule, or bring it up to date; a worker of any installation may do it at any time."""
+    """Create the reaper's schedule, or update it; every worker does so when it starts."""
     if not settings.sluice_reap_every:
         return
-    wanted = Schedule(
+    schedule = Schedule(
         action=ScheduleActionStartWorkflow(
             ReapBranches.run,
             ReapBranchesInput(grace=settings.sluice_reap_grace),
@@ -42,11 +42,11 @@ async def register_reaper(client: Client, settings: Settings) -> None:
     )
 
     def update(_: ScheduleUpdateInput) -> ScheduleUpdate:
-        return ScheduleUpdate(schedule=wanted)
+        return ScheduleUpdate(schedule=schedule)
 
     try:
-        await client.create_schedule(schedule_id(settings), wanted)
+        await client.create_schedule(schedule_id(settings), schedule)
     except ScheduleAlreadyRunningError:
         await client.get_schedule_handle(schedule_id(settings)).update(update)
-    except RPCError as error:  # a server without schedules; runs do without the reaper
-        log.warning("the reaper's schedule could not be made: %s", error)
+    except RPCError as error:  # a server without schedules: runs work without the reaper
+        log.warning("the reaper's schedule could not be created: %s", error)

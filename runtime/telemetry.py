@@ -1,4 +1,4 @@
-"""What a worker tells the outside: logs, metrics and traces, each by a setting."""
+"""Telemetry of a worker: logs, metrics and traces, each enabled by a setting."""
 
 import json
 import logging
@@ -25,8 +25,8 @@ WORKER_READY = "worker ready"
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        said = " ".join(f"{key}={value}" for key, value in getattr(record, "about", {}).items() if value)
-        return redacted(super().format(record) + (f"  [{said}]" if said else ""))
+        context = " ".join(f"{key}={value}" for key, value in getattr(record, "log_context", {}).items() if value)
+        return redacted(super().format(record) + (f"  [{context}]" if context else ""))
 
 
 class _Json(logging.Formatter):
@@ -36,7 +36,7 @@ class _Json(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
-            **getattr(record, "about", {}),
+            **getattr(record, "log_context", {}),
         }
         workflow = getattr(record, "temporal_workflow", None)
         if isinstance(workflow, dict):
@@ -56,21 +56,21 @@ def start_logs(settings: Settings) -> None:
 
 
 def start_telemetry(settings: Settings) -> dict[str, Any]:
-    """Return what a client is connected with so that metrics and traces go where the settings say.
+    """Return the client options that send metrics and traces where the settings say.
 
     Raises:
         BadEnvironment: metrics cannot be served there.
     """
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if settings.sluice_metrics_address:
         prometheus = PrometheusConfig(bind_address=settings.sluice_metrics_address, durations_as_seconds=True)
         try:
-            found["runtime"] = Runtime(telemetry=TelemetryConfig(metrics=prometheus))
+            options["runtime"] = Runtime(telemetry=TelemetryConfig(metrics=prometheus))
         except (RuntimeError, ValueError) as error:
             raise BadEnvironment(f"SLUICE_METRICS_ADDRESS={settings.sluice_metrics_address}: {error}") from error
     if settings.sluice_traces:
         provider = TracerProvider(resource=Resource.create({"service.name": "sluice"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(settings.sluice_traces)))
         trace.set_tracer_provider(provider)
-        found["interceptors"] = [TracingInterceptor()]
-    return found
+        options["interceptors"] = [TracingInterceptor()]
+    return options

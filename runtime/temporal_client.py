@@ -1,4 +1,4 @@
-"""Connecting to Temporal, the same way for the worker, the front door and the tests."""
+"""Connecting to Temporal, in the same way for the worker, the command line and the tests."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from runtime.codec import RefuseEncrypted, read_codec
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from workflows.search_attributes import ALL
 
-_PATIENCE = timedelta(seconds=10)
+_TIMEOUT = timedelta(seconds=10)
 
 
 async def connect(environment: Mapping[str, str], **more: Any) -> Client:
     """Connect as the `TEMPORAL_*` variables say, by Temporal's own rules for them.
 
     Raises:
-        BadEnvironment: the variables contradict each other or themselves.
-        ServiceUnavailable: nobody answers there.
+        BadEnvironment: the variables are invalid or contradict each other.
+        ServiceUnavailable: no server answers at the address.
     """
     try:
         config = ClientConfig.load_client_connect_config(override_env_vars=dict(environment))
@@ -42,7 +42,7 @@ async def connect(environment: Mapping[str, str], **more: Any) -> Client:
 
 
 def converter(environment: Mapping[str, str]) -> DataConverter:
-    """Return how messages become payloads: as JSON, encrypted where there is a key.
+    """Return the data converter: payloads are JSON, encrypted if there is a key file.
 
     Raises:
         BadEnvironment: the key file holds no keys.
@@ -58,21 +58,21 @@ def converter(environment: Mapping[str, str]) -> DataConverter:
 
 
 async def register_search_attributes(client: Client) -> None:
-    """Make Sluice's search attributes known, where this is allowed; runs do without them elsewhere."""
+    """Register Sluice's search attributes, if the server allows it; runs work without them."""
     missing = {key.name: key.indexed_value_type for key in ALL if key.name not in await _known(client)}
     if not missing:
         return
     types = {name: IndexedValueType.ValueType(int(kind)) for name, kind in missing.items()}
     request = AddSearchAttributesRequest(search_attributes=types, namespace=client.namespace)
     try:
-        await client.operator_service.add_search_attributes(request, timeout=_PATIENCE)
+        await client.operator_service.add_search_attributes(request, timeout=_TIMEOUT)
     except RPCError as error:
         if error.status != RPCStatusCode.ALREADY_EXISTS:
             return
 
 
 async def search_attributes_known(client: Client) -> bool:
-    """Return whether the server knows all of Sluice's search attributes: setting an unknown one fails a run."""
+    """Return whether the server has all of Sluice's search attributes: setting an unknown one fails a run."""
     known = await _known(client)
     return all(key.name in known for key in ALL)
 
@@ -80,7 +80,7 @@ async def search_attributes_known(client: Client) -> bool:
 async def _known(client: Client) -> set[str]:
     request = ListSearchAttributesRequest(namespace=client.namespace)
     try:
-        listed = await client.operator_service.list_search_attributes(request, timeout=_PATIENCE)
+        listed = await client.operator_service.list_search_attributes(request, timeout=_TIMEOUT)
     except RPCError:
         return set()
     return set(listed.custom_attributes)

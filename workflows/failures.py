@@ -1,4 +1,4 @@
-"""Failures of a run: which cause they stand for, whether another attempt is made, and how cancellation is handled."""
+"""Failures of a run: their cause, whether another attempt is made, and how cancellation is handled."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,4 +1,7 @@
-"""The revision of the workflow that a run follows: its request names it, so a replay takes the same path (ADR 20)."""
+"""The revision of the workflow that a run follows.
+
+The request names it, so that a replay takes the same path (ADR 20).
+"""
 
 from temporalio import workflow
 

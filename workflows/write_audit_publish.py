@@ -1,4 +1,4 @@
-"""The workflow: write on a branch, audit exactly that, publish it by one merge, or keep it out of main and say why."""
+"""The workflow of a run: write on a branch, audit exactly that, and publish it by one merge, or say why not."""
 
 import asyncio
 

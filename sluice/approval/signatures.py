@@ -1,4 +1,6 @@
-"""Signatures of decisions, which anybody can verify: who decided what about which run, hash and report, and when.
+"""Signatures of decisions, which anybody can verify.
+
+A signature covers who decided what about which run, hash and report, and when.
 
 A decision is signed with Ed25519 (RFC 8032) over its fields as JSON with sorted keys and no spaces.
 """

@@ -1,4 +1,4 @@
-"""What the workflow orders of the activities, and what they answer."""
+"""Inputs and results of the activities."""
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from sluice.pipeline.write import Write
 
 
 class RunRef(Model):
-    """What goes with every act of a run: who it is for."""
+    """The run and the attempt that an activity works for."""
 
     run_id: str
     workflow_id: str
@@ -21,12 +21,12 @@ class RunRef(Model):
 
     @property
     def branch(self) -> str:
-        """The branch that this attempt writes on, and no other ever."""
+        """The branch of this attempt: no other attempt of any run writes on it."""
         return attempt_branch(self.label, self.run_id, self.attempt)
 
 
 class OpenBranchInput(Model):
-    """What `open_branch` does: make the branch of one attempt."""
+    """Input of `open_branch`: create the branch of one attempt."""
 
     run_ref: RunRef
     tables: dict[str, Table]
@@ -39,7 +39,7 @@ class OpenBranchInput(Model):
 
 
 class BranchRef(Model):
-    """A branch made for one attempt, at a recorded hash of main."""
+    """A branch created for one attempt, at a recorded hash of main."""
 
     name: str
     base: str
@@ -52,7 +52,7 @@ class BranchRef(Model):
 
 
 class WriteTableInput(Model):
-    """What `write_table` does: run one Spark job on one branch."""
+    """Input of `write_table`: run one Spark job on one branch."""
 
     run_ref: RunRef
     branch: str
@@ -66,7 +66,7 @@ class WriteTableInput(Model):
 
 
 class JobReport(Model):
-    """What the write job says of itself. It is checked against the branch, never trusted alone."""
+    """What the write job reports. It is compared with the branch, and never trusted alone."""
 
     rows_read: int | None = None
     rows_written: int | None = None
@@ -75,7 +75,7 @@ class JobReport(Model):
 
 
 class VerifyWriteInput(Model):
-    """What `verify_write` does: read back from the branch what an attempt did to it."""
+    """Input of `verify_write`: read back from the branch what an attempt did to it."""
 
     run_ref: RunRef
     branch: BranchRef
@@ -83,7 +83,7 @@ class VerifyWriteInput(Model):
     tables: list[str]
     job: JobReport
     since: str = ""
-    """The hash of the branch from which on snapshots must be this attempt's; empty means its base."""
+    """The hash of the branch after which all snapshots must be of this attempt; empty means its base."""
     quarantined_rows: dict[str, int] = Field(default_factory=dict)
     """By quarantine table, the number of rows that the attempt must have added, where bad rows were quarantined."""
 
@@ -105,17 +105,17 @@ class TableChange(Model):
 
 
 class WriteResult(Model):
-    """A write that was found on the branch, complete and by this attempt."""
+    """A verified write: complete on the branch, and by this attempt alone."""
 
     head: str
     """The hash of the branch that holds exactly the write."""
     tables: dict[str, TableChange]
     conflicts: list[str] = Field(default_factory=list)
-    """What main changed too meanwhile, so that a merge now would fail."""
+    """The tables that main changed meanwhile too, so that a merge now would fail."""
 
 
 class RebaseBranchInput(Model):
-    """What `rebase_branch` does: take over what an attempt wrote onto main as it is now, on a new branch."""
+    """Input of `rebase_branch`: re-add the files of an attempt on a newer main, on the branch of a new attempt."""
 
     run_ref: RunRef
     branch: BranchRef
@@ -127,40 +127,40 @@ class RebaseBranchInput(Model):
 
 
 class RebaseResult(Model):
-    """What became of taking over."""
+    """The result of a rebase, a resume or a restore: the new branch and what it holds."""
 
     branch: BranchRef | None = None
     write_result: WriteResult | None = None
     why_not: str = ""
-    """Why it has to be written again, where it could not be taken over."""
+    """Why the run has to be rewritten, if it cannot be rebased."""
 
 
 class Resume(Model):
-    """Rows that a branch holds already, to be audited and published instead of written."""
+    """Rows that a quarantined branch holds, to be audited and published instead of written."""
 
     branch: str
     base: str
     """The hash of main that the branch began at."""
     head: str
     statements: list[str] = Field(default_factory=list)
-    """SQL that repairs them first."""
+    """SQL that repairs the rows first."""
     obsolete_branches: list[str] = Field(default_factory=list)
     """The branches to delete once this is published."""
 
 
 class Restore(Model):
-    """Tables to be taken back to what they were."""
+    """Tables to restore to earlier versions."""
 
     runs: list[str]
-    """The ids of the runs that this takes back, the newest first."""
+    """The ids of the runs that are rolled back, the newest first."""
     main_head: str
     """The head of main when this was planned."""
     tables: dict[str, str]
-    """By table, the hash of main that holds it as it is to be."""
+    """By table, the hash of main that holds the version to restore."""
 
 
 class ResumeInput(Model):
-    """What `resume_branch` and `restore_tables` do: bring rows that exist already onto the branch of an attempt."""
+    """Input of `resume_branch` and `restore_tables`: create an attempt's branch that holds rows which exist already."""
 
     run_ref: RunRef
     resume: Resume | None = None
@@ -171,12 +171,12 @@ class ResumeInput(Model):
 
 
 class FindConflictsInput(Model):
-    """What `foresee_conflicts` does: find out whether a merge now would fail."""
+    """Input of `find_conflicts`: find out whether a merge now would fail."""
 
     branch: BranchRef
     head: str
     referenced_tables: list[str] = Field(default_factory=list)
-    """Tables of main that checks looked at, as they were at the base."""
+    """Tables of main that checks read, as they were at the base."""
 
 
 class PreviousAudit(Model):
@@ -187,7 +187,7 @@ class PreviousAudit(Model):
 
 
 class AuditInput(Model):
-    """The input of `audit_branch`: answer the checks of a branch at one hash."""
+    """Input of `audit_branch`: answer the checks of a branch at one hash."""
 
     run_ref: RunRef
     branch: str
@@ -220,7 +220,7 @@ SCAN_ATTEMPTS = 6
 
 
 class ScanInput(Model):
-    """The input of `scan_files` and `scan_branch`: answer undecided checks from the rows."""
+    """Input of `scan_files` and `scan_branch`: answer undecided checks from the rows."""
 
     audit: AuditInput
     undecided: dict[str, list[int]]
@@ -233,7 +233,7 @@ class ScanInput(Model):
 
 
 class QuarantineRowsInput(Model):
-    """The input of `quarantine_rows`: move the rows that break these checks."""
+    """Input of `quarantine_rows`: move the rows that break these checks."""
 
     audit: AuditInput
     failing: dict[str, list[int]]
@@ -250,14 +250,14 @@ class QuarantineRowsResult(Model):
 
 
 class VerifyDecisionInput(Model):
-    """What `verify_decision` does: verify that the person whose name a decision carries signed it."""
+    """Input of `verify_decision`: verify that the person whose name a decision carries signed it."""
 
     run_id: str
     decision: Decision
 
 
 class PublishBranchInput(Model):
-    """What `publish_branch` does: merge exactly the audited hash."""
+    """Input of `publish_branch`: merge exactly the audited hash."""
 
     run_ref: RunRef
     branch: BranchRef
@@ -269,32 +269,32 @@ class PublishBranchInput(Model):
     """How many people had to approve."""
     approvals: list[Decision] = Field(default_factory=list)
     referenced_tables: list[str] = Field(default_factory=list)
-    """Tables of main that checks looked at, as they were at the base."""
+    """Tables of main that checks read, as they were at the base."""
 
 
 class Publication(Model):
-    """What became of a merge."""
+    """The result of a merge."""
 
     merged: bool
     main_before: str = ""
     main_after: str = ""
     conflicts: list[str] = Field(default_factory=list)
-    """What main had changed meanwhile, where it was not merged."""
+    """The tables that main had changed meanwhile, if it was not merged."""
 
 
 class ConfirmPublicationInput(Model):
-    """What `confirm_publication` does: look whether main holds the hash, whatever was intended."""
+    """Input of `confirm_publication`: find out whether main holds the hash."""
 
     base: str
     head: str
 
 
 class QuarantineBranchInput(Model):
-    """What `quarantine_branch` does: keep a branch for a person, under a name that says what it is."""
+    """Input of `quarantine_branch`: keep what a branch holds, under a name with pipeline, date and run."""
 
     branch: BranchRef
     head: str = ""
-    """The hash to keep; empty keeps what is there, if there is anything."""
+    """The hash to keep; empty means the head of the branch, if it changed any table."""
     name: str
     properties: dict[str, str] = Field(default_factory=dict)
     """The properties of the commit that explains why the branch is kept, and until when."""

@@ -1,4 +1,4 @@
-"""What is done with branches beside runs: by a person's order, and by the reaper."""
+"""Messages about branches outside of runs: a person's request about a quarantine, and the reaper."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from sluice.base_model import Model
 
 
 class ManageQuarantineInput(Model):
-    """What a person orders about a quarantined branch."""
+    """Input of `manage_quarantine`: a person's request about a quarantined branch."""
 
     action: Literal["discard", "keep"]
     """Delete it, or keep it until another day."""
@@ -19,26 +19,26 @@ class ManageQuarantineInput(Model):
 
 
 class ReapBranchesInput(Model):
-    """What the reaper does."""
+    """Input of `reap_branches`."""
 
     grace: float = 3600.0
-    """A branch that was touched within so many seconds is left alone."""
+    """The reaper ignores a branch whose last commit is younger than so many seconds."""
 
 
 class ReapBranchesResult(Model):
-    """What the reaper found and did."""
+    """What the reaper did, and the quarantines that remain."""
 
     deleted: list[str] = Field(default_factory=list)
-    """Branches of attempts that were of no use: empty, published, or of runs that ended."""
+    """Deleted orphan branches: empty, or published."""
     quarantined: list[str] = Field(default_factory=list)
-    """What branches are kept as now, whose runs are gone and which hold rows."""
+    """The new names of orphan branches that hold rows: they are quarantined."""
     expired: list[str] = Field(default_factory=list)
-    """Quarantines whose time was over."""
+    """Expired quarantines, which were deleted."""
     strange: list[str] = Field(default_factory=list)
-    """Branches that look like Sluice's and that it cannot tell for its own: left alone."""
+    """Branches named like an attempt's whose commits name no run: the reaper ignores them."""
     kept: int = 0
-    """How many quarantines there are."""
+    """How many quarantines exist."""
     kept_bytes: int = 0
     """The size of data files that only quarantines hold."""
     freed_bytes: int = 0
-    """The size of data files that only the expired held: Nessie's garbage collection removes them."""
+    """The size of data files that only expired quarantines held: the catalog's garbage collection deletes them."""

@@ -1,4 +1,4 @@
-"""The messages of a run: what starts it, how it stands, and how it ends."""
+"""The messages of a run: the request that starts it, its status, and its result."""
 
 from typing import Literal
 
@@ -26,7 +26,7 @@ REVISION = 1
 
 
 class InputFile(Model):
-    """One file to load: its path, its size in bytes, and what tells it from an earlier version."""
+    """One file to load: its path, its size in bytes, and the fingerprint of its content."""
 
     path: str
     size: int
@@ -35,7 +35,7 @@ class InputFile(Model):
 
 
 class RunInput(Model):
-    """What a run loads."""
+    """The files that a run loads, and their identity."""
 
     digest: str
     """The SHA-256 over all files: with the pipeline's name, the identity of the run."""
@@ -63,13 +63,13 @@ class Policy(Model):
 
 
 class RunRequest(Model):
-    """What starts a run."""
+    """The input of the workflow: a pipeline, what it loads, and how."""
 
     pipeline: Pipeline
     input: RunInput
     starter: str
     folder: str = ""
-    """The working directory of who started it."""
+    """The working directory in which the run was started."""
     resume: Resume | None = None
     restore: Restore | None = None
     again: bool = False
@@ -83,7 +83,7 @@ class RunRequest(Model):
 
 
 class Notification(Model):
-    """What `notify` tells people: that a run ended, or waits for them."""
+    """Input of `notify`: a run ended, or waits for approval."""
 
     result: "RunResult"
     waiting_until: str = ""
@@ -91,7 +91,7 @@ class Notification(Model):
 
 
 class RecordRunInput(Model):
-    """What `record_run` does: write down what became of a run."""
+    """Input of `record_run`: store the report and the audit results of a run that ended."""
 
     run_ref: RunRef
     result: "RunResult"
@@ -119,7 +119,7 @@ class StageEvent(Model):
 
 
 class RunResult(Model):
-    """How a run stands or ended. `run_workflow.py --json` prints exactly this."""
+    """The result of a run, or what is known so far. `run_workflow.py --json` prints exactly this."""
 
     run_id: str
     workflow_id: str
@@ -128,7 +128,7 @@ class RunResult(Model):
     reason: str = ""
     cause: Cause | None = None
     branch: str | None = None
-    """The branch that is left: of a quarantine. While the run goes on, that of the attempt."""
+    """The quarantined branch; while the run goes on, the branch of the attempt."""
     audited_hash: str | None = None
     """The hash of the branch that the present attempt's finished audit is about; empty before."""
     main_before: str | None = None
@@ -141,14 +141,14 @@ class RunResult(Model):
     """Each conflict with main, the latest last."""
     approval: ApprovalRecord | None = None
     report: str | None = None
-    """Where the whole report of a run that ended is, as JSON."""
+    """The location of the whole report of a run that ended, as JSON."""
     attempts: int = 0
     timings: dict[str, float] = Field(default_factory=dict)
     """Seconds by stage, all attempts together, and `total`."""
 
 
 class RunStatus(Model):
-    """What the query `status` answers."""
+    """The answer to the query `status`."""
 
     stage: Stage
     events: list[StageEvent]

@@ -1,4 +1,4 @@
-"""The registry of checks as a person, an editor and the documents see it."""
+"""The reference of checks: the list of the command line, the table of the documents, and the JSON Schema."""
 
 import copy
 import inspect
@@ -16,12 +16,12 @@ _ROWS = ("where", "mostly", "max_failures", "warn_if", "fail_if")
 
 @dataclass(frozen=True)
 class CheckEntry:
-    """One check as it is listed."""
+    """One check in the reference."""
 
     name: str
     meaning: str
     parameters: list[str]
-    """Its own ones; those that all checks, or all row checks, take are left out."""
+    """Its own parameters, without those that all checks or all row checks have."""
     row_check: bool
     proof: str
     """When metadata alone answers it."""
@@ -60,7 +60,7 @@ MARKS = ("<!-- checks: made by `make docs` -->", "<!-- end of checks -->")
 
 
 def documented(text: str) -> str:
-    """Return a document with its table of checks made anew."""
+    """Return a document with its table of checks updated."""
     before, rest = text.split(MARKS[0])
     after = rest.split(MARKS[1])[1]
     return f"{before}{MARKS[0]}\n{markdown()}\n{MARKS[1]}{after}"

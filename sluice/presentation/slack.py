@@ -1,4 +1,4 @@
-"""What people are told on Slack: one message for each ending, and one for a run that waits for them."""
+"""Messages on Slack: one when a run ends, and one when it waits for approval."""
 
 from typing import Any
 
@@ -16,29 +16,29 @@ _TEXT_LIMIT = 2900
 """Slack refuses a section with more than 3000 characters."""
 
 
-def headline(notice: Notification) -> str:
-    """Return the message in one line, as a notification shows it."""
-    result = notice.result
-    if notice.waiting_until:
+def headline(notification: Notification) -> str:
+    """Return the message in one line, for the notification of a device."""
+    result = notification.result
+    if notification.waiting_until:
         return f":raised_hand: {result.pipeline} waits for approval"
     return f"{_ICONS.get(result.outcome or '', '')} {result.pipeline}: {result.outcome}".strip()
 
 
-def blocks(notice: Notification, link: str) -> list[dict[str, Any]]:
+def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
     """Return the message as Slack's blocks; `link` leads to the run in the Temporal Web UI."""
-    result = notice.result
+    result = notification.result
     lines = [line for line in (_reason(result), *_tables(result), _audit(result)) if line]
-    if notice.waiting_until:
+    if notification.waiting_until:
         lines += [
-            f"Until {notice.waiting_until}; no answer means no.",
+            f"Without enough approvals by {notification.waiting_until} it is not published.",
             f"`python run_workflow.py approve {result.workflow_id}`",
             f"`python run_workflow.py reject {result.workflow_id} --reason ...`",
         ]
     if result.branch:
-        lines.append(f"Branch `{result.branch}`")
+        lines.append(f"{'Quarantined as' if result.outcome else 'Branch'} `{result.branch}`")
     lines.append(f"<{link}|{result.workflow_id}>")
     return [
-        {"type": "header", "text": {"type": "plain_text", "text": headline(notice)[:150], "emoji": True}},
+        {"type": "header", "text": {"type": "plain_text", "text": headline(notification)[:150], "emoji": True}},
         {"type": "section", "text": {"type": "mrkdwn", "text": "\n".join(lines)[:_TEXT_LIMIT]}},
     ]
 

@@ -1,17 +1,17 @@
-"""The run as markdown, for the Temporal Web UI."""
+"""The details of a run as markdown, for the Temporal Web UI."""
 
 from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import RunStatus
 
-_CHECKS = 30
-"""The Web UI passes these details on in an address, so they are kept short: what blocks comes first."""
+_MAX_CHECKS = 30
+"""The Web UI passes the details on in an address, so they are short: the checks that block come first."""
 
 _SEVERITY = ("error", "fail", "warn", "pass")
 
 
 def details(status: RunStatus) -> str:
-    """Return how a run stands: stage, branch, tables and the audit, as tables."""
+    """Return stage or outcome, branch, tables and verdicts of a run."""
     result = status.result
     lines = [f"**{result.outcome or status.stage}**" + (f": {_cell(result.reason)}" if result.reason else "")]
     if result.branch:
@@ -25,11 +25,11 @@ def details(status: RunStatus) -> str:
         lines += [_table_row(name, change) for name, change in result.tables.items()]
     if result.checks:
         lines += ["", f"Audit: {count_verdicts(result.checks)}", ""]
-        lines += ["| verdict | table | check | observed | expected | by |", "|---|---|---|---|---|---|"]
+        lines += ["| verdict | table | check | observed | expected | answered by |", "|---|---|---|---|---|---|"]
         worst_first = sorted(result.checks, key=lambda check: _SEVERITY.index(check.verdict))
-        lines += [_check_row(check) for check in worst_first[:_CHECKS]]
-        if len(result.checks) > _CHECKS:
-            lines.append(f"\nand {len(result.checks) - _CHECKS} more")
+        lines += [_check_row(check) for check in worst_first[:_MAX_CHECKS]]
+        if len(result.checks) > _MAX_CHECKS:
+            lines.append(f"\nand {len(result.checks) - _MAX_CHECKS} more")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The certificate: what the merge commit on main says of the run that it publishes."""
+"""The certificate: the properties of the merge commit on main, and of commits on branches of runs."""
 
 import json
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def marks(run_ref: RunRef) -> dict[str, str]:
 
 
 def branch_properties(run_ref: RunRef, installation: str) -> dict[str, str]:
-    """Return what the first commit on an attempt's branch says of who made it, for whoever finds it alone."""
+    """Return the properties of the first commit on an attempt's branch: the reaper reads them when the run is gone."""
     return {
         RUN_ID: run_ref.run_id,
         WORKFLOW_ID: run_ref.workflow_id,

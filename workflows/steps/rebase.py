@@ -1,4 +1,4 @@
-"""The rebase step: main changed tables of the run, so its files are re-added on a newer main, or it is rewritten."""
+"""The rebase step: after a conflict, files are re-added on a newer main, or the run is rewritten."""
 
 from temporalio import workflow
 
