@@ -62,6 +62,7 @@ NAMES = {
 # Identifiers that hold such a part for a reason: another package or a protocol chose them, or the word is a plain one.
 ALLOWED_NAMES = {
     "gather",  # asyncio.gather
+    "said_at",  # a key of `--json`
     "not_found", "NOT_FOUND", "HTTPNotFound", "NessieNotFoundException",
     "FileNotFoundError", "ModuleNotFoundError", "PackageNotFoundError",
 }  # fmt: skip
@@ -112,8 +113,16 @@ _AUDIT = [
     *(f"activities/{name}.py" for name in ("audit_branch", "scan_tables", "scan_files", "scan_branch")),
     "activities/quarantine_rows.py",
 ]
-ROOMS_BY_NAME: list[str] = ["run_workflow.py", "pipelines", *_ENGINE, *_AUDIT]
-ROOMS_BY_PROSE: list[str] = ["pipelines", *_ENGINE, *_AUDIT]
+_WORKFLOW = [
+    *("workflows/steps", "workflows/activity_calls.py", "workflows/failures.py", "workflows/manage_quarantine.py"),
+    *("workflows/metrics.py", "workflows/reap_branches.py", "workflows/run_state.py", "workflows/versions.py"),
+    *("workflows/write_audit_publish.py", "sluice/approval", "sluice/presentation", "worker.py"),
+    *(f"sluice/contracts/{name}.py" for name in ("activity_inputs", "quarantine", "run")),
+    *(f"runtime/{name}.py" for name in ("codec", "log_context", "schedules", "telemetry", "temporal_client")),
+    *(f"activities/{name}.py" for name in ("errors", "notify", "verify_decision")),
+]
+ROOMS_BY_NAME: list[str] = ["run_workflow.py", "pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW]
+ROOMS_BY_PROSE: list[str] = ["pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW]
 DOCUMENTS_HELD = [
     str(path.relative_to(ROOT))
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
