@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from sluice.errors import InvalidPipeline
 from sluice.publishing.certificate import SNAPSHOT_PROPERTY
-from spark_jobs.job import say
+from spark_jobs.job import report_progress
 
 
 def compact(spark: SparkSession, table: str, options: Mapping[str, str]) -> int:
@@ -39,5 +39,5 @@ def compact(spark: SparkSession, table: str, options: Mapping[str, str]) -> int:
         action.option(key, value)
     result = action.execute()
     rewritten = int(result.rewrittenDataFilesCount())
-    say(f"{table}: {rewritten} files became {result.addedDataFilesCount()}")
+    report_progress(f"{table}: {rewritten} files became {result.addedDataFilesCount()}")
     return rewritten

@@ -23,7 +23,7 @@ from sluice.pipeline.table_layout import order_parts, partition_parts
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
 from spark_jobs.compact import compact
-from spark_jobs.job import run_job, run_statement, say
+from spark_jobs.job import report_progress, run_job, run_statement
 from spark_jobs.reading import check_names, read_source
 
 _INCOMING = "incoming"
@@ -50,13 +50,13 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer") -> JobAnswer:
     ((name, table),) = spec.tables.items()
     quoted_name = quoted_table(name, spec.spark_catalog)
     existing = _existing_schema(spark, quoted_name)
-    say(f"reading {len(spec.files)} files")
+    report_progress(f"reading {len(spec.files)} files")
     source = read_source(spark, spec, existing if spec.write.transform is None else None)
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
     rows = _transform(spark, source.observe(read, number), spec.write.transform)
     _check_columns(rows, name, table, existing)
-    say(f"writing {name}")
+    report_progress(f"writing {name}")
     if spec.write.transform is None:
         written = read  # what is read is what is written, and each count costs a tenth of the write
     else:
@@ -79,7 +79,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer") -> JobAnswer:
 
 def _run_statements(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     for number, statement in enumerate(spec.write.statements, 1):
-        say(f"running statement {number} of {len(spec.write.statements)}")
+        report_progress(f"running statement {number} of {len(spec.write.statements)}")
         run_statement(spark, statement)
     return JobAnswer()
 
@@ -87,7 +87,7 @@ def _run_statements(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
 def _compact(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     rewritten = 0
     for name in spec.tables:
-        say(f"compacting {name}")
+        report_progress(f"compacting {name}")
         rewritten += compact(spark, quoted_table(name, spec.spark_catalog), spec.write.options)
     if not rewritten:
         raise NothingToDo(f"{', '.join(spec.tables)}: Iceberg finds no files that are worth compacting")

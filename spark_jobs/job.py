@@ -36,7 +36,7 @@ _MAX_LENGTH = 700
 _UNCONDITIONAL_DELETE = re.compile(r"^\s*(DELETE\s+FROM\s+(?:`[^`]+`|[\w.])+)\s*;?\s*$", re.IGNORECASE)
 
 
-def say(doing: str) -> None:
+def report_progress(doing: str) -> None:
     """Print what the job does now; the worker shows it as the progress of the run."""
     print(f"sluice: {doing}", flush=True)
 
@@ -70,7 +70,7 @@ def _set_thread_properties(spark: SparkSession) -> None:
 def run_job(answer_file: str, work: Callable[[SparkSession], JobAnswer]) -> int:
     """Run `work` in a session, write its answer or its error into the answer file, and return the exit code."""
     try:
-        say("starting the session")
+        report_progress("starting the session")
         answer = work(SparkSession.builder.getOrCreate())
     except (InvalidInput, InvalidPipeline, NothingToDo) as error:
         answer = JobAnswer(error=str(error), error_kind=type(error).__name__)

@@ -18,7 +18,7 @@ from sluice.checks.base import BAD_ROWS, ROWS
 from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, quoted_table
-from spark_jobs.job import run_job, say
+from spark_jobs.job import report_progress, run_job
 from spark_jobs.scan import rows_of
 
 _FILE, _POSITION, _BAD = "sluice_file", "sluice_position", "sluice_bad"
@@ -28,7 +28,7 @@ def quarantine_rows(spark: SparkSession, spec: QuarantineRowsSpec) -> JobAnswer:
     """Count the bad rows of all tables first; move them only if no table is above its limit."""
     counted: list[tuple[QuarantineRowsSpec.BadRows, DataFrame, int]] = []
     for table in spec.tables:
-        say(f"looking for bad rows of {table.table}")
+        report_progress(f"looking for bad rows of {table.table}")
         rows = _bad_rows(spark, spec, table).persist()
         counted.append((table, rows, rows.count()))
     answer = JobAnswer(
@@ -37,7 +37,7 @@ def quarantine_rows(spark: SparkSession, spec: QuarantineRowsSpec) -> JobAnswer:
     )
     if not answer.above_cap:
         for table, rows, count in counted:
-            say(f"moving {count} bad rows of {table.table} to {table.quarantine}")
+            report_progress(f"moving {count} bad rows of {table.table} to {table.quarantine}")
             _move(spark, spec, table, rows)
     return answer
 

@@ -22,14 +22,14 @@ from sluice.audit.query_builder import AuditQuery
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
 from sluice.identifiers import quoted, quoted_table
 from sluice.sql.dialect import SPARK
-from spark_jobs.job import error_answer, reason, run_job, say
+from spark_jobs.job import error_answer, reason, report_progress, run_job
 
 
 def scan_all(spark: SparkSession, spec: ScanSpec) -> JobAnswer:
     """Answer all checks of the spec."""
     answers: dict[str, ScanAnswer] = {}
     for target in spec.targets:
-        say(f"auditing {target.table}")
+        report_progress(f"auditing {target.table}")
         answers.update(_answers(spark, spec, target))
     return JobAnswer(scans=answers)
 

@@ -13,7 +13,7 @@ _STACK_FRAME = re.compile(r"\s*(at [\w.$/<>@-]+\(|\.\.\. \d+ more)")
 _TAIL_LINES = 60
 _LINE_LIMIT = 4000
 _JOB_PREFIX = "sluice: "
-"""How a line begins by which a built-in job says what it does now (`spark_jobs/job.py`)."""
+"""The prefix of the lines by which a built-in job reports its progress (`spark_jobs/job.py`)."""
 
 
 class OutputReader:

@@ -1,8 +1,8 @@
 """Cluster mode: Spark's driver runs on YARN or Kubernetes, and the worker runs a client that waits for it.
 
 Fencing: a driver on a cluster does not end with its worker. Its submission is therefore named by run, attempt, job and
-try, and before each submission, and after each job that did not end well, the cluster is asked for what still runs of
-the run and told to end it. The branch of a dead attempt is deleted by then, so that such a driver cannot commit.
+try. Before each submission, and after each job that did not end well, the submissions of the run that have not ended
+are listed and ended. The branch of a dead attempt is deleted by then, so that such a driver cannot commit.
 """
 
 import asyncio
@@ -114,9 +114,9 @@ class ClusterEngine:
         cluster = self._cluster(job)
         await self._end_earlier_submissions(cluster, job, variables, heartbeat)
         more = {**cluster.submission_conf(job), **(_package_code(job) if job.built_in else {})}
-        words, succeeded = command(self.settings, job, more), False
+        submit_command, succeeded = command(self.settings, job, more), False
         try:
-            result = await run_supervised(words, variables, job.folder, heartbeat, job.working_directory)
+            result = await run_supervised(submit_command, variables, job.folder, heartbeat, job.working_directory)
             succeeded = result.code == 0
             return result
         finally:
@@ -153,9 +153,9 @@ class ClusterEngine:
             log.warning("%s: %s", job.branch, error)
 
     async def _run_command(
-        self, words: list[str], job: SparkJob, variables: dict[str, str], heartbeat: Heartbeat
+        self, arguments: list[str], job: SparkJob, variables: dict[str, str], heartbeat: Heartbeat
     ) -> JobResult:
-        result = await run_supervised(words, variables, job.folder, heartbeat)
+        result = await run_supervised(arguments, variables, job.folder, heartbeat)
         if result.code != 0:
             why = result.tail[-1] if result.tail else f"exit code {result.code}"
             raise ServiceUnavailable(f"{self.settings.spark_master} cannot be asked what is left of the run: {why}")

@@ -156,10 +156,12 @@ class LocalConnectServer:
             "spark.connect.grpc.binding.port": str(self._port),
             "spark.connect.authenticate.token": self._token,
         }
-        words = submit(write_properties(folder / "spark.properties", properties), "--class", _SERVER, "spark-internal")
+        submit_command = submit(
+            write_properties(folder / "spark.properties", properties), "--class", _SERVER, "spark-internal"
+        )
         variables = environment(self._settings, java, archive_option(archive) if archive else "")
         log = folder / "spark.log"
-        self._process = await SupervisedProcess.start(words, variables)
+        self._process = await SupervisedProcess.start(submit_command, variables)
         self._watching = asyncio.create_task(self._process.watch(log, no_heartbeat))
         deadline = time.monotonic() + _START_TIMEOUT
         while not await self.is_reachable():

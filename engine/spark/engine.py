@@ -50,8 +50,8 @@ class SubmitEngine:
         archive = find_archive(self.settings, java)
         options = " ".join(filter(None, [archive_option(archive) if archive else "", compiler_option(job)]))
         variables = environment(self.settings, java, options, built_in=job.built_in)
-        words = command(self.settings, job)
-        result = await run_supervised(words, variables, job.folder, heartbeat, job.working_directory)
+        submit_command = command(self.settings, job)
+        result = await run_supervised(submit_command, variables, job.folder, heartbeat, job.working_directory)
         discard_if_crashed(archive, result.code)
         return result
 

@@ -34,9 +34,9 @@ def command(settings: Settings, job: SparkJob, more: Mapping[str, str] | None = 
     return submit(file, str(job.program), *job.args)
 
 
-def submit(properties_file: Path, *words: str) -> list[str]:
+def submit(properties_file: Path, *arguments: str) -> list[str]:
     """Return the command that starts a Spark application."""
-    return [str(SPARK_HOME / "bin" / "spark-submit"), "--properties-file", str(properties_file), *words]
+    return [str(SPARK_HOME / "bin" / "spark-submit"), "--properties-file", str(properties_file), *arguments]
 
 
 def environment(settings: Settings, java: Path, options: str = "", *, built_in: bool = True) -> dict[str, str]:

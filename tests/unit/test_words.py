@@ -98,12 +98,7 @@ PROSE = {
 
 # Rooms whose identifiers, and whose prose, are held to the lists. A room joins when it is clean; none leaves.
 _ENGINE = [
-    *("engine/process", "engine/spark", "engine/__init__.py", "engine/job.py", "engine/runner.py", "engine/slots.py"),
-    *(f"spark_jobs/{name}.py" for name in ("compact", "connect_client", "ingest", "job", "reading", "warm_up")),
-    *(
-        f"sluice/pipeline/{name}.py"
-        for name in ("durations", "model", "source", "table_layout", "write", "write_modes")
-    ),
+    *("engine", "spark_jobs", "sluice/pipeline"),
     *("activities/write_table.py", "activities/job_folder.py", "lakehouse/source_files.py"),
 ]
 _AUDIT = [
