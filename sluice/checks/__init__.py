@@ -15,6 +15,7 @@ from sluice.checks import (
     aggregates,
     change_scope,
     counts,
+    extremes,
     nulls,
     query,
     references,
@@ -51,8 +52,8 @@ _Union = (
     | uniqueness.NotConstant
     | uniqueness.DistinctCount
     | uniqueness.DistinctRatio
-    | aggregates.MinInRange
-    | aggregates.MaxInRange
+    | extremes.MinInRange
+    | extremes.MaxInRange
     | aggregates.MeanInRange
     | aggregates.SumInRange
     | aggregates.StddevInRange

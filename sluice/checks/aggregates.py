@@ -1,4 +1,4 @@
-"""Checks that an aggregate of a column lies in a range: minimum, maximum, mean, sum, deviation, quantile.
+"""Checks that an aggregate of a column lies in a range: mean, sum, standard deviation, quantile.
 
 Floating-point results are compared by 12 significant digits, because engines add in different orders.
 """
@@ -22,16 +22,16 @@ from sluice.checks.base import (
     type_problem,
 )
 from sluice.checks.rows import Filtered
-from sluice.checks.values import Bound, bound_of, enclosed
+from sluice.checks.values import Bound, enclosed
 from sluice.sql.dialect import Dialect
-from sluice.sql.values import NUMBERS, ORDERED, kind_of, plain, typed
+from sluice.sql.values import NUMBERS, kind_of, plain, typed
 
 Interval = tuple[Any, Any]
-_BOUNDS = {"min_value": "min", "max_value": "max"}
-_SQLMESH = {"min_v": "min", "max_v": "max"}
+RANGE_ALIASES = {"min_value": "min", "max_value": "max"}
+"""The names that Great Expectations has for the bounds of a range."""
 
 
-class _Aggregate(Filtered):
+class AggregateCheck(Filtered):
     """An aggregate that must lie in a range, and the interval in which metadata proves it to lie."""
 
     kinds: ClassVar[Sequence[str]] = NUMBERS
@@ -42,7 +42,7 @@ class _Aggregate(Filtered):
     max: Bound | None = None
 
     @model_validator(mode="after")
-    def _a_range(self) -> "_Aggregate":
+    def _a_range(self) -> "AggregateCheck":
         require_range(self.min, self.max)
         return self
 
@@ -123,57 +123,6 @@ class _Aggregate(Filtered):
         return list(expand_columns(parameters))
 
 
-class _Extreme(_Aggregate):
-    kinds = ORDERED
-    proof = "the bounds of the files enclose it tightly enough"
-
-    def limits(self, types: Mapping[str, str]) -> Interval:
-        return bound_of(self.min, types[self.column]), bound_of(self.max, types[self.column])
-
-    def exact(self, value: Any, kind: str) -> Any:
-        return typed(value, kind)
-
-    def bounds(self, files: Sequence[FileStatistics], kind: str) -> tuple[list[Interval], list[Interval]] | None:
-        """Return the bounds of all files, and of the files that certainly hold a value."""
-        bounds = [enclosed(file.column(self.column), kind) for file in files]
-        if any(each is None for each in bounds):
-            return None
-        certain = [pair for file, pair in zip(files, bounds, strict=True) if pair and not file.deletes]
-        return ([pair for pair in bounds if pair], certain) if certain else None
-
-
-class MinInRange(_Extreme):
-    """The smallest value must lie in a range."""
-
-    aliases = {"expect_column_min_to_be_between": _BOUNDS}
-    term = "a smallest value"
-
-    check: Literal["min_in_range"] = "min_in_range"
-
-    def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
-        return f"min({column})"
-
-    def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        bounds = self.bounds(files, kind)
-        return (min(low for low, _ in bounds[0]), min(high for _, high in bounds[1])) if bounds else None
-
-
-class MaxInRange(_Extreme):
-    """The largest value must lie in a range."""
-
-    aliases = {"expect_column_max_to_be_between": _BOUNDS}
-    term = "a largest value"
-
-    check: Literal["max_in_range"] = "max_in_range"
-
-    def aggregate(self, sql: Dialect, column: str, kind: str) -> str:
-        return f"max({column})"
-
-    def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        bounds = self.bounds(files, kind)
-        return (max(low for low, _ in bounds[1]), max(high for _, high in bounds[0])) if bounds else None
-
-
 def _sum_interval(column: str, files: Sequence[FileStatistics], kind: str) -> tuple[Interval, int] | None:
     """Return the interval of the sum and the number of values, or None if rows may be deleted."""
     low = high = Fraction(0)
@@ -195,10 +144,10 @@ def _sum_interval(column: str, files: Sequence[FileStatistics], kind: str) -> tu
 _INFINITE = (float("inf"), float("-inf"))
 
 
-class MeanInRange(_Aggregate):
+class MeanInRange(AggregateCheck):
     """The mean of the values must lie in a range."""
 
-    aliases = {"expect_column_mean_to_be_between": _BOUNDS}
+    aliases = {"expect_column_mean_to_be_between": RANGE_ALIASES}
     term = "a mean"
     proof = "the bounds of the files enclose it tightly enough"
 
@@ -212,10 +161,10 @@ class MeanInRange(_Aggregate):
         return (total[0][0] / total[1], total[0][1] / total[1]) if total and total[1] else None
 
 
-class SumInRange(_Aggregate):
+class SumInRange(AggregateCheck):
     """The sum of the values must lie in a range."""
 
-    aliases = {"expect_column_sum_to_be_between": _BOUNDS}
+    aliases = {"expect_column_sum_to_be_between": RANGE_ALIASES}
     term = "a sum"
     proof = "the bounds of the files enclose it tightly enough; not of floats"
 
@@ -229,10 +178,10 @@ class SumInRange(_Aggregate):
         return total[0] if total else None
 
 
-class StddevInRange(_Aggregate):
+class StddevInRange(AggregateCheck):
     """The sample standard deviation of the values must lie in a range."""
 
-    aliases = {"expect_column_stdev_to_be_between": _BOUNDS}
+    aliases = {"expect_column_stdev_to_be_between": RANGE_ALIASES}
     term = "a standard deviation"
 
     check: Literal["stddev_in_range"] = "stddev_in_range"
@@ -241,14 +190,14 @@ class StddevInRange(_Aggregate):
         return f"stddev_samp(CAST({column} AS DOUBLE))"
 
 
-class QuantileInRange(_Aggregate):
+class QuantileInRange(AggregateCheck):
     """A quantile of the values must lie in a range. It is interpolated between its neighbours; 0.5 is the median."""
 
     term = "a quantile"
 
     check: Literal["quantile_in_range"] = "quantile_in_range"
     quantile: float = Field(ge=0, le=1)
-    aliases = {"expect_column_median_to_be_between": {**_BOUNDS, "+quantile": "0.5"}}
+    aliases = {"expect_column_median_to_be_between": {**RANGE_ALIASES, "+quantile": "0.5"}}
     proof = "all values of all files lie in the range"
 
     @property
