@@ -15,7 +15,7 @@ from sluice.audit.planner import plan_audit, sample_group
 from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import CheckResult, trim_samples
 from sluice.checks.base import Check
-from sluice.contracts.activity_inputs import AuditInput, AuditPlan
+from sluice.contracts.activity_inputs import AuditInput, AuditResult
 from sluice.settings import Settings
 
 
@@ -29,7 +29,7 @@ class AuditBranchActivity:
     engines: Sequence[SamplingEngine]
 
     @activity.defn(name="audit_branch")
-    def audit_branch(self, input: AuditInput) -> AuditPlan:
+    def audit_branch(self, input: AuditInput) -> AuditResult:
         """Decide what metadata can decide; the checks in `files` and `undecided` need a scan."""
         with as_application_error():
             carried_over = self._carried_over(input)

@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from activities.scan_tables import TableScanner
 from engine.scan import ScanEngine
-from sluice.contracts.activity_inputs import AuditPlan, ScanInput
+from sluice.contracts.activity_inputs import AuditResult, ScanInput
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class ScanBranchActivity:
     engine: ScanEngine
 
     @activity.defn(name="scan_branch")
-    async def scan_branch(self, input: ScanInput) -> AuditPlan:
+    async def scan_branch(self, input: ScanInput) -> AuditResult:
         """Answer all undecided checks. One that Spark cannot answer is an error, which blocks the merge."""
         with as_application_error():
             return await self.scanner.scan(input, [self.engine], "spark")

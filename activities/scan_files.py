@@ -8,7 +8,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from activities.scan_tables import TableScanner
 from engine.scan import ScanEngine
-from sluice.contracts.activity_inputs import AuditPlan, ScanInput
+from sluice.contracts.activity_inputs import AuditResult, ScanInput
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class ScanFilesActivity:
     engines: Sequence[ScanEngine]
 
     @activity.defn(name="scan_files")
-    async def scan_files(self, input: ScanInput) -> AuditPlan:
+    async def scan_files(self, input: ScanInput) -> AuditResult:
         """Answer the checks that these engines can answer; hand back the others as undecided, for Spark."""
         with as_application_error():
             return await self.scanner.scan(input, self.engines, "files")

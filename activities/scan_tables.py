@@ -14,7 +14,7 @@ from lakehouse.report_store import ReportStore
 from sluice.audit.answers import verdicts
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.verdicts import CheckResult, trim_samples
-from sluice.contracts.activity_inputs import SCAN_ATTEMPTS, AuditInput, AuditPlan, ScanInput
+from sluice.contracts.activity_inputs import SCAN_ATTEMPTS, AuditInput, AuditResult, ScanInput
 from sluice.settings import Settings
 
 
@@ -26,7 +26,7 @@ class TableScanner:
     reports: ReportStore
     settings: Settings
 
-    async def scan(self, input: ScanInput, engines: Sequence[ScanEngine], part: str) -> AuditPlan:
+    async def scan(self, input: ScanInput, engines: Sequence[ScanEngine], part: str) -> AuditResult:
         """Answer undecided checks by these engines in order; hand back the checks that none of them answered."""
         try_number = activity.info().attempt
         folder = create_job_folder(self.settings, input.audit.run_ref, "scan")
@@ -40,7 +40,7 @@ class TableScanner:
             decided += [verdict for group in groups for verdict in verdicts(group, answers, engine.name)]
             undecided = _still_undecided(undecided, decided)
         self.reports.keep_part(input.audit.run_ref, input.audit.head, part, decided)
-        return AuditPlan(decided=trim_samples(decided), undecided={name: [*each] for name, each in undecided.items()})
+        return AuditResult(decided=trim_samples(decided), undecided={name: [*each] for name, each in undecided.items()})
 
     def _accepted_groups(
         self, engine: ScanEngine, audit: AuditInput, undecided: Mapping[str, Sequence[int]]

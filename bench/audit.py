@@ -36,7 +36,7 @@ from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
 from sluice.checks import expand
-from sluice.contracts.activity_inputs import AuditInput, AuditPlan, RunRef, ScanInput
+from sluice.contracts.activity_inputs import AuditInput, AuditResult, RunRef, ScanInput
 from sluice.pipeline.table import Table
 from sluice.settings import Settings, read_settings
 
@@ -59,7 +59,7 @@ class Audit:
         self._settings, self._base, self._reports = settings, base, ReportStore(settings.lake, {})
         self._head = self._catalog.head(tables.BRANCH)
 
-    def __call__(self, table: str, suite: str) -> AuditPlan:
+    def __call__(self, table: str, suite: str) -> AuditResult:
         """Audit a table; return what is left for Spark, which must be nothing here."""
         checks = [one for written in SUITES[suite] for one in expand(written)]
         order = AuditInput(

@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.activity_inputs import (
         SCAN_ATTEMPTS,
         AuditInput,
-        AuditPlan,
+        AuditResult,
         BranchRef,
         ConfirmPublicationInput,
         FindConflictsInput,
@@ -139,17 +139,17 @@ class ActivityCalls:
         "verify_write", VerifyWriteInput, WriteResult, Kind.LOCAL_FIRST,
         lambda input: f"snapshots on {input.branch.name}")
     audit_branch = ActivityCall(
-        "audit_branch", AuditInput, AuditPlan, Kind.ACTIVITY,
+        "audit_branch", AuditInput, AuditResult, Kind.ACTIVITY,
         lambda input: f"{input.check_count} checks at {input.head[:12]}, by metadata")
     audit_rebased_branch = ActivityCall(  # most of its verdicts are carried over
-        "audit_branch", AuditInput, AuditPlan, Kind.LOCAL_FIRST,
+        "audit_branch", AuditInput, AuditResult, Kind.LOCAL_FIRST,
         lambda input: f"{input.check_count} checks at {input.head[:12]}, after a rebase")
     scan_files = ActivityCall(
-        "scan_files", ScanInput, AuditPlan, Kind.LONG,
+        "scan_files", ScanInput, AuditResult, Kind.LONG,
         lambda input: f"{input.check_count} checks by DuckDB",
         timeout=step_timeout, total_timeout=None, retry=_SCAN)
     scan_branch = ActivityCall(
-        "scan_branch", ScanInput, AuditPlan, Kind.SPARK,
+        "scan_branch", ScanInput, AuditResult, Kind.SPARK,
         lambda input: f"{input.check_count} checks by Spark",
         timeout=step_timeout, total_timeout=None, retry=_SCAN)
     quarantine_rows = ActivityCall(  # never retried: an attempt that fails here is rewritten on a new branch

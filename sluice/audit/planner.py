@@ -11,7 +11,7 @@ from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import AnswerSource, CheckResult, check_result, error_result
 from sluice.checks.base import Check, Evaluation
 from sluice.checks.rows import RowCheck
-from sluice.contracts.activity_inputs import AuditInput, AuditPlan
+from sluice.contracts.activity_inputs import AuditInput, AuditResult
 from sluice.sql.dialect import Dialect
 
 Sampler = Callable[[AuditedTable, Check], Sequence[dict[str, Any]]]
@@ -37,7 +37,7 @@ def plan_audit(
     carried_over: Mapping[tuple[str, int], CheckResult],
     engines: Sequence[RefusingEngine],
     sample: Sampler,
-) -> AuditPlan:
+) -> AuditResult:
     """Decide what metadata can decide, and assign every other check to the engines of the process or to Spark."""
     decided: list[CheckResult] = []
     by_files: dict[str, list[int]] = {}
@@ -53,7 +53,7 @@ def plan_audit(
             by_files[name] = sorted(accepted)
         if refused := plan.undecided.keys() - accepted:
             by_spark[name] = sorted(refused)
-    return AuditPlan(decided=decided, files=by_files, undecided=by_spark)
+    return AuditResult(decided=decided, files=by_files, undecided=by_spark)
 
 
 def plan_table(table: AuditedTable, carried_over: Mapping[tuple[str, int], CheckResult], sample: Sampler) -> TablePlan:

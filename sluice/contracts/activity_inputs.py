@@ -205,7 +205,7 @@ class AuditInput(Model):
         return sum(len(table.checks) for table in self.tables.values())
 
 
-class AuditPlan(Model):
+class AuditResult(Model):
     """The result of an audit step: the verdicts so far, and the checks that need a scan."""
 
     decided: list[CheckResult]

@@ -12,7 +12,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from runtime.find_run import Handle, read_result
 from sluice.contracts.activity_inputs import (
-    AuditPlan,
+    AuditResult,
     BranchRef,
     ConfirmPublicationInput,
     FindConflictsInput,
@@ -68,9 +68,9 @@ class FakeActivities:
                 VerifyWriteInput,
                 lambda _: write_result,
             ),
-            self._fake("audit_branch", dict, lambda _: AuditPlan(decided=[])),
-            self._fake("scan_branch", dict, lambda _: AuditPlan(decided=[])),
-            self._fake("scan_files", dict, lambda _: AuditPlan(decided=[])),
+            self._fake("audit_branch", dict, lambda _: AuditResult(decided=[])),
+            self._fake("scan_branch", dict, lambda _: AuditResult(decided=[])),
+            self._fake("scan_files", dict, lambda _: AuditResult(decided=[])),
             self._fake("quarantine_rows", dict, lambda _: QuarantineRowsResult(bad_rows={"t.x": 2})),
             self._fake("record_run", RecordRunInput, lambda _: "report.json"),
             self._fake(

@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.activity_inputs import (
-    AuditPlan,
+    AuditResult,
     QuarantineRowsResult,
 )
 from sluice.contracts.run import RecordRunInput
@@ -23,9 +23,9 @@ PARTED: dict[str, Any] = {
 
 
 def _bad_once(verdict: str = "fail") -> Callable[[Any, int], Any]:
-    async def audit(_: Any, call: int) -> AuditPlan:
+    async def audit(_: Any, call: int) -> AuditResult:
         bad = CheckResult(table="t.x", index=0, check="not_null", columns=["a"], verdict=verdict, failed_rows=2)
-        return AuditPlan(decided=[bad if call == 1 else bad.model_copy(update={"verdict": "pass"})])
+        return AuditResult(decided=[bad if call == 1 else bad.model_copy(update={"verdict": "pass"})])
 
     return audit
 
@@ -55,7 +55,7 @@ async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(harne
             raise ApplicationError("Spark was killed", type="JobFailed")
         return QuarantineRowsResult(bad_rows={"t.x": 2})
 
-    async def always_bad(_: Any, call: int) -> AuditPlan:
+    async def always_bad(_: Any, call: int) -> AuditResult:
         return await _bad_once()(None, 1 if call in (1, 2) else 3)  # type: ignore[no-any-return]
 
     harness.fakes.overrides |= {"audit_branch": always_bad, "quarantine_rows": breaks_once}
@@ -83,16 +83,16 @@ async def test_sql_in_checks_is_read_inside_the_workflow(harness: WorkflowHarnes
 
 
 async def test_what_duckdb_hands_back_goes_to_spark(harness: WorkflowHarness) -> None:
-    async def plan(_: Any, __: int) -> AuditPlan:
-        return AuditPlan(decided=[], files={"t.x": [0, 1]}, undecided={"t.x": [2]})
+    async def plan(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=[], files={"t.x": [0, 1]}, undecided={"t.x": [2]})
 
-    async def hands_back(order: Any, __: int) -> AuditPlan:
+    async def hands_back(order: Any, __: int) -> AuditResult:
         assert order["undecided"] == {"t.x": [0, 1]}
-        return AuditPlan(decided=[], undecided={"t.x": [1]})
+        return AuditResult(decided=[], undecided={"t.x": [1]})
 
-    async def by_spark(order: Any, __: int) -> AuditPlan:
+    async def by_spark(order: Any, __: int) -> AuditResult:
         assert order["undecided"] == {"t.x": [2, 1]}
-        return AuditPlan(decided=[])
+        return AuditResult(decided=[])
 
     harness.fakes.overrides |= {"audit_branch": plan, "scan_files": hands_back, "scan_branch": by_spark}
     assert (await harness.end(await harness.start())).outcome == "published"
@@ -100,9 +100,9 @@ async def test_what_duckdb_hands_back_goes_to_spark(harness: WorkflowHarness) ->
 
 
 async def test_an_error_of_a_check_blocks(harness: WorkflowHarness) -> None:
-    async def error_result(_: Any, __: int) -> AuditPlan:
+    async def error_result(_: Any, __: int) -> AuditResult:
         check = CheckResult(table="t.x", check="unique", columns=["a"], verdict="error", message="no answer")
-        return AuditPlan(decided=[check])
+        return AuditResult(decided=[check])
 
     harness.fakes.overrides["audit_branch"] = error_result
     result = await harness.end(await harness.start())
@@ -113,13 +113,13 @@ async def test_an_error_of_a_check_blocks(harness: WorkflowHarness) -> None:
 async def test_the_audited_hash_is_empty_until_the_audit_has_finished(harness: WorkflowHarness) -> None:
     scanning, go_on = asyncio.Event(), asyncio.Event()
 
-    async def plan(_: Any, __: int) -> AuditPlan:
-        return AuditPlan(decided=[], undecided={"t.x": [0]})
+    async def plan(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=[], undecided={"t.x": [0]})
 
-    async def slow_scan(_: Any, __: int) -> AuditPlan:
+    async def slow_scan(_: Any, __: int) -> AuditResult:
         scanning.set()
         await go_on.wait()
-        return AuditPlan(decided=[])
+        return AuditResult(decided=[])
 
     harness.fakes.overrides |= {"audit_branch": plan, "scan_branch": slow_scan}
     handle = await harness.start()

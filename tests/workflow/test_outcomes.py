@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from sluice.approval.decisions import Decision
 from sluice.contracts.activity_inputs import (
-    AuditPlan,
+    AuditResult,
     JobReport,
     Publication,
     WriteResult,
@@ -109,14 +109,14 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
         best: dict[str, Callable[[], Any]] = {
             "open_branch": lambda: opened(order.run_ref.branch),
             "verify_write": lambda: WriteResult(head=HEAD, tables={}),
-            "audit_branch": lambda: AuditPlan(decided=[]),
+            "audit_branch": lambda: AuditResult(decided=[]),
             "publish_branch": lambda: MERGED,
         }
         return best[step]()
 
     async def a_moment(_: Any, __: int) -> Any:
         await asyncio.sleep(0.5)
-        return JobReport() if step == "open_branch" else AuditPlan(decided=[])
+        return JobReport() if step == "open_branch" else AuditResult(decided=[])
 
     cleaned: list[bool] = []
 
