@@ -1,1 +1,1 @@
-"""Temporal, Nessie and what else a laptop needs, started and stopped by one command."""
+"""The local stack of one machine: set-up, Temporal, Nessie and a worker in the background, and the demo."""

@@ -24,12 +24,12 @@ def _stack() -> Stack:
 def up() -> None:
     """Start the local stack."""
     stack = _stack()
-    found = stack.up()
-    print(f"Temporal  {found['TEMPORAL_ADDRESS']}   Web UI {found['TEMPORAL_UI']}")
-    print(f"Nessie    {found['NESSIE_URI']}")
-    print(f"tokens    reader, writer and publisher in {stack.home / 'identity'}")
-    print(f"worker    log in {stack.home / 'logs' / 'worker.log'}")
-    print("Now: .venv/bin/python run_workflow.py pipelines/nyc_flights.yml")
+    variables = stack.up()
+    print(f"Temporal  {variables['TEMPORAL_ADDRESS']}, Web UI {variables['TEMPORAL_UI']}")
+    print(f"Nessie    {variables['NESSIE_URI']}")
+    print(f"Tokens    for the roles reader, writer and publisher in {stack.home / 'identity'}")
+    print(f"Worker    log in {stack.home / 'logs' / 'worker.log'}")
+    print("Next: .venv/bin/python run_workflow.py pipelines/nyc_flights.yml")
 
 
 @app.command()
@@ -41,10 +41,10 @@ def down() -> None:
 
 @app.command()
 def status() -> None:
-    """Say what runs."""
+    """Show which processes run, and the variables that programs need to use them."""
     stack = _stack()
     for daemon in stack.daemons():
-        print(f"{daemon.name:9} {'runs' if daemon.alive() else 'is gone'}, process {daemon.pid}, log {daemon.log}")
+        print(f"{daemon.name:9} {'runs' if daemon.alive() else 'has ended'}, process {daemon.pid}, log {daemon.log}")
     for name, value in stack.variables().items():
         print(f"{name}={value}")
     if not stack.daemons():

@@ -1,4 +1,4 @@
-"""The demo: three pipelines on real flights, by the commands that a person would use."""
+"""The demo: three pipelines on real flights, run by the commands that a person would type."""
 
 import json
 import os
@@ -16,56 +16,72 @@ from lakehouse.iceberg.table_state import TableState
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 
-_DOOR = "run_workflow.py"
+_PROGRAM = "run_workflow.py"
 _TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier")
-_PATIENCE = 300
+_APPROVAL_LIMIT = 300.0
+"""Seconds until the third run has to wait for its approval."""
 PUBLISHED, REFUSED, STOPPED = 0, 2, 3
+"""Exit codes of the command line that the demo expects."""
 
 console = Console()
 
 
 def run_demo(stack: Stack) -> int:
-    """Run the demo; return 0 if everything went as it should. What it started, it stops."""
+    """Run the demo and return 0 if every run ended as expected. Stop the stack afterwards if the demo started it."""
     was_up = {"temporal", "nessie", "worker"} <= {daemon.name for daemon in stack.daemons() if daemon.alive()}
     began = time.monotonic()
-    _title("Starting the local stack" if not was_up else "The local stack runs already")
+    _title("The local stack runs already" if was_up else "Starting the local stack: Temporal, Nessie and a worker")
     variables = stack.up()
-    console.print(f"Temporal Web UI: {variables['TEMPORAL_UI']}", highlight=False)
+    _say(f"Every run below can be followed in Temporal's Web UI: {variables['TEMPORAL_UI']}")
     try:
-        _Demo(variables).play()
+        _Demo(variables).run()
     finally:
         if not was_up:
-            _title("Stopping what was started")
-            console.print(f"Stopped {', '.join(stack.down())}. The lake and the histories stay, for the next time.")
-    console.print(f"\n[bold green]The demo went as it should[/], in {time.monotonic() - began:.0f} s.")
-    console.print("Next: `make up`, then `.venv/bin/python run_workflow.py pipelines/nyc_flights.yml --again`.")
+            _title("Stopping the local stack")
+            _say(f"Stopped {', '.join(stack.down())}. The tables and the histories of the runs are kept.")
+    console.print(f"\n[bold green]The demo ended as expected[/], in {time.monotonic() - began:.0f} s.")
+    _say("What to do next:")
+    for command, reason in (
+        ("make up", "start the local stack again, and leave it running"),
+        (f".venv/bin/python {_PROGRAM} quarantine list", "see what the audit kept out, and why"),
+        (f".venv/bin/python {_PROGRAM} pipelines/nyc_flights.yml --again", "load the clean flights once more"),
+        ("make down", "stop the local stack"),
+    ):
+        _say(f"  {command:70} {reason}")
     return 0
 
 
 class _Demo:
+    """The three runs, and the tables before and after them."""
+
     def __init__(self, variables: dict[str, str]) -> None:
         self._environment = {**os.environ, **variables}
         self._catalog = open_catalog(read_settings(self._environment))
 
-    def play(self) -> None:
-        """Show the three pipelines, and the tables before and after."""
-        _title("The tables on main before")
+    def run(self) -> None:
+        """Run the three pipelines, and show the tables on main before and after."""
+        _title("What readers see before: the tables on the branch main")
         self._show_tables()
-        _title("1. Clean flights: written on a branch, audited, published")
+        _title("1. Clean flights: every check passes, so that the run is published")
+        _say("The run writes 12 files, one a month, on a branch of its own. The audit checks what was written.")
+        _say("Then one merge makes all of it visible on main.\n")
         self._publish("pipelines/nyc_flights.yml")
-        _title("2. Flights with planted faults: quarantined, main unchanged")
+        _title("2. Flights with planted faults: a check fails, so that main does not change")
+        _say("57 flights of December have no carrier, and one has an unknown origin. The audit finds them.")
+        _say("The branch is quarantined: kept under a name, for a person to inspect, repair or discard.\n")
         self._quarantine("pipelines/nyc_flights_faulty.yml")
-        _title("3. Two tables by a PySpark program: they wait for approval, and get it")
+        _title("3. Two tables from a PySpark program: the run waits for a person's approval")
+        _say("Both tables are audited together. After the approval, one merge publishes them together.\n")
         self._approve("pipelines/nyc_delays.yml", "nyc-delays")
-        _title("The tables on main after")
+        _title("What readers see after: the tables on the branch main")
         self._show_tables()
-        kept = ", ".join(branch.name for branch in self._catalog.list_branches("quarantine/"))
-        console.print(f"Branches beside main: {kept}", highlight=False)
+        for branch in self._catalog.list_branches("quarantine/"):
+            _say(f"Quarantined, and not on main: the branch {branch.name}")
 
     def _publish(self, pipeline: str) -> None:
         code = self._command(pipeline)
         if code == REFUSED:
-            console.print("An earlier demo published this input, so Sluice refuses; --again means it.\n")
+            _say("\nAn earlier demo published these files, so Sluice refuses them. --again loads them once more.\n")
             code = self._command(pipeline, "--again")
         _expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
@@ -75,11 +91,11 @@ class _Demo:
         _expect(code == STOPPED, f"{pipeline} ended with exit code {code}, not {STOPPED}")
         after = self._catalog.head(self._catalog.main)
         _expect(after == before, f"main moved from {before} to {after}")
-        console.print(f"main is where it was: {after[:16]}", highlight=False)
+        _say(f"\nmain did not change: its head is still {after[:16]}.")
 
     def _approve(self, pipeline: str, name: str) -> None:
         if self._command(pipeline, "--detach") == REFUSED:
-            console.print("An earlier demo published this, so Sluice refuses; --again means it.\n")
+            _say("\nAn earlier demo published this, so Sluice refuses it. --again runs it once more.\n")
             self._command(pipeline, "--again", "--detach")
         self._wait_for_approval(name)
         self._command("approve", name, "--reason", "the numbers look right")
@@ -87,22 +103,23 @@ class _Demo:
         _expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
     def _wait_for_approval(self, name: str) -> None:
-        deadline = time.monotonic() + _PATIENCE
-        command = [sys.executable, str(ROOT / _DOOR), "status", name, "--json"]
-        with console.status("waiting until the run waits for approval"):
+        deadline = time.monotonic() + _APPROVAL_LIMIT
+        command = [sys.executable, str(ROOT / _PROGRAM), "status", name, "--json"]
+        with console.status("The run writes and audits, then it waits for approval"):
             while time.monotonic() < deadline:
-                said = subprocess.run(
+                status = subprocess.run(
                     command, cwd=ROOT, env=self._environment, capture_output=True, text=True, check=False
                 )
-                if said.returncode == 0 and json.loads(said.stdout).get("stage") == "waiting for approval":
+                if status.returncode == 0 and json.loads(status.stdout).get("stage") == "waiting for approval":
                     return
                 time.sleep(1)
-        raise StackError(f"{name} did not come to wait for approval within {_PATIENCE} s")
+        raise StackError(f"{name} did not wait for approval within {_APPROVAL_LIMIT:.0f} s")
 
     def _command(self, *arguments: str) -> int:
-        """Run a command of the front door, as a person would."""
-        console.print(f"[bold cyan]$ python {_DOOR} {' '.join(arguments)}[/]", highlight=False)
-        command = [sys.executable, str(ROOT / _DOOR), *arguments]
+        """Run a command of the command line as a person would, and return its exit code."""
+        shown = " ".join(f'"{each}"' if " " in each else each for each in arguments)
+        console.print(f"[bold cyan]$ .venv/bin/python {_PROGRAM} {shown}[/]", highlight=False, soft_wrap=True)
+        command = [sys.executable, str(ROOT / _PROGRAM), *arguments]
         return subprocess.run(command, cwd=ROOT, env=self._environment, check=False).returncode
 
     def _show_tables(self) -> None:
@@ -112,7 +129,7 @@ class _Demo:
         for name in _TABLES:
             version = self._catalog.table_version(self._catalog.main, name)
             if version is None:
-                shown.add_row(name, "not there", "", "")
+                shown.add_row(name, "does not exist", "", "")
                 continue
             table = TableState.load(version, None, {}).table
             files = [task.file for task in table.scan().plan_files()]
@@ -126,6 +143,10 @@ def _title(text: str) -> None:
     console.print(Rule(f"[bold]{text}[/]", align="left"))
 
 
-def _expect(true: bool, otherwise: str) -> None:
-    if not true:
-        raise StackError(f"the demo did not go as it should: {otherwise}")
+def _say(text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+def _expect(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise StackError(f"the demo did not end as expected: {otherwise}")

@@ -1,4 +1,4 @@
-"""What can keep the local stack from starting."""
+"""The error of the local stack and of its set-up."""
 
 
 class StackError(Exception):

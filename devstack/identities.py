@@ -1,4 +1,4 @@
-"""Who may do what in the local Nessie: keys and tokens made on the first start, and the rules.
+"""Authentication and authorization of the local Nessie: a key, a token for each role, and the access rules.
 
 Source: Nessie's documentation of authentication and authorization. There is no identity provider: the server
 knows the public key alone, and takes a token's groups for its roles.
@@ -31,12 +31,12 @@ RULES = {
 
 
 def token_file(home: Path, role: str) -> Path:
-    """Return where the token of a role is kept."""
+    """Return the path of the token file of a role."""
     return home / _FOLDER / f"{role}.jwt"
 
 
 def variables(home: Path) -> dict[str, str]:
-    """Return the variables by which Sluice finds its tokens."""
+    """Return the variables that name the token files of Sluice."""
     return {
         "NESSIE_WRITER_TOKEN_FILE": str(token_file(home, "writer")),
         "NESSIE_PUBLISHER_TOKEN_FILE": str(token_file(home, "publisher")),
@@ -44,22 +44,22 @@ def variables(home: Path) -> dict[str, str]:
 
 
 def make_identities(home: Path) -> None:
-    """Make a key and a token for each role, for their owner's eyes alone, where they are not there."""
+    """Create a key, and a token for each role, unless they exist; only their owner can read the files."""
     folder = home / _FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     key_file = folder / "key.pem"
     if not key_file.exists():
-        _keep(key_file, _pem(rsa.generate_private_key(65537, 2048)))
+        _write_private(key_file, _pem(rsa.generate_private_key(65537, 2048)))
     for role in ROLES:
         if not token_file(home, role).exists():
             now = int(time.time())
             claims = {"sub": role, "upn": f"sluice-{role}", "groups": [role], "iat": now}
             claims |= {"exp": now + _YEARS * 365 * 86400}  # Nessie refuses a token without an end
-            _keep(token_file(home, role), jwt.encode(claims, key_file.read_text(), algorithm="RS256"))
+            _write_private(token_file(home, role), jwt.encode(claims, key_file.read_text(), algorithm="RS256"))
 
 
 def nessie_settings(home: Path, main: str = "main") -> Mapping[str, str]:
-    """Return the system properties that switch the rules on."""
+    """Return the Java system properties that switch authentication and the access rules on."""
     key = serialization.load_pem_private_key((home / _FOLDER / "key.pem").read_bytes(), None)
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     rules = {f"nessie.server.authorization.rules.{name}": rule.format(main=main) for name, rule in RULES.items()}
@@ -79,9 +79,9 @@ def _pem(key: rsa.RSAPrivateKey) -> str:
     ).decode()
 
 
-def _keep(file: Path, text: str) -> None:
-    beside = file.with_suffix(".new")
-    beside.unlink(missing_ok=True)
-    beside.touch(mode=0o600)
-    beside.write_text(text)
-    beside.replace(file)
+def _write_private(file: Path, text: str) -> None:
+    new = file.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    new.touch(mode=0o600)
+    new.write_text(text)
+    new.replace(file)

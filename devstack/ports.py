@@ -1,4 +1,4 @@
-"""Ports on 127.0.0.1: a free one, or who holds the one that was asked for."""
+"""Choosing ports on 127.0.0.1, and naming the process that uses one."""
 
 import socket
 
@@ -10,7 +10,7 @@ _HOST = "127.0.0.1"
 
 
 def choose_port(usual: int, demanded: int | None, variable: str, taken: set[int]) -> int:
-    """Return the port that was demanded, else the usual one, else any free one; add it to `taken`.
+    """Return the demanded port, else the usual one if it is free, else any free one; add it to `taken`.
 
     Raises:
         StackError: the demanded port is in use.

@@ -1,4 +1,4 @@
-"""Processes that outlive the command that starts them, known by id and time of birth."""
+"""Background processes of the local stack, identified by process id and start time."""
 
 import subprocess
 import time
@@ -14,23 +14,23 @@ _POLL = 0.1
 
 
 class Daemon(Model):
-    """A process in the background. Its time of birth tells it from a later one with the same id."""
+    """A background process. Its start time distinguishes it from a later one with the same id."""
 
     name: str
     pid: int
     born: float
     log: str
     log_from: int = 0
-    """Where in the log this process began."""
+    """The size of the log when this process started: an earlier one wrote what is before."""
 
-    def said(self) -> str:
-        """Return what it wrote into its log."""
+    def output(self) -> str:
+        """Return what the process has written to its log."""
         with Path(self.log).open("rb") as file:
             file.seek(self.log_from)
             return file.read().decode(errors="replace")
 
     def alive(self) -> bool:
-        """Return whether it still runs."""
+        """Return whether the process still runs."""
         try:
             process = psutil.Process(self.pid)
             return process.create_time() == self.born and process.status() != psutil.STATUS_ZOMBIE
@@ -38,7 +38,7 @@ class Daemon(Model):
             return False
 
     def stop(self, patience: float = 20.0) -> None:
-        """Ask it to end; after `patience` seconds make it."""
+        """Terminate the process; kill it if it still runs after `patience` seconds."""
         if not self.alive():
             return
         process = psutil.Process(self.pid)
@@ -78,6 +78,6 @@ def wait_until(ready: Callable[[], bool], daemon: Daemon, patience: float) -> No
     while not ready():
         if not daemon.alive() or time.monotonic() > deadline:
             ended = "ended" if not daemon.alive() else f"was not ready within {patience:.0f} s"
-            tail = "\n".join(daemon.said().splitlines()[-12:])
+            tail = "\n".join(daemon.output().splitlines()[-12:])
             raise StackError(f"{daemon.name} {ended}. Its log, {daemon.log}, ends with:\n{tail}")
         time.sleep(_POLL)

@@ -18,9 +18,9 @@ from devstack.identities import variables as identity_variables
 from devstack.ports import choose_port
 from devstack.processes import Daemon, start, wait_until
 from devstack.temporal_cli import find_temporal_cli
-from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.open_catalog import open_catalog
 from runtime.telemetry import WORKER_READY
-from sluice.settings import STACK_FILE
+from sluice.settings import STACK_FILE, read_settings
 from workflows.search_attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +39,7 @@ class Stack:
         self._file = self.home / STACK_FILE
 
     def up(self, *, with_worker: bool = True) -> dict[str, str]:
-        """Start what does not run; return the variables by which programs find it.
+        """Start the services and the worker that do not run yet; return the variables that programs need to use them.
 
         Raises:
             StackError: a port is taken, a process does not come up, or set-up has not run.
@@ -47,7 +47,7 @@ class Stack:
         with self._locked():
             running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
             ran = set(running)
-            # A service that died alone comes back where the others know it.
+            # A service that died alone is started again on the port that the others use.
             ports = self._read()["ports"] if running else self._choose_ports()
             variables = _variables(ports) | identity_variables(self.home)
             try:
@@ -63,7 +63,7 @@ class Stack:
         return variables
 
     def down(self) -> list[str]:
-        """Stop everything; return the names of what ran. The worker first, so that its work ends in order."""
+        """Stop everything, the worker first; return the names of what ran."""
         stopped: list[str] = []
         with self._locked():
             for name in ("worker", "nessie", "temporal"):
@@ -75,13 +75,13 @@ class Stack:
         return stopped
 
     def daemons(self) -> list[Daemon]:
-        """Return the processes that were started, running or not."""
+        """Return the processes that were started, whether they still run or not."""
         return [Daemon.model_validate(each) for each in self._read().get("daemons", [])]
 
     def variables(self) -> dict[str, str]:
-        """Return the variables by which programs find the stack."""
-        found: dict[str, str] = self._read().get("environment", {})
-        return found
+        """Return the variables that programs need to use the stack."""
+        variables: dict[str, str] = self._read().get("environment", {})
+        return variables
 
     def _start_services(
         self, running: dict[str, Daemon], ports: Mapping[str, int], variables: Mapping[str, str]
@@ -96,13 +96,11 @@ class Stack:
         wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"], 60)
         token = token_file(self.home, "publisher").read_text()
         wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"], 90)
-        NessieCatalog(
-            variables["NESSIE_URI"], token=token
-        ).initialize_main()  # so that a run finds a main that has begun
+        open_catalog(read_settings(variables)).initialize_main()  # so that the first run has a commit to branch from
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
-        wait_until(lambda: WORKER_READY in worker.said(), worker, 60)
+        wait_until(lambda: WORKER_READY in worker.output(), worker, 60)
 
     def _start(self, name: str, command: list[str], more: Mapping[str, str]) -> Daemon:
         environment = {**self._environment, **os.environ, "SLUICE_HOME": str(self.home), **more}
@@ -113,7 +111,7 @@ class Stack:
         demanded = {name: self._environment.get(name) for name in _PORTS}
         for name, value in demanded.items():
             if value is not None and not (value.isdigit() and 0 < int(value) < 65536):
-                raise StackError(f"{name}={value} is no port: it is a number from 1 to 65535")
+                raise StackError(f"{name}={value} is not a port: use a number from 1 to 65535")
         return {
             name: choose_port(usual, int(value) if (value := demanded[name]) else None, name, taken)
             for name, usual in _PORTS.items()
@@ -138,10 +136,10 @@ class Stack:
 
     def _read(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads(self._file.read_text())
+            state: dict[str, Any] = json.loads(self._file.read_text())
         except (OSError, ValueError):
             return {}
-        return found
+        return state
 
     def _write(self, running: Mapping[str, Daemon], variables: Mapping[str, str], ports: Mapping[str, int]) -> None:
         if not running:

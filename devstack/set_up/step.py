@@ -17,7 +17,7 @@ class Stamp:
     file: Path
     made_from: Callable[[], str]
     accepted: tuple[str, ...] = ()
-    """Other fingerprints that are as good: of inputs that include these."""
+    """Fingerprints of larger inputs, which include these and are accepted too."""
 
     def is_valid(self) -> bool:
         """Return whether the step succeeded with exactly these inputs."""

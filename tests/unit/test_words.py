@@ -116,8 +116,8 @@ _WORKFLOW = [
     *(f"runtime/{name}.py" for name in ("codec", "log_context", "schedules", "telemetry", "temporal_client")),
     *(f"activities/{name}.py" for name in ("errors", "notify", "verify_decision")),
 ]
-ROOMS_BY_NAME: list[str] = ["run_workflow.py", "pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW]
-ROOMS_BY_PROSE: list[str] = ["pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW]
+ROOMS_BY_NAME: list[str] = ["run_workflow.py", "devstack", "pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW]
+ROOMS_BY_PROSE: list[str] = ["devstack", "pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW]
 DOCUMENTS_HELD = [
     str(path.relative_to(ROOT))
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
