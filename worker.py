@@ -20,16 +20,20 @@ from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.audit_branch import AuditBranchActivity
-from activities.end_branch import EndBranchActivity
+from activities.confirm_publication import ConfirmPublicationActivity
+from activities.discard_branch import DiscardBranchActivity
+from activities.find_conflicts import FindConflictsActivity
 from activities.manage_quarantine import ManageQuarantineActivity
 from activities.merge_queue import MergeQueueActivity
 from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
 from activities.publish_branch import PublishBranchActivity
+from activities.quarantine_branch import QuarantineBranchActivity
 from activities.quarantine_rows import QuarantineRowsActivity
 from activities.reap_branches import ReapBranchesActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
+from activities.restore_tables import RestoreTablesActivity
 from activities.resume_branch import ResumeBranchActivity
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
@@ -95,10 +99,7 @@ def control_activities(
     """Return the activities that need no Spark: on the catalog, on data files by DuckDB, and notifications."""
     installation = settings.sluice_installation
     tables, engines = AuditedTables(catalog, io), in_process_engines(settings)
-    end_branch = EndBranchActivity(catalog, installation)
-    publish_branch = PublishBranchActivity(catalog, settings.sluice_approvers_file)
-    rebase_branch = RebaseBranchActivity(catalog, io, installation)
-    resume_branch = ResumeBranchActivity(catalog, io, installation)
+    approvers = settings.sluice_approvers_file
     notify = NotifyActivity(settings, client.namespace)
     merge_queue = MergeQueueActivity(client, installation, settings.sluice_task_queue)
     return [
@@ -106,17 +107,17 @@ def control_activities(
         VerifyWriteActivity(catalog, io).verify_write,
         AuditBranchActivity(tables, reports, settings, engines).audit_branch,
         ScanFilesActivity(TableScanner(tables, reports, settings), engines).scan_files,
-        rebase_branch.find_conflicts,
-        rebase_branch.rebase_branch,
-        resume_branch.resume_branch,
-        resume_branch.restore_tables,
+        FindConflictsActivity(catalog).find_conflicts,
+        RebaseBranchActivity(catalog, io, installation).rebase_branch,
+        ResumeBranchActivity(catalog, io, installation).resume_branch,
+        RestoreTablesActivity(catalog, io, installation).restore_tables,
         merge_queue.acquire_merge_slot,
         merge_queue.release_merge_slot,
-        VerifyDecisionActivity(settings.sluice_approvers_file).verify_decision,
-        publish_branch.publish_branch,
-        publish_branch.confirm_publication,
-        end_branch.discard_branch,
-        end_branch.quarantine_branch,
+        VerifyDecisionActivity(approvers).verify_decision,
+        PublishBranchActivity(catalog, approvers).publish_branch,
+        ConfirmPublicationActivity(catalog).confirm_publication,
+        DiscardBranchActivity(catalog).discard_branch,
+        QuarantineBranchActivity(catalog, installation).quarantine_branch,
         RecordRunActivity(reports, AuditResultsTable(catalog, settings.lake, io)).record_run,
         ManageQuarantineActivity(catalog, installation).manage_quarantine,
         ReapBranchesActivity(catalog, io, client, asyncio.get_running_loop(), installation).reap_branches,

@@ -1,10 +1,10 @@
 """Creating the branch of an attempt, and its first commit."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from activities.errors import overdue
 from lakehouse.catalog import BranchCatalog, TableCommit
-from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.activity_inputs import BranchRef, RunRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable
 from sluice.publishing.certificate import branch_properties
 
@@ -27,7 +27,7 @@ class AttemptBranch:
         self,
         run_ref: RunRef,
         message: str,
-        tables: Callable[[], Sequence[TableCommit]] = tuple,
+        tables: Sequence[TableCommit] = (),
         create_namespaces_for: Collection[str] = (),
     ) -> None:
         """Create the branch at its base, if it does not exist, and its first commit, which names the run.
@@ -44,6 +44,16 @@ class AttemptBranch:
                 raise ServiceUnavailable(f"{self._name} was created too late")
         properties = branch_properties(run_ref, self._installation)
         try:
-            self._catalog.commit_tables(self._name, self.base, message, tables(), properties, create_namespaces_for)
+            self._catalog.commit_tables(self._name, self.base, message, tables, properties, create_namespaces_for)
         except NoSuchBranch as error:
             raise ServiceUnavailable(f"{self._name} was deleted by an earlier try that came too late") from error
+
+    def ref(self, catalog_id: str, sorted_tables: Sequence[str] = ()) -> BranchRef:
+        """Return the branch as later activities of the attempt get it."""
+        return BranchRef(
+            name=self._name,
+            base=self.base,
+            catalog_id=catalog_id,
+            sorted_tables=list(sorted_tables),
+            commit_timeout=self._catalog.capabilities.commit_timeout,
+        )

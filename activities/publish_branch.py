@@ -1,4 +1,4 @@
-"""Merge exactly the audited hash into main, and look whether that happened."""
+"""Merge exactly the audited hash into main."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,7 @@ from activities.errors import as_application_error
 from activities.verify_decision import read_approvers
 from lakehouse.catalog import BranchCatalog, tables_changed_since
 from sluice.approval.signatures import approval_error
-from sluice.contracts.activity_inputs import (
-    ConfirmPublicationInput,
-    Publication,
-    PublishBranchInput,
-)
+from sluice.contracts.activity_inputs import Publication, PublishBranchInput
 from sluice.errors import Unapproved
 
 
@@ -22,7 +18,7 @@ class PublishBranchActivity:
 
     catalog: BranchCatalog
     approvers_file: str = ""
-    """Where those who may decide are listed; empty means that nobody has to sign."""
+    """The file that lists those who may decide; empty means that nobody has to sign."""
 
     @activity.defn(name="publish_branch")
     def publish_branch(self, input: PublishBranchInput) -> Publication:
@@ -33,16 +29,8 @@ class PublishBranchActivity:
             error = approval_error(input.approvals, input.run_ref.run_id, input.head, input.required, approvers)
             if error:
                 raise Unapproved(error)
-            earlier = self.catalog.find_publication(input.head, input.branch.base)
-            if earlier:
+            if earlier := self.catalog.find_publication(input.head, input.branch.base):
                 return earlier
             if changed := tables_changed_since(self.catalog, input.referenced_tables, input.branch.base):
                 return Publication(merged=False, conflicts=changed)
             return self.catalog.publish(input.branch, input.head, input.author, input.message, input.properties)
-
-    @activity.defn(name="confirm_publication")
-    def confirm_publication(self, input: ConfirmPublicationInput) -> Publication:
-        """Say whether main holds the hash, whatever was intended and whoever was told what."""
-        with as_application_error():
-            found = self.catalog.find_publication(input.head, input.base)
-            return found or Publication(merged=False)

@@ -13,9 +13,10 @@ from pyiceberg.table import StaticTable
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
 from pyiceberg.table.snapshots import Snapshot
 
-from lakehouse.catalog import TableVersion
+from lakehouse.catalog import TableDiff, TableVersion
 from sluice.contracts.activity_inputs import TableChange
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
+from sluice.publishing.written_tables import WrittenTable
 
 _DISTRIBUTION = "write.distribution-mode"
 
@@ -127,6 +128,27 @@ class TableState:
         if stated is not None:
             return int(stated)
         return sum(entry.data_file.record_count for entry in self.entries(added_only=False))
+
+
+def read_written_table(
+    diff: TableDiff, since: TableVersion | None, io: Mapping[str, str], run_id: str, attempts: Iterable[int]
+) -> WrittenTable:
+    """Read what a branch holds of one table, for the decision whether the write is complete.
+
+    Args:
+        since: the version from which on every snapshot must be the run's; None means from the first.
+        attempts: the attempts of the run that may have made them.
+    """
+    if diff.after is None:
+        return WrittenTable(diff.name, None)
+    state = TableState.load(diff.after, diff.before, io)
+    checked = TableState.load(diff.after, since, io)
+    return WrittenTable(
+        diff.name,
+        state.change(),
+        foreign_snapshots=len(checked.unmarked(run_id, attempts)),
+        same_rows=state.same_rows,
+    )
 
 
 def load_table(version: TableVersion, properties: Mapping[str, str]) -> StaticTable:

@@ -39,6 +39,7 @@ _CAPABILITIES = CatalogCapabilities(
     commit_properties=True,
     repeated_publish="merge parent",
     commit_timeout=5.0,  # nessie.version.store.persist.commit-timeout-millis, by default
+    own_table_properties=("nessie.",),
 )
 
 

@@ -34,8 +34,9 @@ class OpenBranchInput(Model):
     """Whether the write cannot add columns, so that checks of existing tables can be held to theirs."""
     input_digest: str
     again: bool
-    catalog_id: str | None = None
-    """The catalog that earlier attempts of this run saw, if any."""
+    attempts: int = 1  # how often the write may be tried
+    needs_approval: bool = False  # whether people have to approve the run
+    catalog_id: str | None = None  # the catalog that earlier attempts of this run saw, if any
 
 
 class BranchRef(Model):
@@ -43,8 +44,7 @@ class BranchRef(Model):
 
     name: str
     base: str
-    catalog_id: str
-    """The catalog's identity: when its repository was created."""
+    catalog_id: str  # the catalog's identity
     sorted_tables: list[str] = Field(default_factory=list)
     """The tables of which Spark sorts what is written to them, over all tasks."""
     commit_timeout: float = 5.0

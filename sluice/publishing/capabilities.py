@@ -4,6 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from sluice.errors import InvalidPipeline
+
 
 @dataclass(frozen=True)
 class CatalogCapabilities:
@@ -23,6 +25,8 @@ class CatalogCapabilities:
     """How a repeated publish is recognised: by the published hash as a parent of the merge, or by a property of it."""
     commit_timeout: float
     """How long, in seconds, the server works on a commit at most. After that, a commit in flight is decided."""
+    own_table_properties: tuple[str, ...] = ()
+    """The beginnings of table properties that the catalog writes for itself."""
 
 
 def missing_capabilities(
@@ -56,3 +60,13 @@ def missing_capabilities(
     if approval and not capabilities.commit_properties:
         problems.append("the catalog keeps no properties on commits, which record approvals: leave `approval` out")
     return problems
+
+
+def require_capabilities(capabilities: CatalogCapabilities, tables: Collection[str]) -> None:
+    """Make sure that the catalog can publish these tables at once.
+
+    Raises:
+        InvalidPipeline: it cannot.
+    """
+    if problems := missing_capabilities(capabilities, tables, ()):
+        raise InvalidPipeline("\n".join(problems))

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sluice.errors import InvalidPipeline
+from sluice.contracts.activity_inputs import TableChange
+from sluice.errors import InvalidInput, InvalidPipeline
 
 
 @dataclass(frozen=True)
@@ -55,3 +56,29 @@ def plan_rollback(history: Sequence[PublishedCommit], run_id: str, *, with_later
         named = ", ".join(f"{each.workflow_id or each.hash[:12]} ({', '.join(sorted(each.tables))})" for each in later)
         raise InvalidPipeline(f"later runs built on it: {named}. To take them back too, say --with-later")
     return RollbackPlan([each.run_id for each in reversed(later)] + [run_id], tables)
+
+
+def check_unchanged_since_plan(table: str, unchanged: bool) -> None:
+    """Make sure that main holds a table as it did when the roll-back was planned.
+
+    Raises:
+        InvalidInput: it does not.
+    """
+    if not unchanged:
+        raise InvalidInput(f"main changed {table} since this roll-back was planned: look again")
+
+
+def restored_change(rows: int | None, rows_before: int | None) -> TableChange:
+    """Return what a roll-back does to a table.
+
+    Args:
+        rows: how many rows the table has afterwards; None where the roll-back drops it.
+        rows_before: how many it has before; None where it is not there.
+    """
+    difference = (rows or 0) - (rows_before or 0)
+    return TableChange(
+        operation="drop" if rows is None else "restore",
+        added_rows=max(0, difference),
+        deleted_rows=max(0, -difference),
+        total_rows=rows,
+    )

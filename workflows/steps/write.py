@@ -51,6 +51,8 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         schema_is_fixed=pipeline.write.schema_is_fixed,
         input_digest=state.request.input.digest,
         again=state.request.again,
+        attempts=pipeline.write.attempts,
+        needs_approval=pipeline.approval is not None,
         catalog_id=state.catalog_id,
     )
     state.record_branch(await calls.open_branch(input))

@@ -1,0 +1,23 @@
+"""Find out before the merge whether main changed what a run changed, or what its checks looked at."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog, tables_changed_since
+from sluice.contracts.activity_inputs import FindConflictsInput
+
+
+@dataclass(frozen=True)
+class FindConflictsActivity:
+    """Needs the catalog."""
+
+    catalog: BranchCatalog
+
+    @activity.defn(name="find_conflicts")
+    def find_conflicts(self, input: FindConflictsInput) -> list[str]:
+        """Return the tables for which a merge now would fail."""
+        with as_application_error():
+            conflicts = self.catalog.find_conflicts(input.branch.name, input.head)
+            return conflicts or tables_changed_since(self.catalog, input.referenced_tables, input.branch.base)

@@ -1,0 +1,72 @@
+"""What is refused before the branch of an attempt is opened, and so before Spark starts."""
+
+from collections.abc import Mapping
+
+from sluice.audit.bad_rows import quarantine_table
+from sluice.checks.base import Check, check_location
+from sluice.contracts.activity_inputs import OpenBranchInput
+from sluice.identifiers import suggestion
+from sluice.pipeline.table import column_problems
+from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities
+from sluice.publishing.certificate import WORKFLOW_ID
+
+TypesByTable = Mapping[str, Mapping[str, str] | None]
+"""By table, the Iceberg type of each column; None where main does not have the table."""
+
+
+def published_before(pipeline: str, commit: str, properties: Mapping[str, str]) -> str:
+    """Return the message that a commit on main published this input already."""
+    return (
+        f"this input was published by {pipeline} already: run {properties.get(WORKFLOW_ID, '?')}, "
+        f"commit {commit[:12]} on main. To publish it again, say --again"
+    )
+
+
+def writable_tables(input: OpenBranchInput) -> list[str]:
+    """Return the tables that a run may change: those of its pipeline, and their quarantine tables."""
+    quarantines = [quarantine_table(name) for name, table in input.tables.items() if table.on_bad_rows == "quarantine"]
+    return [*input.tables, *(name for name in quarantines if name not in input.tables)]
+
+
+def tables_to_read(input: OpenBranchInput, capabilities: CatalogCapabilities) -> list[str]:
+    """Return the tables of main whose columns decide whether an attempt can be opened."""
+    checks = [check for table in input.tables.values() for check in table.checks]
+    tables = [other.table for check in checks for other in check.references]
+    if input.schema_is_fixed:
+        tables += input.tables
+    if not capabilities.new_tables:
+        tables += writable_tables(input)
+    return list(dict.fromkeys(tables))
+
+
+def opening_problems(input: OpenBranchInput, types: TypesByTable, capabilities: CatalogCapabilities) -> list[str]:
+    """Return why an attempt cannot be opened: what the catalog cannot do, and what no check can be answered from.
+
+    Args:
+        types: of the `tables_to_read`.
+    """
+    tables = writable_tables(input)
+    created = [name for name in tables if types.get(name) is None]
+    problems = missing_capabilities(
+        capabilities, tables, created, attempts=input.attempts, approval=input.needs_approval
+    )
+    for name, table in input.tables.items():
+        columns = types.get(name) if input.schema_is_fixed else None
+        problems += column_problems(name, table, columns) if columns is not None else []
+        for check in table.checks:
+            problems += [check_location(check) + why for why in _problems_of_other_tables(check, input, types)]
+    return list(dict.fromkeys(problems))
+
+
+def _problems_of_other_tables(check: Check, input: OpenBranchInput, types: TypesByTable) -> list[str]:
+    """Return which other tables and columns of a check are missing; those that the run makes may come yet."""
+    problems: list[str] = []
+    for other in check.references:
+        made_by_run = other.table in input.tables and other.ref == "branch"
+        columns = types.get(other.table)
+        if columns is None:
+            problems += [] if made_by_run else [f"there is no table {other.table} on main"]
+        elif not made_by_run or input.schema_is_fixed:
+            missing = [name for name in other.columns if name not in columns]
+            problems += [f"{other.table} has no column {name!r}{suggestion(name, columns)}" for name in missing]
+    return problems

@@ -1,0 +1,66 @@
+"""What becomes of an orphan branch: the branch of an attempt whose run is gone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sluice.contracts.activity_inputs import RunRef
+from sluice.identifiers import quarantine_branch
+from sluice.publishing.certificate import INSTALLATION, PIPELINE, RUN_ID, WORKFLOW_ID, quarantine_properties
+
+OrphanAction = Literal["delete", "quarantine", "report"]
+_KEPT = timedelta(days=14)
+"""How long the rows of a run that is gone are kept: what its pipeline wants is not known."""
+_REASON = "the run is gone without an end: terminated, or Temporal lost it"
+
+
+def names_its_run(properties: Mapping[str, str]) -> bool:
+    """Return whether the properties of a commit name the run that made the branch."""
+    return {RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION} <= properties.keys()
+
+
+def is_idle(committed_at: datetime, now: datetime, grace: float) -> bool:
+    """Return whether the newest commit of a branch is older than the grace period, in seconds."""
+    return now - committed_at >= timedelta(seconds=grace)
+
+
+def is_expired(expires: datetime | None, now: datetime) -> bool:
+    """Return whether a quarantine need not be kept any longer; one without a date is kept."""
+    return expires is not None and expires <= now
+
+
+def orphan_action(attempt: int | None, *, changed_tables: int, is_published: bool) -> OrphanAction:
+    """Decide what becomes of an orphan branch.
+
+    Args:
+        attempt: the number of the attempt that the branch is named after; None for another kind of name.
+        changed_tables: how many tables it holds in another version than main did when it began.
+        is_published: whether main holds it.
+    """
+    if attempt is None:
+        return "report"
+    return "quarantine" if changed_tables and not is_published else "delete"
+
+
+@dataclass(frozen=True)
+class OrphanQuarantine:
+    """The quarantine that an orphan branch becomes."""
+
+    name: str
+    properties: Mapping[str, str]
+
+
+def orphan_quarantine(owner: Mapping[str, str], attempt: int, base: str, now: datetime) -> OrphanQuarantine:
+    """Return the quarantine that an orphan branch becomes.
+
+    Args:
+        owner: the properties that name its run.
+        base: the hash of main that it began at.
+    """
+    run_ref = RunRef(
+        run_id=owner[RUN_ID], workflow_id=owner[WORKFLOW_ID], pipeline=owner[PIPELINE], label="", attempt=attempt
+    )
+    name = quarantine_branch(run_ref.pipeline, now.date().isoformat(), f"{run_ref.run_id}-a{attempt}")
+    properties = quarantine_properties(run_ref, base, "error", _REASON, (now + _KEPT).isoformat())
+    return OrphanQuarantine(name, {**properties, INSTALLATION: owner[INSTALLATION]})

@@ -1,0 +1,261 @@
+"""The decisions about branches: complete writes, rebases, orphans, and what is refused at opening."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from sluice.contracts.activity_inputs import (
+    BranchRef,
+    JobReport,
+    OpenBranchInput,
+    ResumeInput,
+    RunRef,
+    TableChange,
+    VerifyWriteInput,
+    WriteResult,
+)
+from sluice.errors import InvalidInput, InvalidPipeline, NothingWritten, UnexpectedWrite
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
+from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities, require_capabilities
+from sluice.publishing.certificate import EXPIRES, INSTALLATION, PIPELINE, RUN_ID, WORKFLOW_ID
+from sluice.publishing.opening import opening_problems, published_before, tables_to_read, writable_tables
+from sluice.publishing.orphans import is_expired, is_idle, names_its_run, orphan_action, orphan_quarantine
+from sluice.publishing.rebase import RebaseCandidate, TableLayout, rebase_problem
+from sluice.publishing.rollback import check_unchanged_since_plan, restored_change
+from sluice.publishing.written_tables import (
+    WrittenTable,
+    check_changed_tables,
+    check_rebased,
+    check_resumed_tables,
+    check_something_changed,
+    check_write,
+)
+
+RUN = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
+BRANCH = BranchRef(name="wap/p/r/a1", base="b", catalog_id="c")
+ALL = CatalogCapabilities(
+    many_tables=True,
+    new_tables=True,
+    fencing_by_deletion=True,
+    main_permissions=True,
+    commit_properties=True,
+    repeated_publish="merge parent",
+    commit_timeout=5.0,
+)
+ADDED = TableChange(operation="append", added_rows=3)
+
+
+def verify(mode: str = "sql", tables: str = "t.x", rows: int | None = None, **more: object) -> VerifyWriteInput:
+    fields = {"statements": ["DELETE FROM t.x"]} if mode == "sql" else {}
+    write = Write.model_validate({"mode": mode, **fields} if mode != "job" else {"job": "j.py"})
+    job = JobReport(rows_written=rows)
+    return VerifyWriteInput.model_validate(
+        {"run_ref": RUN, "branch": BRANCH, "write": write, "tables": tables.split(), "job": job, **more}
+    )
+
+
+def test_a_complete_write_is_what_it_changed() -> None:
+    input = verify("job", "t.x t.y", rows=3)
+    tables = [WrittenTable("t.x", ADDED), WrittenTable("t.y", ADDED)]
+    check_changed_tables(input, ["t.x", "t.y"])
+    assert check_write(input, tables) == {"t.x": ADDED, "t.y": ADDED}
+
+
+@pytest.mark.parametrize(
+    ("mode", "table", "words"),
+    [
+        ("job", WrittenTable("t.x", None), "dropped t.x"),
+        ("job", WrittenTable("t.x", ADDED, foreign_snapshots=1), "this attempt did not make"),
+        ("job", WrittenTable("t.x", ADDED), "counted 4 rows for t.x, its snapshots 3"),
+        ("compact", WrittenTable("t.x", ADDED, same_rows=False), "other rows than before it was compacted"),
+    ],
+)
+def test_a_write_that_is_another(mode: str, table: WrittenTable, words: str) -> None:
+    with pytest.raises(UnexpectedWrite, match=words):
+        check_write(verify(mode, rows=4), [table])
+
+
+def test_a_table_that_the_pipeline_does_not_name() -> None:
+    with pytest.raises(UnexpectedWrite, match=r"changed t\.z, which the pipeline does not name under `tables`"):
+        check_changed_tables(verify(), ["t.x", "t.z"])
+    check_changed_tables(verify(quarantined_rows={"t.x__quarantine": 1}), ["t.x", "t.x__quarantine"])
+
+
+def test_every_table_must_be_written_unless_the_job_reads_tables() -> None:
+    with pytest.raises(NothingWritten, match=r"wrote nothing to t\.y"):
+        check_write(verify("job", "t.x t.y"), [WrittenTable("t.x", ADDED)])
+    assert check_write(verify("sql", "t.x t.y"), [WrittenTable("t.x", ADDED)]) == {"t.x": ADDED}
+    with pytest.raises(NothingWritten, match=r"wrote nothing to t\.x, t\.y"):
+        check_write(verify("sql", "t.x t.y"), [])
+
+
+def test_quarantined_rows_are_counted_in_their_table_and_not_in_the_job() -> None:
+    input = verify("job", rows=9, quarantined_rows={"t.x__quarantine": 3})
+    tables = [WrittenTable("t.x", ADDED), WrittenTable("t.x__quarantine", ADDED)]
+    assert len(check_write(input, tables)) == 2
+    with pytest.raises(UnexpectedWrite, match=r"3 bad rows were quarantined, and t\.x__quarantine got 0"):
+        check_write(input, tables[:1])
+
+
+WRITTEN = WriteResult(head="h", tables={"t.x": ADDED})
+
+
+def test_a_rebased_branch_holds_what_the_other_held() -> None:
+    replaced = TableChange(operation="append+overwrite", added_rows=4, deleted_rows=1)
+    assert check_rebased("new", "old", WRITTEN, [WrittenTable("t.x", replaced)]) == {"t.x": replaced}
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ([WrittenTable("t.y", ADDED)], "new changes t.y, and old did not"),
+        ([WrittenTable("t.x", None)], "new changes t.x, and old did not"),
+        ([WrittenTable("t.x", ADDED, foreign_snapshots=1)], "this run did not make"),
+        (
+            [WrittenTable("t.x", TableChange(operation="append", added_rows=2))],
+            "3 rows of t.x were to be rebased, not 2",
+        ),
+        ([], r"new holds \[\], not \['t.x'\]"),
+    ],
+)
+def test_a_rebased_branch_that_holds_something_else(tables: list[WrittenTable], words: str) -> None:
+    with pytest.raises(UnexpectedWrite, match=words):
+        check_rebased("new", "old", WRITTEN, tables)
+
+
+def test_what_a_quarantined_branch_may_change() -> None:
+    resume = {"branch": "quarantine/p", "base": "b", "head": "h"}
+    input = ResumeInput.model_validate({"run_ref": RUN, "resume": resume, "write": {"job": "j.py"}, "tables": ["t.x"]})
+    check_resumed_tables(input, ["t.x", "t.x__quarantine"])
+    with pytest.raises(UnexpectedWrite, match=r"quarantine/p changes t\.y"):
+        check_resumed_tables(input, ["t.y"])
+    check_something_changed(["t.x"])
+    with pytest.raises(InvalidInput, match="main holds all of it already"):
+        check_something_changed([])
+
+
+LAYOUT = TableLayout(columns=["1: a"], partitionings=["day"], sort_order=["a"], properties={"p": "1"})
+FITS = RebaseCandidate("t.x", layout=LAYOUT, layout_on_main=LAYOUT, properties_before={"p": "1"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({}, ""),
+        ({"changed_on_main": False, "operations": ["overwrite"], "deletes_rows": True}, ""),
+        ({"changed_on_main": False, "dropped": True}, "t.x was dropped"),
+        ({"dropped_on_main": True}, "main dropped t.x meanwhile"),
+        ({"deletes_rows": True}, "the run deleted rows of t.x"),
+        ({"operations": ["append", "overwrite"]}, "the run did more to t.x than append"),
+        ({"removed_files": 1}, "the run replaced files of t.x"),
+        ({"layout": replace(LAYOUT, columns=["1: a", "2: b"])}, "the schema of t.x differs from main's"),
+        ({"layout": replace(LAYOUT, partitionings=["hour", "day"])}, "the partitioning of t.x differs from main's"),
+        ({"layout": replace(LAYOUT, partitionings=[])}, ""),
+        ({"layout": replace(LAYOUT, sort_order=[])}, "the sort order of t.x differs from main's"),
+        ({"layout_on_main": replace(LAYOUT, format_version=3)}, "t.x has format version 3"),
+        ({"layout": replace(LAYOUT, properties={"p": "2"})}, "the run changed properties of t.x"),
+        ({"layout": replace(LAYOUT, properties={"p": "1", "created-at": "x", "own.id": "7"})}, ""),
+    ],
+)
+def test_what_can_be_rebased(changed: dict[str, object], problem: str) -> None:
+    candidate = replace(FITS, **changed)  # type: ignore[arg-type]  # the fields are a test's to vary
+    found = rebase_problem([FITS, candidate], appends=True, rows_quarantined=False, catalog_properties=("own.",))
+    assert found == problem
+
+
+def test_what_depends_on_the_older_main_is_not_rebased() -> None:
+    assert "may depend" in rebase_problem([FITS], appends=False, rows_quarantined=False)
+    assert not rebase_problem([replace(FITS, changed_on_main=False)], appends=False, rows_quarantined=False)
+
+
+def test_quarantined_rows_may_be_removed_by_the_run() -> None:
+    candidate = replace(FITS, operations=["append", "overwrite"])
+    assert not rebase_problem([candidate], appends=True, rows_quarantined=True)
+
+
+NOW = datetime(2026, 1, 31, tzinfo=timezone.utc)
+OWNER = {RUN_ID: "r", WORKFLOW_ID: "w", PIPELINE: "p", INSTALLATION: "here"}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "changed", "published", "action"),
+    [(1, 2, False, "quarantine"), (1, 2, True, "delete"), (1, 0, False, "delete"), (None, 2, False, "report")],
+)
+def test_what_becomes_of_an_orphan_branch(attempt: int | None, changed: int, published: bool, action: str) -> None:
+    assert orphan_action(attempt, changed_tables=changed, is_published=published) == action
+
+
+def test_when_the_reaper_may_touch_a_branch() -> None:
+    assert names_its_run(OWNER) and not names_its_run({RUN_ID: "r"})
+    assert is_idle(NOW - timedelta(hours=1), NOW, 3600) and not is_idle(NOW - timedelta(minutes=59), NOW, 3600)
+    assert is_expired(NOW, NOW) and not is_expired(NOW + timedelta(seconds=1), NOW) and not is_expired(None, NOW)
+
+
+def test_an_orphan_branch_becomes_a_quarantine_that_names_its_run() -> None:
+    quarantine = orphan_quarantine(OWNER, 2, "base", NOW)
+    assert quarantine.name == "quarantine/p/2026-01-31/r-a2"
+    assert quarantine.properties.items() >= OWNER.items()
+    assert quarantine.properties[EXPIRES] == (NOW + timedelta(days=14)).isoformat()
+
+
+def opening(**more: object) -> OpenBranchInput:
+    fields = {"run_ref": RUN, "tables": {"t.x": Table()}, "schema_is_fixed": True, "input_digest": "d", "again": False}
+    return OpenBranchInput.model_validate({**fields, **more})
+
+
+@pytest.mark.parametrize(
+    ("missing", "more", "problem"),
+    [
+        ("many_tables", {"tables": {"t.x": {}, "t.y": {}}}, "cannot publish 2 tables at once (t.x, t.y)"),
+        ("many_tables", {"tables": {"t.x": {"on_bad_rows": "quarantine", "max_bad_rows": 1}}}, "t.x__quarantine"),
+        ("new_tables", {"tables": {"t.x": {}, "t.new": {}}}, "cannot create a table on a branch (t.new)"),
+        ("fencing_by_deletion", {"attempts": 3}, "set `attempts: 1`"),
+        ("commit_properties", {"needs_approval": True}, "leave `approval` out"),
+    ],
+)
+def test_what_the_catalog_cannot_do_is_refused_before_spark_starts(
+    missing: str, more: dict[str, object], problem: str
+) -> None:
+    capabilities = replace(ALL, **{missing: False})  # type: ignore[arg-type]  # the name of a field
+    input, types = opening(**more), {"t.x": {"a": "int"}, "t.y": {"a": "int"}}
+    (found,) = opening_problems(input, types, capabilities)
+    assert problem in found
+    assert opening_problems(input, types, ALL) == []
+    assert opening_problems(opening(), types, capabilities) == []
+
+
+def test_capabilities_that_a_resumed_run_or_a_roll_back_needs() -> None:
+    require_capabilities(ALL, ["t.x", "t.y"])
+    assert missing_capabilities(replace(ALL, many_tables=False), ["t.x"], []) == []
+    with pytest.raises(InvalidPipeline, match="cannot publish 2 tables"):
+        require_capabilities(replace(ALL, many_tables=False), ["t.x", "t.y"])
+
+
+def test_which_tables_are_read_at_opening() -> None:
+    input = opening(tables={"t.x": {"on_bad_rows": "quarantine", "max_bad_rows": 1}})
+    assert writable_tables(input) == ["t.x", "t.x__quarantine"]
+    assert tables_to_read(input, ALL) == ["t.x"]
+    assert tables_to_read(opening(schema_is_fixed=False), ALL) == []
+    assert tables_to_read(input, replace(ALL, new_tables=False)) == ["t.x", "t.x__quarantine"]
+
+
+def test_checks_that_cannot_be_answered_are_refused_at_opening() -> None:
+    input = opening(tables={"t.x": {"checks": [{"check": "not_null", "column": "b"}]}})
+    assert "'b'" in opening_problems(input, {"t.x": {"a": "int"}}, ALL)[0]
+    assert opening_problems(input, {"t.x": None}, ALL) == []
+
+
+def test_an_input_that_was_published_names_its_commit() -> None:
+    words = published_before("p", "0123456789abcdef", {WORKFLOW_ID: "w"})
+    assert "published by p already: run w, commit 0123456789ab on main" in words and "--again" in words
+
+
+def test_what_a_roll_back_does_to_a_table() -> None:
+    assert restored_change(None, 5) == TableChange(operation="drop", deleted_rows=5)
+    assert restored_change(2, 5) == TableChange(operation="restore", deleted_rows=3, total_rows=2)
+    assert restored_change(4, None) == TableChange(operation="restore", added_rows=4, total_rows=4)
+    check_unchanged_since_plan("t.x", True)
+    with pytest.raises(InvalidInput, match=r"main changed t\.x since"):
+        check_unchanged_since_plan("t.x", False)
