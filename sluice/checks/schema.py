@@ -105,9 +105,9 @@ class ColumnExists(_SchemaCheck):
 
 
 class SchemaDrift(_SchemaCheck):
-    """The columns must be those of `main`. They are compared by field id, so a rename is a rename.
+    """The columns must be those of `main`.
 
-    A table that the run creates passes.
+    They are compared by field id, so a renamed column is neither added nor removed. A new table passes.
     """
 
     needs = frozenset({StatisticsNeed.CHANGE})

@@ -39,7 +39,7 @@ class NotEmptyString(_String):
 
     @property
     def demand(self) -> str:
-        return "no empty text"
+        return "no empty string"
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"{sql.column(self.column)} = ''"
@@ -73,7 +73,7 @@ class MatchRegex(_Regex):
 
     @property
     def demand(self) -> str:
-        return f"texts that match {self.pattern}"
+        return f"strings that match {self.pattern}"
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"NOT ({sql.matches(sql.column(self.column), self.pattern)})"
@@ -88,7 +88,7 @@ class NotMatchRegex(_Regex):
 
     @property
     def demand(self) -> str:
-        return f"no texts that match {self.pattern}"
+        return f"no strings that match {self.pattern}"
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return sql.matches(sql.column(self.column), self.pattern)
@@ -113,7 +113,7 @@ class MatchLike(_Like):
 
     @property
     def demand(self) -> str:
-        return f"texts like {self.pattern}"
+        return f"strings like {self.pattern}"
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"NOT ({sql.like(sql.column(self.column), self.pattern)})"
@@ -137,7 +137,7 @@ class NotMatchLike(_Like):
 
     @property
     def demand(self) -> str:
-        return f"no texts like {self.pattern}"
+        return f"no strings like {self.pattern}"
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return sql.like(sql.column(self.column), self.pattern)
@@ -154,7 +154,7 @@ class ValidFormat(_String):
 
     @property
     def demand(self) -> str:
-        return f"texts of the form {self.format}"
+        return f"strings in the format {self.format}"
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return f"NOT ({sql.matches(sql.column(self.column), FORMATS[self.format])})"

@@ -47,7 +47,7 @@ class Freshness(Filtered):
 
     aliases = {"dbt_utils.recency": {"field": "column"}}
     shorthand = "column"
-    proof = "the bounds of a file show that it is, or that it is not"
+    proof = "the bounds of the files show whether a value is new enough"
 
     check: Literal["freshness"] = "freshness"
     column: str = Field(min_length=1)

@@ -1,9 +1,9 @@
-r"""Regular expressions that mean the same in Java (Spark) and in RE2 (DuckDB).
+r"""Translate regular expressions from Java's syntax (Spark) to RE2's (DuckDB), if the meaning stays the same.
 
-The meaning of a check is Java's. A pattern from the subset below is rewritten for RE2 so that it matches the
-same texts; any other is left to Spark. Where they differ, by the documentation of `java.util.regex.Pattern`
+Java's syntax defines the meaning of a check. A pattern from the subset below is rewritten for RE2 so that it matches
+the same strings; any other is left to Spark. The syntaxes differ, by the documentation of `java.util.regex.Pattern`
 and the syntax page of RE2: Java's `.` leaves out five line ends, RE2's one; Java's `$` also matches before a
-last line end; `\s` holds the vertical tab in Java only; look-around, back-references, possessive quantifiers,
+last line end; `\s` includes the vertical tab in Java only; look-around, back-references, possessive quantifiers,
 word boundaries, Unicode classes and flags exist in one of them or differ.
 """
 
