@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: faults soak help setup setup-dev setup-python python-version demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
+.PHONY: test-rest test-all faults soak help setup setup-dev setup-python python-version demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
@@ -36,10 +36,16 @@ s3: setup ## Install what Spark needs to read and write S3 (70 MB)
 setup-dev: python-version ## Install what is needed to develop: the same, the development tools and a test server
 	$(SET_UP) develop
 
-test: setup-dev check ## Run lint, types and the whole test suite
-	$(PY) -m pytest $(PYTEST_ARGS)
+test: setup-dev check ## Run lint, types and something of every kind of test (under ten minutes)
+	$(PY) -m pytest -m quick --durations=15 $(PYTEST_ARGS)
 
-faults: setup-dev ## Break a run in every way that is enumerated, and write docs/faults.md (about an hour)
+test-rest: setup-dev ## Run the tests that `make test` does not run
+	$(PY) -m pytest -m slow --durations=25 $(PYTEST_ARGS)
+
+test-all: setup-dev check ## Run lint, types and all tests but the matrix of faults
+	$(PY) -m pytest -m "quick or slow" --durations=40 $(PYTEST_ARGS)
+
+faults: setup-dev ## Break a run in every way that is enumerated, and write docs/faults.md
 	$(PY) -m pytest tests/faults -m "matrix or not matrix" --faults-table docs/faults.md $(PYTEST_ARGS)
 
 MINUTES ?= 30

@@ -38,7 +38,7 @@ def once(at: BenchStack, engine: str, way: str, rows: int, number: int) -> float
     text = f"name: conflict-{engine}\nwrite: {{job: {program}, on_conflict: {_WAYS[way]}}}\ntables: [c.{engine}]\n"
     system = at.system(engine)
     run = system.start(text)
-    wait_for((folder / "written").exists, 120)
+    wait_for((folder / "written").exists)
     if way != "no conflict":
         at.append(f"c.{engine}", [{"id": -1, "kind": "outside"}])
     began = time.time()

@@ -41,7 +41,7 @@ def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
     program.write_text(_PROGRAM.format(folder=folder, table=name))
     system = at.system(engine)
     run = system.start(f"name: recover-{engine}-{number}\nwrite: {{job: {Path(program)}}}\ntables: [r.{name}]\n")
-    wait_for((folder / "first").exists, 120)
+    wait_for((folder / "first").exists)
     at.workers["other"] = other = WorkerProcess(at.environment(engine), at.folder)
     if engine == "warm":
         _settle(other)
@@ -63,7 +63,7 @@ def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
 def _settle(worker: WorkerProcess) -> None:
     """Wait until a worker's own warm server has done its warm-up job and idles."""
     time.sleep(5)
-    wait_for(lambda: _spent(worker, 0.5) < 0.1, 60)
+    wait_for(lambda: _spent(worker, 0.5) < 0.1)
 
 
 def _spent(worker: WorkerProcess, seconds: float) -> float:

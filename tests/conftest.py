@@ -61,8 +61,10 @@ def warm_stack(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def system(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> SystemHarness:
-    """The system harness, in a folder of the test's own; on the warm engine for tests that are marked `warm`."""
-    variables = request.getfixturevalue("warm_stack") if request.node.get_closest_marker("warm") else stack
+    """The system harness, in a folder of the test's own; whole runs of tests/e2e are on the warm engine."""
+    marked = request.node.get_closest_marker
+    warm = marked("warm") or (selection.folder_of(request.path) == "e2e" and not marked("cold"))
+    variables = request.getfixturevalue("warm_stack") if warm else stack
     return SystemHarness(tmp_path, {**os.environ, **variables})
 
 

@@ -16,6 +16,7 @@ SENTINELS = {
     "a cancel in a write",
     "Nessie killed",
     "a browser",
+    "the permissions of Nessie",
 }
 """What `make test` tries of the slow kinds; a test names what it stands for: `sentinel("a cold run")`."""
 SELECTED = pytest.StashKey[list[tuple[str, str, str]]]()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess
@@ -16,7 +17,9 @@ from tests.harness.system import SystemHarness
 
 
 @pytest.fixture
-def people(system: SystemHarness, tmp_path: Path) -> Iterator[tuple[SystemHarness, dict[str, str]]]:
+def people(
+    system: SystemHarness, warm_stack: dict[str, str], tmp_path: Path
+) -> Iterator[tuple[SystemHarness, dict[str, str]]]:
     """A harness whose worker accepts only signed decisions; and ana's and ben's public keys."""
     listed = {}
     for name in ("ana", "ben"):
@@ -24,9 +27,9 @@ def people(system: SystemHarness, tmp_path: Path) -> Iterator[tuple[SystemHarnes
         assert output.code == 0 and (tmp_path / f"{name}.pem").stat().st_mode & 0o077 == 0
         listed[name] = output.out.split()[1]
     (tmp_path / "approvers").write_text("# who may decide\n" + "".join(f"{n} {k}\n" for n, k in listed.items()))
-    environment = {**system.environment, "SLUICE_TASK_QUEUE": "approvals"}
+    environment = {**system.environment, "SLUICE_TASK_QUEUE": "approvals", "SLUICE_WORKER_ROLE": "control"}
     worker = WorkerProcess({**environment, "SLUICE_APPROVERS_FILE": str(tmp_path / "approvers")}, tmp_path)
-    yield SystemHarness(tmp_path, environment), listed
+    yield SystemHarness(tmp_path, environment, spark_queue=read_settings(warm_stack).spark_queue), listed
     worker.stop()
 
 

@@ -16,8 +16,6 @@ from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.system import SystemHarness
 
-pytestmark = pytest.mark.warm
-
 ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
 
 

@@ -3,13 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file
 from tests.harness.system import SystemHarness
-
-pytestmark = pytest.mark.warm
 
 PIPELINE = """\
 name: {name}

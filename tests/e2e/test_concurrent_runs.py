@@ -43,7 +43,7 @@ async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
             await asyncio.sleep(0.2)
         waiting = client.get_workflow_handle_for(WriteAuditPublish.run, name)
         await waiting.execute_update(WriteAuditPublish.decide, Decision(approve=True, by="ana"))
-        assert (await asyncio.wait_for(waiting.result(), 60)).outcome == "published"
+        assert (await asyncio.wait_for(waiting.result(), 300)).outcome == "published"
         for run in crowd:
             await run.cancel()
         await asyncio.gather(*(run.result() for run in crowd), return_exceptions=True)

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lakehouse.nessie.rest_v2 import NessieRest
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
@@ -15,6 +17,8 @@ from tests.harness.system import SystemHarness
 CITIES = [{"id": 1, "city": "Oslo", "people": 700000}, {"id": 2, "city": "Bergen", "people": 290000}]
 
 
+@pytest.mark.cold
+@pytest.mark.sentinel("a cold run")
 def test_one_whole_run(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "cities.csv", CITIES)
     checks = (

@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
 from temporalio.client import Client
 
 from lakehouse.open_catalog import open_catalog
@@ -17,8 +16,6 @@ from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import wait_for
 from tests.harness.system import SystemHarness
 from workflows.reap_branches import ReapBranches
-
-pytestmark = pytest.mark.warm
 
 BAD = [{"id": 1, "v": 5}, {"id": 2, "v": -1}]
 
@@ -131,7 +128,7 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     again = await reap_branches()
     assert again["quarantined"] == again["expired"] == []
     system.cancel(waiting)
-    wait_for(lambda: not lake.branches(held["run_id"]), 60)
+    wait_for(lambda: not lake.branches(held["run_id"]))
     for name in [*strangers, kept]:
         lake.discard(name)
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.audit_results_table import BRANCH, TABLE, AuditResultsTable
@@ -13,8 +12,6 @@ from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.system import SystemHarness
-
-pytestmark = pytest.mark.warm
 
 
 def test_every_run_that_ended_can_be_queried(

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from sluice.settings import read_settings
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess, wait_for
 from tests.harness.system import SystemHarness
@@ -58,22 +59,23 @@ def slack() -> Iterator[Slack]:
 
 
 def test_people_are_told_and_a_broken_slack_changes_nothing(
-    system: SystemHarness, slack: Slack, tmp_path: Path, request: pytest.FixtureRequest
+    system: SystemHarness, slack: Slack, warm_stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     environment = {
         **system.environment,
         "SLUICE_TASK_QUEUE": request.node.name,
+        "SLUICE_WORKER_ROLE": "control",
         "SLACK_TOKEN": TOKEN,
         "SLACK_CHANNEL": "#loads",
         "SLACK_API_URL": f"http://127.0.0.1:{slack.server_address[1]}/api/",
     }
-    system = SystemHarness(tmp_path, environment)
+    system = SystemHarness(tmp_path, environment, spark_queue=read_settings(warm_stack).spark_queue)
     worker = WorkerProcess(environment, tmp_path)
     try:
         source = csv_file(tmp_path / "told.csv", [{"id": 1}])
         run = system.start(pipeline("told", source, "[row_count: 1]", "approval: {timeout: 1h}"))
         system.wait_for_stage(run, "waiting for approval")
-        wait_for(lambda: bool(slack.messages), 30)  # the stage comes first: Slack is not to break before it answered
+        wait_for(lambda: bool(slack.messages))  # the stage comes first: Slack is not to break before it answered
         slack.status, slack.answer = 500, {"ok": False, "error": "fatal_error"}
         system.approve(run)
         ended = system.wait_for_end(run)

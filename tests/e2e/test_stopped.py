@@ -23,7 +23,7 @@ SLOW_JOB = (
     "import time\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
     "spark.range(7).writeTo('t.slow').append() if spark.catalog.tableExists('t.slow') "
     "else spark.range(7).writeTo('t.slow').create()\n"
-    "time.sleep(120)\n"
+    "time.sleep(1800)\n"
 )
 
 
@@ -112,7 +112,13 @@ def _detaches(system: SystemHarness, run: str) -> None:
     assert system.status(run)["stage"] == "waiting for approval"
 
 
-@pytest.mark.parametrize("stage", ["writing", "waiting for approval"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param("writing", marks=[pytest.mark.cold, pytest.mark.sentinel("a cancel in a write")]),
+        "waiting for approval",
+    ],
+)
 def test_a_cancel_leaves_nothing(stage: str, system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     if stage == "writing":
         (tmp_path / "slow.py").write_text(SLOW_JOB)
@@ -123,7 +129,7 @@ def test_a_cancel_leaves_nothing(stage: str, system: SystemHarness, lake: LakeRe
     status = system.wait_for_stage(run, stage)
     branch, run_id = status["branch"], status["run_id"]
     if stage == "writing":
-        wait_for(lambda: lake.rows("t.slow", branch), 60, lambda: "the job never wrote")
+        wait_for(lambda: lake.rows("t.slow", branch), lambda: "the job never wrote")
         assert spark_processes(run_id)
         assert system.command("status", run).out.startswith("writing  starting Spark")
     else:

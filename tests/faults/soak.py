@@ -89,7 +89,7 @@ class Soak:
             return
         (daemon,) = (each for each in self.stack.daemons() if each.name == victim)
         os.kill(daemon.pid, signal.SIGKILL)
-        wait_for(lambda: not daemon.alive(), 20)
+        wait_for(lambda: not daemon.alive())
         time.sleep(self._draw.uniform(0, 5))
         self.stack.up(with_worker=False)
         if self._worker.process.poll() is not None:

@@ -37,7 +37,8 @@ ALWAYS = {
     ("NessieCatalog.publish:before", "SIGSTOP"),
     ("Spark.run:during", "SIGTERM"),
 }
-"""What `make test` tries; `make faults` tries all."""
+"""What `make test-all` tries; `make faults` tries all."""
+AFTER_THE_MERGE, SENTINEL = ("NessieCatalog.publish:after", "SIGKILL"), "the worker killed after a merge"
 
 
 def _cases(points: tuple[str, ...]) -> list[object]:
@@ -50,6 +51,7 @@ def _cases(points: tuple[str, ...]) -> list[object]:
             marks=[
                 *([] if (point, name) in ALWAYS else [pytest.mark.matrix]),
                 *([] if point.startswith("Spark.") else [pytest.mark.warm]),
+                *([pytest.mark.sentinel(SENTINEL)] if (point, name) == AFTER_THE_MERGE else []),
             ],
         )
         for point in points
@@ -64,7 +66,7 @@ def test_published_once(point: str, name: str, faults: FaultHarness, tmp_path: P
     broken = faults.start_faulty_worker(CRASH=f"{point} {SIGNALS[name]} {flag}")
     table = f"t.crash_{abs(hash((point, name)))}"
     run = faults.start_tagged("crash", table)
-    wait_for(flag.exists, 90, broken.log.read_text)
+    wait_for(flag.exists, broken.log.read_text)
     faults.start_worker()
     result = faults.result(run)
     assert (result["outcome"], result["reason"]) == ("published", ""), result
@@ -84,7 +86,7 @@ def test_quarantined_once(point: str, name: str, faults: FaultHarness, tmp_path:
     flag = tmp_path / "flag"
     broken = faults.start_faulty_worker(CRASH=f"{point} {SIGNALS[name]} {flag}")
     run = faults.start_tagged("stopped", f"t.stopped_{abs(hash((point, name)))}", checks=f"row_count: {10**6}")
-    wait_for(flag.exists, 90, broken.log.read_text)
+    wait_for(flag.exists, broken.log.read_text)
     faults.start_worker()
     result = faults.result(run)
     assert (result["outcome"], result["cause"]) == ("quarantined", "audit"), result

@@ -13,12 +13,15 @@ from tests.harness.processes import spark_processes, wait_for
 
 ROWS = [{"id": number, "half": number // 2} for number in range(1000)]
 
+_BEFORE_IT_ENDS = 30
+"""Seconds in which Spark ends with its worker: shorter than its job would take by itself on a slow machine."""
+
 
 def _start_until_spark_works(faults: FaultHarness, stage: str, text: str) -> tuple[str, str]:
     """Start a run and wait until its Spark works in a stage; return its workflow id and run id."""
     run = faults.start(text)
     run_id = str(faults.wait_for_stage(run, stage)["run_id"])
-    wait_for(lambda: _drivers(run_id), 90)
+    wait_for(lambda: _drivers(run_id))
     return run, run_id
 
 
@@ -34,9 +37,10 @@ def _published_once(faults: FaultHarness, lake: LakeReader, run: str, table: str
     assert ended.json["attempts"] == attempts
     assert sorted(row["id"] for row in lake.rows(table)) == list(range(1000))
     assert not lake.branches(ended.json["run_id"])
-    wait_for(lambda: not spark_processes(ended.json["run_id"]), 60, lambda: "Spark is left")
+    wait_for(lambda: not spark_processes(ended.json["run_id"]), lambda: "Spark is left", _BEFORE_IT_ENDS)
 
 
+@pytest.mark.sentinel("the worker killed in a write")
 def test_worker_killed_during_the_write(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """The worker is killed while Spark writes: Spark ends with it, and the next worker writes again."""
     worker = faults.start_worker()
@@ -44,7 +48,7 @@ def test_worker_killed_during_the_write(faults: FaultHarness, lake: LakeReader, 
         faults, "writing", pipeline("kill-writer", csv_file(tmp_path / "in.csv", ROWS))
     )
     worker.kill()
-    wait_for(lambda: not spark_processes(run_id), 30, lambda: "Spark outlived its worker")
+    wait_for(lambda: not spark_processes(run_id), lambda: "Spark outlived its worker", _BEFORE_IT_ENDS)
     faults.start_worker()
     _published_once(faults, lake, run, "t.kill_writer", attempts=2)
 
@@ -81,7 +85,7 @@ def test_worker_killed_during_the_audit(faults: FaultHarness, lake: LakeReader, 
         faults, "scanning", pipeline("kill-audit", csv_file(tmp_path / "in.csv", ROWS), by_spark)
     )
     worker.kill()
-    wait_for(lambda: not spark_processes(run_id), 30, lambda: "Spark outlived its worker")
+    wait_for(lambda: not spark_processes(run_id), lambda: "Spark outlived its worker", _BEFORE_IT_ENDS)
     faults.start_worker()
     _published_once(faults, lake, run, "t.kill_audit", attempts=1)
 

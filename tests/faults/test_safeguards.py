@@ -78,7 +78,7 @@ def test_without_fencing_two_attempts_meet_on_one_branch(faults: FaultHarness, t
     flag = tmp_path / "flag"
     broken = faults.start_faulty_worker(CRASH=f"Spark.run:after {int(signal.SIGKILL)} {flag}", WITHOUT="fencing")
     run = faults.start_tagged("unfenced", "t.unfenced")
-    wait_for(flag.exists, 90, broken.log.read_text)
+    wait_for(flag.exists, broken.log.read_text)
     faults.start_faulty_worker(WITHOUT="fencing")
     result = faults.result(run)
     assert result["outcome"] == "failed" and "this attempt did not make" in result["reason"], result

@@ -36,7 +36,12 @@ def own_stack(tmp_path: Path) -> Iterator[Stack]:
 
 
 @pytest.mark.parametrize(
-    ("service", "stage"), [("nessie", "writing"), ("nessie", "scanning"), ("temporal", "scanning")]
+    ("service", "stage"),
+    [
+        pytest.param("nessie", "writing", marks=pytest.mark.sentinel("Nessie killed")),
+        ("nessie", "scanning"),
+        ("temporal", "scanning"),
+    ],
 )
 def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack: Stack, tmp_path: Path) -> None:
     """A service is killed under a run and comes back: the run waits, and publishes once."""
@@ -49,7 +54,7 @@ def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack:
         system.wait_for_stage(run, stage)
         (victim,) = (daemon for daemon in own_stack.daemons() if daemon.name == service)
         os.kill(victim.pid, signal.SIGKILL)
-        wait_for(lambda: not victim.alive(), 10)
+        wait_for(lambda: not victim.alive())
         assert own_stack.up(with_worker=False)["NESSIE_URI"] == environment["NESSIE_URI"]
         ended = system.wait_for_end(run)
         assert (ended.code, ended.json["outcome"]) == (0, "published"), ended

@@ -16,7 +16,7 @@ from runtime.telemetry import WORKER_READY
 from sluice.settings import read_settings
 from tests.harness.checker import Checker
 from tests.harness.pipelines import csv_file
-from tests.harness.processes import READY_LIMIT, WorkerProcess, spark_processes, wait_for
+from tests.harness.processes import WorkerProcess, spark_processes, wait_for
 from tests.harness.system import SystemHarness
 
 ROWS = 20
@@ -35,7 +35,7 @@ class FaultyWorker:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        wait_for(lambda: WORKER_READY in self.log.read_text(), READY_LIMIT, self.log.read_text)
+        wait_for(lambda: WORKER_READY in self.log.read_text(), self.log.read_text)
 
     def resume(self) -> None:
         """Let a stopped worker, and all that it started, go on."""
@@ -119,7 +119,7 @@ class FaultHarness(SystemHarness):
         problems += [f"{branch} is left" for branch in sorted(left)]
         for result in results:
             try:
-                wait_for(lambda: not spark_processes(result["run_id"]), 45)  # noqa: B023
+                wait_for(lambda: not spark_processes(result["run_id"]), limit=45)  # noqa: B023
             except AssertionError:
                 problems.append(f"processes of {result['run_id']} are left")
         return problems

@@ -13,8 +13,8 @@ import psutil
 from devstack.stack import ROOT
 from runtime.telemetry import WORKER_READY
 
-READY_LIMIT = 180
-"""Seconds in which a worker comes up on a machine that does much else; not a measure of speed."""
+LIMIT = 360
+"""Seconds after which a wait is a hang, on a machine that is slow and does much else; not a measure of speed."""
 
 
 class WorkerProcess:
@@ -30,7 +30,7 @@ class WorkerProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        wait_for(lambda: WORKER_READY in self.log.read_text(), READY_LIMIT, self.log.read_text)
+        wait_for(lambda: WORKER_READY in self.log.read_text(), self.log.read_text)
 
     def kill(self) -> None:
         """Kill it with SIGKILL."""
@@ -59,7 +59,9 @@ def spark_processes(run_id: str, program: str = "") -> list[int]:
 
 
 def wait_for(
-    condition: Callable[[], object], limit: float, otherwise: Callable[[], str] = lambda: "it did not become true"
+    condition: Callable[[], object],
+    otherwise: Callable[[], str] = lambda: "it did not become true",
+    limit: float = LIMIT,
 ) -> None:
     """Wait until a condition is true; fail after a limit in seconds, with what `otherwise` returns."""
     deadline = time.monotonic() + limit

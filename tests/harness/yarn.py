@@ -78,7 +78,7 @@ def yarn(folder: Path, jars: Path) -> Iterator[Yarn]:
                         start_new_session=True,
                     )
                 )
-        wait_for(lambda: "Transitioned from NEW to RUNNING" in found.log, 120, lambda: found.log[-3000:])
+        wait_for(lambda: "Transitioned from NEW to RUNNING" in found.log, lambda: found.log[-3000:])
         yield found
     finally:
         for process in reversed(started):

@@ -25,7 +25,7 @@ spark.range(5, numPartitions=2).writeTo("t.far").create()
 flag = Path("{flag}")
 if not flag.exists():
     flag.touch()
-    time.sleep(120)
+    time.sleep(1800)
 """
 
 
@@ -53,7 +53,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
                     subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)
                 )
         log = folder / "daemon0.log"
-        wait_for(lambda: log.read_text().count("Registering worker") == 2, 90, log.read_text)
+        wait_for(lambda: log.read_text().count("Registering worker") == 2, log.read_text)
         yield f"spark://127.0.0.1:{port}", folder
     finally:
         for process in started:
@@ -101,12 +101,12 @@ def test_an_attempt_on_a_cluster_ends_with_its_worker(
     worker = WorkerProcess(own, tmp_path)
     (tmp_path / "far.py").write_text(_SLOW.format(flag=flag))
     run = system.start(f"name: far\nwrite: {{job: {tmp_path / 'far.py'}}}\ntables: [t.far]\n")
-    wait_for(flag.exists, 120)
+    wait_for(flag.exists)
     run_id = str(system.status(run)["run_id"])
     worker.kill()
-    wait_for(lambda: not spark_processes(run_id), 20, lambda: "the driver is left")
+    wait_for(lambda: not spark_processes(run_id), lambda: "the driver is left")
     log = cluster[1] / "daemon0.log"
-    wait_for(lambda: "Removing app app-" in log.read_text(), 20, log.read_text)
+    wait_for(lambda: "Removing app app-" in log.read_text(), log.read_text)
     following = WorkerProcess(own, tmp_path)
     try:
         ended = system.wait_for_end(run)

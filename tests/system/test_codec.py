@@ -77,7 +77,7 @@ async def test_a_run_of_which_temporal_reads_nothing(
                 }
             ]
         }
-        wait_for(lambda: _answers("http://127.0.0.1:18234/decode"), 30)
+        wait_for(lambda: _answers("http://127.0.0.1:18234/decode"))
         answer = requests.post("http://127.0.0.1:18234/decode", json=body, timeout=10)
         decoded = base64.b64decode(answer.json()["payloads"][0]["data"])
         assert b"very_private_column" in decoded

@@ -183,21 +183,21 @@ def test_main_is_out_of_reach(warm: SystemHarness, lake: LakeReader, tmp_path: P
 def test_a_cancel_ends_what_the_session_does(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     run = warm.start(theirs(tmp_path, "halted", _SLOW.format(rows=5, name="halted", flag=flag)))
-    wait_for(flag.exists, 90)
+    wait_for(flag.exists)
     (server,) = servers(warm.environment["SLUICE_HOME"])
     warm.cancel(run)
     ended = warm.wait_for_end(run)
     assert (ended.code, ended.json["outcome"], ended.json["branch"]) == (5, "cancelled", None)
     assert not clients(warm.environment["SLUICE_HOME"])
     server.cpu_percent()
-    wait_for(lambda: server.cpu_percent(1) < 50, 20, lambda: "the server goes on")
+    wait_for(lambda: server.cpu_percent(1) < 50, lambda: "the server goes on")
     assert lake.branches("halted") == []
 
 
 def test_a_dead_server_costs_an_attempt(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     run = warm.start(theirs(tmp_path, "survivor", _SLOW.format(rows=6, name="survivor", flag=flag)))
-    wait_for(flag.exists, 90)
+    wait_for(flag.exists)
     (server,) = servers(warm.environment["SLUICE_HOME"])
     server.send_signal(signal.SIGKILL)
     ended = warm.wait_for_end(run)
@@ -210,10 +210,10 @@ def test_a_dead_worker_takes_its_server_along(
 ) -> None:
     flag = tmp_path / "flag"
     run = warm.start(theirs(tmp_path, "heir", _SLOW.format(rows=8, name="heir", flag=flag)))
-    wait_for(flag.exists, 90)
+    wait_for(flag.exists)
     worker[-1].kill()
     home = environment["SLUICE_HOME"]
-    wait_for(lambda: not left(home), 15, lambda: f"{left(home)} are left")
+    wait_for(lambda: not left(home), lambda: f"{left(home)} are left")
     worker.append(WorkerProcess(environment, tmp_path))
     ended = warm.wait_for_end(run)
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended

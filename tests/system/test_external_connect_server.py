@@ -58,7 +58,7 @@ class Elsewhere:
         with (self._folder / "server.log").open("ab") as log:
             variables = environment(self._settings, find_java())
             self._process = subprocess.Popen(words, env=variables, stdout=log, stderr=log, start_new_session=True)
-        wait_for(self._answers, 90, (self._folder / "server.log").read_text)
+        wait_for(self._answers, (self._folder / "server.log").read_text)
 
     def kill(self) -> None:
         """Kill it."""
@@ -107,7 +107,7 @@ def test_a_server_that_dies_and_comes_back(
     system, flag = SystemHarness(tmp_path, {**system.environment, **own}), tmp_path / "flag"
     (tmp_path / "slow.py").write_text(_SLOW.format(flag=flag))
     run = system.start(f"name: theirs-too\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.theirs_too]\n")
-    wait_for(flag.exists, 90)
+    wait_for(flag.exists)
     elsewhere.kill()
     time.sleep(3)
     assert system.status(run)["outcome"] is None

@@ -76,7 +76,7 @@ def test_a_worker_that_is_asked_to_end_may_let_spark_finish(system: SystemHarnes
     worker = WorkerProcess({**environment, "SLUICE_SHUTDOWN_TIMEOUT": "90"}, tmp_path)
     run = system.start(pipeline("graceful", csv_file(tmp_path / "in.csv", ROWS)))
     run_id = str(system.wait_for_stage(run, "writing")["run_id"])
-    wait_for(lambda: spark_processes(run_id, "SparkSubmit"), 30)
+    wait_for(lambda: spark_processes(run_id, "SparkSubmit"))
     worker.process.terminate()
     worker.process.wait(120)
     assert not spark_processes(run_id)

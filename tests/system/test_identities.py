@@ -40,6 +40,7 @@ def test_a_job_that_writes_to_main_is_refused_by_the_server(
     assert not lake.branches(ended.json["run_id"])
 
 
+@pytest.mark.sentinel("the permissions of Nessie")
 @pytest.mark.parametrize(
     ("role", "reference", "allowed"),
     [
@@ -97,7 +98,7 @@ def test_no_token_on_a_command_line_in_a_log_or_an_error(
     home = Path(stack["SLUICE_HOME"])
     run_id = system.status(run)["run_id"]
     logs = home / "runs" / run_id
-    wait_for(lambda: any("looked" in log.read_text() for log in logs.rglob("spark.log")), 60)
+    wait_for(lambda: any("looked" in log.read_text() for log in logs.rglob("spark.log")))
     for process in psutil.process_iter():
         try:
             assert token not in " ".join(process.cmdline()) and publisher not in " ".join(process.cmdline())

@@ -25,7 +25,7 @@ before = len(list(flags.iterdir()))
 (flags / spark.sparkContext.applicationId).touch()
 if before == 1:
     os.kill(os.getppid(), signal.SIGKILL)
-time.sleep(300)
+time.sleep(1800)
 """
 """The second time it kills its own driver."""
 
@@ -81,7 +81,7 @@ def test_drivers_that_are_left_are_ended_and_none_is_run_again(
         return sorted(flag.name for flag in flags.iterdir())
 
     def wait(true: Callable[[], object]) -> None:
-        wait_for(true, 120, lambda: f"{applications()}: {cluster.log[-3000:]}")
+        wait_for(true, lambda: f"{applications()}: {cluster.log[-3000:]}")
 
     worker = WorkerProcess(system.environment, tmp_path)
     run = system.start(f"name: slow-on-yarn\nwrite: {{job: {program}}}\ntables: [t.slow_on_yarn]\n")

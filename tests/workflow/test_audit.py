@@ -123,7 +123,7 @@ async def test_the_audited_hash_is_empty_until_the_audit_has_finished(harness: W
 
     harness.fakes.overrides |= {"audit_branch": plan, "scan_branch": slow_scan}
     handle = await harness.start()
-    await asyncio.wait_for(scanning.wait(), 60)
+    await asyncio.wait_for(scanning.wait(), 300)
     status = await handle.query(WriteAuditPublish.status)
     assert (status.stage, status.result.audited_hash, status.audit_digest) == ("scanning", None, "")
     go_on.set()

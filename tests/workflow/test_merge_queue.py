@@ -12,7 +12,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.merge_queue import MergeQueueActivity
-from sluice.contracts.merge_queue import MergeTicket, queue_id
+from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket, queue_id
 from workflows.merge_queue import MergeQueue
 
 _TOO_LONG = 8
@@ -37,7 +37,7 @@ class Waiting:
             queue = workflow.get_external_workflow_handle(queue_id("test", turn.table))
             await queue.signal("give_back", turn)
 
-    @workflow.signal
+    @workflow.signal(name=SLOT_SIGNAL)
     def your_turn(self, turn: MergeTicket) -> None:
         self.mine = True
 
@@ -88,7 +88,7 @@ async def test_who_is_gone_or_keeps_a_turn_holds_nobody_up(line: Line) -> None:
     gone = await line.stands("b")
     last = await line.stands("c")
     await gone.terminate()
-    await asyncio.wait_for(last.result(), 60)
+    await asyncio.wait_for(last.result(), 300)
     assert [each[0] for each in ORDER] == ["a", "c"]
     assert (await slow.describe()).status == WorkflowExecutionStatus.RUNNING
     await slow.result()
@@ -97,4 +97,4 @@ async def test_who_is_gone_or_keeps_a_turn_holds_nobody_up(line: Line) -> None:
 async def test_the_line_goes_when_nobody_waits(line: Line) -> None:
     run = await line.stands("a")
     await run.result()
-    await asyncio.wait_for(line.client.get_workflow_handle(queue_id("test", line.table)).result(), 60)
+    await asyncio.wait_for(line.client.get_workflow_handle(queue_id("test", line.table)).result(), 300)

@@ -128,7 +128,7 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
         harness.fakes.overrides[_AFTER_HOPS[step]] = a_moment
     harness.fakes.overrides["discard_branch"] = clean
     handle = await harness.start()
-    await asyncio.wait_for(entered.wait(), 30)
+    await asyncio.wait_for(entered.wait(), 300)
     await handle.cancel()
     result = await harness.end(handle)
     assert result.outcome == ("published" if step == "publish_branch" else "cancelled")
@@ -181,7 +181,7 @@ async def test_a_cancel_that_shows_as_a_failure(harness: WorkflowHarness) -> Non
 
     harness.fakes.overrides["audit_branch"] = dies
     handle = await harness.start()
-    await asyncio.wait_for(entered.wait(), 30)
+    await asyncio.wait_for(entered.wait(), 300)
     await handle.cancel()
     assert (await harness.end(handle)).outcome == "cancelled"
 
