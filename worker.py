@@ -21,15 +21,21 @@ from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.audit_branch import AuditBranchActivity
 from activities.confirm_publication import ConfirmPublicationActivity
+from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.find_conflicts import FindConflictsActivity
+from activities.list_quarantine import ListQuarantineActivity
 from activities.manage_quarantine import ManageQuarantineActivity
 from activities.merge_queue import MergeQueueActivity
 from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
+from activities.plan_release import PlanReleaseActivity
+from activities.plan_requeue import PlanRequeueActivity
+from activities.plan_rollback import PlanRollbackActivity
 from activities.publish_branch import PublishBranchActivity
 from activities.quarantine_branch import QuarantineBranchActivity
 from activities.quarantine_rows import QuarantineRowsActivity
+from activities.query_audit_results import QueryAuditResultsActivity
 from activities.reap_branches import ReapBranchesActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
@@ -61,6 +67,7 @@ from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment, read_settings
+from workflows.lake_query import LakeQuery
 from workflows.manage_quarantine import ManageQuarantine
 from workflows.merge_queue import MergeQueue
 from workflows.reap_branches import ReapBranches
@@ -68,7 +75,7 @@ from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 _THREADS = 16
-WORKFLOWS = (WriteAuditPublish, ManageQuarantine, MergeQueue, ReapBranches)
+WORKFLOWS = (WriteAuditPublish, LakeQuery, ManageQuarantine, MergeQueue, ReapBranches)
 Activity = Callable[..., Any]
 
 log = logging.getLogger("sluice.worker")
@@ -102,6 +109,7 @@ def control_activities(
     approvers = settings.sluice_approvers_file
     notify = NotifyActivity(settings, client.namespace)
     merge_queue = MergeQueueActivity(client, installation, settings.sluice_task_queue)
+    results = AuditResultsTable(catalog, settings.lake, io)
     return [
         OpenBranchActivity(catalog, io, installation).open_branch,
         VerifyWriteActivity(catalog, io).verify_write,
@@ -118,11 +126,18 @@ def control_activities(
         ConfirmPublicationActivity(catalog).confirm_publication,
         DiscardBranchActivity(catalog).discard_branch,
         QuarantineBranchActivity(catalog, installation).quarantine_branch,
-        RecordRunActivity(reports, AuditResultsTable(catalog, settings.lake, io)).record_run,
+        RecordRunActivity(reports, results).record_run,
         ManageQuarantineActivity(catalog, installation).manage_quarantine,
         ReapBranchesActivity(catalog, io, client, asyncio.get_running_loop(), installation).reap_branches,
         notify.can_notify,
         notify.notify,
+        # What the command line asks about the lake:
+        ListQuarantineActivity(catalog, io).list_quarantine,
+        DescribeQuarantineActivity(catalog, io, reports).describe_quarantine,
+        PlanReleaseActivity(catalog).plan_release,
+        PlanRollbackActivity(catalog).plan_rollback,
+        PlanRequeueActivity(catalog, io, settings.sluice_catalog).plan_requeue,
+        QueryAuditResultsActivity(results, settings.sluice_scan_memory).query_audit_results,
     ]
 
 

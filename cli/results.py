@@ -1,22 +1,15 @@
 """The command that queries the results of all runs that ended."""
 
 import json
-import sys
-from typing import Annotated, NoReturn
+from typing import Annotated
 
-import duckdb
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cli.context import WRONG_USE
-from lakehouse.audit_results_table import AuditResultsTable
-from lakehouse.iceberg.file_io import file_io_properties
-from lakehouse.open_catalog import open_catalog
-from sluice.errors import ServiceUnavailable, SluiceError
-from sluice.settings import read_environment, read_settings
-from sluice.sql.values import plain
+from cli.context import CommandContext, no_preparation, run_command
+from runtime.short_workflow import query_lake
+from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryAuditResultsResult
 
 _LATEST = (
     "SELECT ended_at, pipeline, outcome, table_name, check_name, columns, verdict, observed, answered_by "
@@ -32,39 +25,20 @@ def results(
     sql: Annotated[str, typer.Argument(help="A query over the table `results`, in DuckDB's SQL.")] = _LATEST,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Query the verdicts of every run that ended, by SQL."""
-    try:
-        settings = read_settings(read_environment())
-        catalog = open_catalog(settings)
-        ledger = AuditResultsTable(catalog, settings.lake, file_io_properties(settings)).read()
-        if ledger is None:
-            _leave("no run has ended yet", WRONG_USE)
-        with duckdb.connect(":memory:", config={"autoinstall_known_extensions": False}) as connection:
-            connection.register("results", ledger.scan().to_arrow())
-            found = connection.sql(sql)
-            names, rows = found.columns, found.to_arrow_table().to_pylist()
-    except ServiceUnavailable as error:
-        _leave(str(error), 7)
-    except SluiceError as error:
-        _leave(str(error), WRONG_USE)
-    except duckdb.Error as error:
-        _leave(str(error).split("\n\n")[0], WRONG_USE)
-    if as_json:
-        print(json.dumps({"rows": [{name: _shown(value) for name, value in row.items()} for row in rows]}))
-        return
-    table = Table(*names, box=None, header_style="bold")
-    for row in rows:
-        table.add_row(*(escape(str(_shown(row[name]))) for name in names))
-    console = Console()
-    if not console.is_terminal:
-        console.width = _WIDTH
-    console.print(table)
+    """Query the verdicts of every run that ended, by SQL. This needs a worker."""
 
+    async def command(context: CommandContext, _: None) -> int:
+        query = QueryAuditResultsInput(sql=sql)
+        answer = await query_lake(context.client, context.settings, query, QueryAuditResultsResult)
+        if as_json:
+            print(json.dumps({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]}))
+            return 0
+        table = Table(*map(escape, answer.columns), box=None, header_style="bold")
+        for row in answer.rows:
+            table.add_row(*(escape(str(value)) for value in row))
+        if not context.console.is_terminal:
+            context.console.width = _WIDTH
+        context.console.print(table)
+        return 0
 
-def _shown(value: object) -> object:
-    return [plain(each) for each in value] if isinstance(value, list) else plain(value)
-
-
-def _leave(why: str, code: int) -> NoReturn:
-    print(f"sluice: {why}", file=sys.stderr)
-    raise typer.Exit(code)
+    run_command(command, as_json, no_preparation)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.activity_inputs import TableChange
+from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.errors import InvalidPipeline
 from sluice.publishing.certificate import (
     AUDITED,
@@ -25,7 +26,6 @@ from sluice.publishing.certificate import (
 )
 
 PREFIX = "quarantine/"
-_SAMPLE = 10
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,19 @@ class QuarantinedBranch:
         expires = self.properties.get(EXPIRES)
         return datetime.fromisoformat(expires) if expires else None
 
-    def fields(self) -> dict[str, Any]:
-        """Return what is known of it, for people and programs."""
-        return {
-            "branch": self.branch,
-            "run_id": self.run_id,
-            "workflow_id": self.workflow_id,
-            "pipeline": self.pipeline,
-            "cause": self.properties.get(CAUSE, ""),
-            "reason": self.properties.get(REASON, ""),
-            "expires": self.properties.get(EXPIRES, ""),
-            "installation": self.properties.get(INSTALLATION, ""),
-        }
+    @property
+    def summary(self) -> QuarantineSummary:
+        """What is known of it, for people and programs."""
+        return QuarantineSummary(
+            branch=self.branch,
+            run_id=self.run_id,
+            workflow_id=self.workflow_id,
+            pipeline=self.pipeline,
+            cause=self.properties.get(CAUSE, ""),
+            reason=self.properties.get(REASON, ""),
+            expires=self.properties.get(EXPIRES, ""),
+            installation=self.properties.get(INSTALLATION, ""),
+        )
 
 
 def list_quarantined_branches(catalog: BranchCatalog) -> list[QuarantinedBranch]:
@@ -129,9 +130,13 @@ class HeldTable:
 
 
 def read_held_tables(
-    catalog: BranchCatalog, io: Mapping[str, str], branch: QuarantinedBranch, *, rows: bool = False
+    catalog: BranchCatalog, io: Mapping[str, str], branch: QuarantinedBranch, *, rows: int = 0
 ) -> Iterator[HeldTable]:
-    """Yield what a quarantined branch holds beside the main that it began at, table by table."""
+    """Yield what a quarantined branch changes since its base on main, table by table.
+
+    Args:
+        rows: how many of the added rows of each table to read.
+    """
     for diff in catalog.diff(branch.base, branch.branch, branch.audited):
         if diff.after is None:
             yield HeldTable(diff.name, None, [], 0, [])
@@ -139,7 +144,7 @@ def read_held_tables(
         state = TableState.load(diff.after, diff.before, io)
         files = [entry.data_file for entry in state.entries(added_only=True)]
         before = TableState.load(diff.before, None, io).types if diff.before else {}
-        sample = _rows(state, [file.file_path for file in files]) if rows else []
+        sample = _rows(state, [file.file_path for file in files], rows) if rows else []
         size = sum(file.file_size_in_bytes for file in files)
         yield HeldTable(diff.name, state.change(), _differences(before, state.types), size, sample)
 
@@ -149,12 +154,12 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[st
     return gone + [f"+ {name} {kind}" for name, kind in after.items() if before.get(name) != kind]
 
 
-def _rows(state: TableState, files: list[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+def _rows(state: TableState, files: list[str], limit: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
     for file in files:
-        if len(found) < _SAMPLE and file.endswith(".parquet"):
+        if len(rows) < limit and file.endswith(".parquet"):
             with state.table.io.new_input(file).open() as stream:
-                batches = pq.ParquetFile(stream).iter_batches(batch_size=_SAMPLE)
+                batches = pq.ParquetFile(stream).iter_batches(batch_size=limit)
                 first = next(batches, pa.RecordBatch.from_pylist([]))
-                found += first.to_pylist()
-    return found[:_SAMPLE]
+                rows += first.to_pylist()
+    return rows[:limit]

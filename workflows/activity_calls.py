@@ -39,6 +39,20 @@ with workflow.unsafe.imports_passed_through():
         WriteResult,
         WriteTableInput,
     )
+    from sluice.contracts.lake_queries import (
+        DescribeQuarantineInput,
+        DescribeQuarantineResult,
+        ListQuarantineInput,
+        ListQuarantineResult,
+        PlanReleaseInput,
+        PlanRequeueInput,
+        PlanRollbackInput,
+        PlanRollbackResult,
+        QueryAuditResultsInput,
+        QueryAuditResultsResult,
+        ReleasePlan,
+        RequeuePlan,
+    )
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.quarantine import ManageQuarantineInput, ReapBranchesInput, ReapBranchesResult
     from sluice.contracts.run import Notification, Policy, RecordRunInput
@@ -87,6 +101,8 @@ _SCAN = RetryPolicy(
 )
 _NOTIFY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
 _HOUSEKEEPING = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1))
+_QUERY = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=3)
+"""A person waits for the answer."""
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """A cancelled run waits until the activity has ended: compensation must not begin while Spark still writes."""
 
@@ -201,6 +217,26 @@ class ActivityCalls:
         "reap_branches", ReapBranchesInput, ReapBranchesResult, Kind.ACTIVITY,
         lambda input: "orphan branches and expired quarantines",
         timeout=fixed(600), total_timeout=fixed(3600), retry=_HOUSEKEEPING)
+    # What the command line asks about the lake; see `workflows/lake_query.py`.
+    list_quarantine = ActivityCall(
+        "list_quarantine", ListQuarantineInput, ListQuarantineResult, Kind.ACTIVITY,
+        lambda query: query.run or "all quarantined branches",
+        timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+    describe_quarantine = ActivityCall(
+        "describe_quarantine", DescribeQuarantineInput, DescribeQuarantineResult, Kind.ACTIVITY,
+        lambda query: query.run, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+    plan_release = ActivityCall(
+        "plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY,
+        lambda query: query.run, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+    plan_rollback = ActivityCall(
+        "plan_rollback", PlanRollbackInput, PlanRollbackResult, Kind.ACTIVITY,
+        lambda query: query.run_id, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+    plan_requeue = ActivityCall(
+        "plan_requeue", PlanRequeueInput, RequeuePlan, Kind.ACTIVITY,
+        lambda query: query.pipeline.name, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+    query_audit_results = ActivityCall(
+        "query_audit_results", QueryAuditResultsInput, QueryAuditResultsResult, Kind.ACTIVITY,
+        lambda query: query.sql[:100], timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     # fmt: on
 
     def __init__(self, policy: Policy | None = None) -> None:

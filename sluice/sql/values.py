@@ -130,3 +130,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex()
     return str(value)
+
+
+def json_value(value: Any) -> Any:
+    """Return a value of any type, nested or not, as JSON can carry it."""
+    if isinstance(value, dict):
+        return {str(key): json_value(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(each) for each in value]
+    return plain(value)

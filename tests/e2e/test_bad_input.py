@@ -76,6 +76,13 @@ def test_services_that_cannot_be_reached(system: SystemHarness, tmp_path: Path) 
     assert system.command("list", TEMPORAL_ADDRESS=nobody).code == 7
 
 
+def test_commands_about_the_lake_say_that_they_need_a_worker(system: SystemHarness) -> None:
+    for command in (("results",), ("quarantine", "list"), ("quarantine", "show", "some-run")):
+        ended = system.command(*command, SLUICE_TASK_QUEUE="nobody-polls-this")
+        assert ended.code == 7, ended
+        assert "no worker takes work from the task queue 'nobody-polls-this'" in ended.err
+
+
 def test_a_job_that_writes_nothing(system: SystemHarness, tmp_path: Path) -> None:
     (tmp_path / "idle.py").write_text("print('done')\n")
     ended = system.run(f"name: idle\nwrite: {{job: {tmp_path / 'idle.py'}}}\ntables: [t.idle]\n")

@@ -86,7 +86,7 @@ def test_repaired_by_sql_and_published_after_an_audit(system: SystemHarness, lak
     wrong = system.command("quarantine", "repair", "mend", "--sql", "DROP TABLE t.mend")
     assert wrong.code == 2 and "is no DELETE FROM" in wrong.err
     silent = system.command("quarantine", "repair", "mend")
-    assert silent.code == 2 and "say by --sql how" in silent.err
+    assert silent.code == 2 and "give the repair by --sql" in silent.err
 
 
 async def test_the_reaper_touches_only_what_nobody_deals_with(

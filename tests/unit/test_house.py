@@ -1,17 +1,19 @@
 """The house: imports point one way, and the documents tell the truth."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 
 from cli.app import app
 from cli.lazy_commands import LAZY_COMMANDS
 from devstack.stack import ROOT
+from sluice.contracts.lake_queries import RESULTS
 from sluice.contracts.run import RunResult
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.write_modes import Mode
@@ -26,7 +28,7 @@ ALLOWED = {
     "workflows": {"sluice"},
     "activities": {"engine", "lakehouse", "sluice"},
     "runtime": {"workflows", "lakehouse", "sluice"},
-    "cli": {"runtime", "workflows", "engine", "lakehouse", "sluice"},
+    "cli": {"runtime", "workflows", "sluice"},
     "devstack": {"runtime", "workflows", "engine", "lakehouse", "sluice"},
 }
 ROOMS = {*ALLOWED, "tests"}
@@ -48,6 +50,21 @@ def test_imports_point_one_way(room: str) -> None:
     for file in (ROOT / room).rglob("*.py"):
         others = imported(file) & ROOMS - {room}
         assert others <= ALLOWED[room], f"{file.relative_to(ROOT)} imports {others - ALLOWED[room]}"
+
+
+def test_what_starts_a_run_reads_of_the_lake_only_its_input() -> None:
+    for file in (ROOT / "runtime").rglob("*.py"):
+        modules = re.findall(r"^(?:from|import) (lakehouse\S*)", file.read_text(), re.M)
+        assert set(modules) <= {"lakehouse.source_files"}, file
+
+
+def test_every_query_about_the_lake_has_an_activity_of_its_name_and_signature() -> None:
+    for query, result in RESULTS.items():
+        kind = query.model_fields["kind"].default
+        module = importlib.import_module(f"activities.{kind}")
+        activity_class = getattr(module, "".join(part.title() for part in kind.split("_")) + "Activity")
+        hints = get_type_hints(getattr(activity_class, kind))
+        assert hints == {"input": query, "return": result}
 
 
 def test_only_spark_jobs_compute_with_pyspark() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from sluice.errors import InvalidPipeline
-from sluice.publishing.rollback import PublishedCommit, plan_rollback
+from sluice.pipeline.file import parse_pipeline
+from sluice.publishing.rollback import PublishedCommit, plan_rollback, rollback_pipeline
 
 
 def _commit(number: int, *tables: str) -> PublishedCommit:
@@ -37,3 +38,17 @@ def test_unrelated_later_runs_stay() -> None:
 def test_a_run_that_is_not_there() -> None:
     with pytest.raises(InvalidPipeline, match="no commit of run r9"):
         plan_rollback(HISTORY, "r9", with_later=True)
+
+
+def test_a_roll_back_is_audited_by_the_checks_of_whole_tables_that_remain() -> None:
+    text = """\
+name: two
+write: {job: ingest, mode: sql, statements: [INSERT INTO n.a SELECT 1]}
+tables:
+  n.a: {checks: [not_null: x, unique: {column: x, scope: table}]}
+  n.b: {checks: [unique: {column: y, scope: table}]}
+"""
+    pipeline = rollback_pipeline(parse_pipeline(text, "p.yml"), ["n.a", "n.b", "n.later"], ["n.a", "n.later"])
+    assert pipeline.write.job == "rollback"
+    checks = {name: [check.check for check in table.checks] for name, table in pipeline.tables.items()}
+    assert checks == {"n.a": ["unique"], "n.b": [], "n.later": []}

@@ -1,0 +1,49 @@
+"""Describe one quarantined branch: why it was kept out, and what it changes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog
+from lakehouse.quarantine import find_quarantined_branch, read_held_tables
+from lakehouse.report_store import ReportStore
+from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.lake_queries import (
+    DescribeQuarantineInput,
+    DescribeQuarantineResult,
+    QuarantinedTable,
+    check_result_size,
+)
+from sluice.sql.values import json_value
+
+
+@dataclass(frozen=True)
+class DescribeQuarantineActivity:
+    """Needs the catalog, the properties by which Iceberg reads the lake, and the reports of runs."""
+
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+    reports: ReportStore
+
+    @activity.defn(name="describe_quarantine")
+    def describe_quarantine(self, input: DescribeQuarantineInput) -> DescribeQuarantineResult:
+        """Return the summary, the tables and the verdicts of a quarantined branch."""
+        with as_application_error():
+            branch = find_quarantined_branch(self.catalog, input.run)
+            tables = {
+                table.name: QuarantinedTable(
+                    change=table.change,
+                    columns=table.columns,
+                    bytes=table.bytes,
+                    rows=[{name: json_value(value) for name, value in row.items()} for row in table.rows],
+                )
+                for table in read_held_tables(self.catalog, self.io, branch, rows=input.rows)
+            }
+            run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
+            report = self.reports.whole(run_ref)
+            checks = report.checks if report else []
+            result = DescribeQuarantineResult(summary=branch.summary, tables=tables, checks=checks)
+            check_result_size(len(result.model_dump_json()))
+            return result

@@ -1,0 +1,45 @@
+"""List the quarantined branches."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog
+from lakehouse.quarantine import (
+    QuarantinedBranch,
+    find_quarantined_branch,
+    list_quarantined_branches,
+    read_held_tables,
+)
+from sluice.contracts.lake_queries import (
+    ListQuarantineInput,
+    ListQuarantineResult,
+    QuarantineEntry,
+    check_result_size,
+)
+
+
+@dataclass(frozen=True)
+class ListQuarantineActivity:
+    """Needs the catalog, and the properties by which Iceberg reads the lake."""
+
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+
+    @activity.defn(name="list_quarantine")
+    def list_quarantine(self, input: ListQuarantineInput) -> ListQuarantineResult:
+        """Return every quarantined branch, or the one of a run."""
+        with as_application_error():
+            if input.run:
+                branches = [find_quarantined_branch(self.catalog, input.run)]
+            else:
+                branches = list_quarantined_branches(self.catalog)
+            result = ListQuarantineResult(quarantined=[self._entry(branch, input.sizes) for branch in branches])
+            check_result_size(len(result.model_dump_json()))
+            return result
+
+    def _entry(self, branch: QuarantinedBranch, measured: bool) -> QuarantineEntry:
+        size = sum(table.bytes for table in read_held_tables(self.catalog, self.io, branch)) if measured else None
+        return QuarantineEntry(summary=branch.summary, bytes=size)

@@ -1,0 +1,46 @@
+"""Plan a requeue: a run that moves quarantined rows back into their table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog, TableVersion
+from lakehouse.iceberg.table_state import TableState
+from sluice.audit.bad_rows import quarantine_table
+from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan
+from sluice.errors import InvalidPipeline
+from sluice.publishing.requeue import plan_requeue, requeued_table
+
+
+@dataclass(frozen=True)
+class PlanRequeueActivity:
+    """Needs the catalog, the properties by which Iceberg reads the lake, and the name of the catalog in Spark."""
+
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+    spark_catalog: str
+
+    @activity.defn(name="plan_requeue")
+    def plan_requeue(self, input: PlanRequeueInput) -> RequeuePlan:
+        """Return the pipeline and the input of the run."""
+        with as_application_error():
+            head = self.catalog.head(self.catalog.main)
+            table = requeued_table(input.pipeline, input.selection.table)
+            version, quarantine = self._version(table, head), self._version(quarantine_table(table), head)
+            return plan_requeue(
+                input.pipeline,
+                table,
+                input.selection,
+                columns=TableState.load(version, None, self.io).types,
+                quarantined_columns=TableState.load(quarantine, None, self.io).types,
+                quarantine_version=quarantine.metadata_location,
+                spark_catalog=self.spark_catalog,
+            )
+
+    def _version(self, table: str, head: str) -> TableVersion:
+        version = self.catalog.table_version(self.catalog.main, table, head)
+        if version is None:
+            raise InvalidPipeline(f"there is no table {table} on {self.catalog.main}: no rows are quarantined yet")
+        return version

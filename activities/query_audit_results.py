@@ -1,0 +1,28 @@
+"""Query the audit results table by SQL."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.audit_results_query import run_sql
+from lakehouse.audit_results_table import AuditResultsTable
+from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryAuditResultsResult
+from sluice.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class QueryAuditResultsActivity:
+    """Needs the audit results table, and how much memory a query may use."""
+
+    table: AuditResultsTable
+    memory: str
+
+    @activity.defn(name="query_audit_results")
+    def query_audit_results(self, input: QueryAuditResultsInput) -> QueryAuditResultsResult:
+        """Return the rows of a query over the results of all runs that ended."""
+        with as_application_error():
+            table = self.table.read()
+            if table is None:
+                raise InvalidInput("no run has ended yet")
+            return run_sql(table.scan().to_arrow(), input.sql, self.memory)

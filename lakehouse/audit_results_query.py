@@ -1,0 +1,66 @@
+"""SQL over the audit results, in a DuckDB that reaches nothing else: no file, no network, no setting."""
+
+import json
+from threading import Timer
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from sluice.contracts.lake_queries import QueryAuditResultsResult, check_result_size
+from sluice.errors import InvalidInput
+from sluice.sql.values import plain
+
+_VIEW = "results"
+_LIMIT = 45.0
+"""Seconds that a query may take: less than the activity has."""
+_BATCH = 1000
+_LOCKED = "SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true"
+
+
+def run_sql(results: pa.Table, sql: str, memory: str) -> QueryAuditResultsResult:
+    """Return the rows of a query over `results`.
+
+    Args:
+        memory: how much memory DuckDB may use, as `2GB`.
+
+    Raises:
+        InvalidInput: DuckDB refuses the query, it takes too long, or its result is too large.
+    """
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "memory_limit": memory,
+    }
+    with duckdb.connect(":memory:", config=config) as connection:
+        connection.register(_VIEW, results)
+        connection.execute(_LOCKED)
+        timer = Timer(_LIMIT, connection.interrupt)
+        timer.start()
+        try:
+            return _read(connection, sql)
+        except duckdb.InterruptException:
+            raise InvalidInput(f"the query took longer than {_LIMIT:.0f} seconds: narrow it") from None
+        except duckdb.Error as error:
+            raise InvalidInput(str(error).split("\n\n")[0]) from None
+        finally:
+            timer.cancel()
+
+
+def _read(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryAuditResultsResult:
+    relation = connection.sql(sql)
+    if relation is None:
+        raise InvalidInput("this SQL returns no rows: write a query, such as SELECT * FROM results LIMIT 10")
+    rows: list[list[Any]] = []
+    size = 0
+    for batch in relation.to_arrow_reader(_BATCH):
+        columns = [column.to_pylist() for column in batch.columns]
+        for row in zip(*columns, strict=True):
+            rows.append([_json_value(value) for value in row])
+            size += len(json.dumps(rows[-1]))
+        check_result_size(size)
+    return QueryAuditResultsResult(columns=list(relation.columns), rows=rows)
+
+
+def _json_value(value: object) -> object:
+    return [plain(each) for each in value] if isinstance(value, list) else plain(value)

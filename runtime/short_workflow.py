@@ -1,0 +1,91 @@
+"""Running a short workflow that a person waits for: its result, or one clear error within seconds."""
+
+import asyncio
+import uuid
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import ApplicationError, TerminatedError
+from temporalio.exceptions import TimeoutError as TemporalTimeoutError
+from temporalio.service import RPCError, RPCStatusCode
+
+from sluice import errors
+from sluice.base_model import Model
+from sluice.contracts.lake_queries import LakeQueryInput, LakeQueryRequest
+from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.settings import Settings
+from workflows.lake_query import LakeQuery
+
+_NO_WORKER = 10.0
+"""Seconds after which a workflow that no worker has started to run is given up."""
+_LIMIT = timedelta(minutes=5)
+_STARTED = 3
+"""The number of events that a workflow has in its history once a worker has taken it."""
+
+_Result = TypeVar("_Result", bound=Model)
+
+
+async def query_lake(client: Client, settings: Settings, query: LakeQueryInput, result_type: type[_Result]) -> _Result:
+    """Ask a worker something about the lake; `RESULTS` has the type of the result.
+
+    Raises:
+        SluiceError: what the activity raised, as the domain's error.
+        ServiceUnavailable: no worker, or the catalog does not answer.
+    """
+    result = await execute_short_workflow(client, settings, LakeQuery.run, LakeQueryRequest(query=query), query.kind)
+    return result_type.model_validate(result)
+
+
+async def execute_short_workflow(client: Client, settings: Settings, run: Any, argument: Model, name: str) -> Any:
+    """Start a workflow and wait for its result; end it if no worker takes it.
+
+    Args:
+        name: what its id begins with.
+
+    Raises:
+        SluiceError: what an activity raised, as the domain's error.
+        ServiceUnavailable: no worker takes it, or there was no result in time.
+    """
+    handle = await client.start_workflow(
+        run,
+        argument,
+        id=f"{name.replace('_', '-')}-{uuid.uuid4().hex[:12]}",
+        task_queue=settings.sluice_task_queue,
+        execution_timeout=_LIMIT,
+    )
+    result = asyncio.create_task(handle.result())
+    try:
+        await asyncio.wait([result], timeout=_NO_WORKER)
+        if not result.done() and (await handle.describe()).history_length < _STARTED:
+            await _terminate(handle)
+            raise ServiceUnavailable(
+                f"no worker takes work from the task queue {settings.sluice_task_queue!r}, and this command needs "
+                "one: start it with `make up` or `python worker.py`"
+            )
+        return await result
+    except WorkflowFailureError as failure:
+        raise _domain_error(failure) from failure
+    finally:
+        result.cancel()
+
+
+async def _terminate(handle: WorkflowHandle[Any, Any]) -> None:
+    try:
+        await handle.terminate("no worker took it")
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+
+
+def _domain_error(failure: WorkflowFailureError) -> SluiceError:
+    """Return the error of an activity as the class of the domain that it was raised as."""
+    cause: BaseException | None = failure.cause
+    while cause is not None and cause.__cause__ is not None and not isinstance(cause, ApplicationError):
+        cause = cause.__cause__
+    if isinstance(cause, ApplicationError):
+        cls = getattr(errors, cause.type or "", SluiceError)
+        return cls(cause.message) if issubclass(cls, SluiceError) else SluiceError(cause.message)
+    if isinstance(cause, TemporalTimeoutError | TerminatedError):
+        return ServiceUnavailable(f"there was no result in time ({cause}): see the worker's log")
+    return SluiceError(str(cause))

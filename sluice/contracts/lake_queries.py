@@ -1,0 +1,201 @@
+"""What the command line asks about the lake: one query in, one result out, answered by an activity of a worker.
+
+Each query names its activity by `kind`; `RESULTS` has what that activity returns.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from sluice.audit.verdicts import CheckResult
+from sluice.base_model import Model
+from sluice.contracts.activity_inputs import Restore, Resume, TableChange
+from sluice.contracts.run import RunInput
+from sluice.errors import InvalidInput
+from sluice.pipeline.model import Pipeline
+
+MAX_RESULT_BYTES = 1024 * 1024
+"""Temporal refuses payloads above 2 MiB, and encryption adds to what is measured here."""
+
+
+class ListQuarantineInput(Model):
+    """What `list_quarantine` lists: every quarantined branch, or the one of a run."""
+
+    kind: Literal["list_quarantine"] = "list_quarantine"
+    run: str = ""
+    """A branch, a run or workflow id, or a pipeline, which means its latest; empty means all."""
+    sizes: bool = False
+    """Whether to measure the data files that only the branch holds, which reads its metadata."""
+
+
+class QuarantineSummary(Model):
+    """A quarantined branch, as its last commit describes it."""
+
+    branch: str
+    run_id: str
+    workflow_id: str
+    pipeline: str
+    cause: str
+    reason: str
+    expires: str
+    """Until when it is kept, in ISO 8601."""
+    installation: str
+
+
+class QuarantineEntry(Model):
+    """A quarantined branch in a list."""
+
+    summary: QuarantineSummary
+    bytes: int | None = None
+    """The size of data files that only this branch holds, if it was asked for."""
+
+
+class ListQuarantineResult(Model):
+    """The quarantined branches, the one that expires last first."""
+
+    quarantined: list[QuarantineEntry]
+
+
+class DescribeQuarantineInput(Model):
+    """What `describe_quarantine` describes: one quarantined branch."""
+
+    kind: Literal["describe_quarantine"] = "describe_quarantine"
+    run: str
+    rows: int = Field(default=10, ge=0)
+    """How many of the added rows of each table to return."""
+
+
+class QuarantinedTable(Model):
+    """What a quarantined branch changes in one table."""
+
+    change: TableChange | None
+    """None where the table was dropped."""
+    columns: list[str]
+    """Columns that were added, dropped or changed, as `+ name type` and `- name type`."""
+    bytes: int
+    """The size of data files that only this branch holds."""
+    rows: list[dict[str, Any]]
+    """Some of the rows that were added."""
+
+
+class DescribeQuarantineResult(Model):
+    """Why a branch is quarantined, with every verdict, and what it changes."""
+
+    summary: QuarantineSummary
+    tables: dict[str, QuarantinedTable]
+    checks: list[CheckResult]
+
+
+class PlanReleaseInput(Model):
+    """What `plan_release` plans: a run that audits a quarantined branch again, and publishes it."""
+
+    kind: Literal["plan_release"] = "plan_release"
+    run: str
+    statements: list[str] = Field(default_factory=list)
+    """SQL that repairs the rows first."""
+
+
+class ReleasePlan(Model):
+    """What a run of quarantined rows starts from."""
+
+    summary: QuarantineSummary
+    resume: Resume
+
+
+class PlanRollbackInput(Model):
+    """What `plan_rollback` plans: a run that restores the tables of a published run."""
+
+    kind: Literal["plan_rollback"] = "plan_rollback"
+    run_id: str
+    with_later: bool = False
+    """Whether later runs that changed the same tables are rolled back, too."""
+
+
+class PlanRollbackResult(Model):
+    """What a roll-back restores."""
+
+    restore: Restore
+    remaining: list[str]
+    """The tables that exist after the roll-back; the others are dropped."""
+
+
+class RequeueSelection(Model):
+    """Which quarantined rows are requeued, and which values are repaired."""
+
+    table: str | None = None
+    """The table, where a pipeline has several with a row quarantine."""
+    run: str | None = None
+    """Only rows that this run quarantined."""
+    where: str | None = None
+    """Only rows for which this condition is true."""
+    values: list[str] = Field(default_factory=list)
+    """Repairs, as `COLUMN=SQL`."""
+
+
+class PlanRequeueInput(Model):
+    """What `plan_requeue` plans: a run that moves rows from a quarantine table back into their table."""
+
+    kind: Literal["plan_requeue"] = "plan_requeue"
+    pipeline: Pipeline
+    selection: RequeueSelection
+
+
+class RequeuePlan(Model):
+    """The run of a requeue: a pipeline of SQL statements, and the identity of its input."""
+
+    pipeline: Pipeline
+    input: RunInput
+
+
+class QueryAuditResultsInput(Model):
+    """What `query_audit_results` answers: a query over the table `results`, in DuckDB's SQL."""
+
+    kind: Literal["query_audit_results"] = "query_audit_results"
+    sql: str
+
+
+class QueryAuditResultsResult(Model):
+    """The rows of a query, each with a value for every column."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+
+
+LakeQueryInput = (
+    ListQuarantineInput
+    | DescribeQuarantineInput
+    | PlanReleaseInput
+    | PlanRollbackInput
+    | PlanRequeueInput
+    | QueryAuditResultsInput
+)
+
+RESULTS: Mapping[type[Model], type[Model]] = {
+    ListQuarantineInput: ListQuarantineResult,
+    DescribeQuarantineInput: DescribeQuarantineResult,
+    PlanReleaseInput: ReleasePlan,
+    PlanRollbackInput: PlanRollbackResult,
+    PlanRequeueInput: RequeuePlan,
+    QueryAuditResultsInput: QueryAuditResultsResult,
+}
+"""By query, what its activity returns."""
+
+
+class LakeQueryRequest(Model):
+    """What the workflow `LakeQuery` takes."""
+
+    query: Annotated[LakeQueryInput, Field(discriminator="kind")]
+
+
+def check_result_size(size: int) -> None:
+    """Refuse a result that is too large for Temporal, given its size in bytes as JSON.
+
+    Raises:
+        InvalidInput: it is.
+    """
+    if size > MAX_RESULT_BYTES:
+        raise InvalidInput(
+            f"the result is larger than {MAX_RESULT_BYTES // 1024**2} MiB, the most that a query returns through "
+            "Temporal: ask for less, by a narrower query, LIMIT or fewer --rows"
+        )

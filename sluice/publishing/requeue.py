@@ -1,0 +1,105 @@
+"""What a requeue does: SQL that moves quarantined rows back into their table, repaired, in a run of their pipeline."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from sluice.audit.bad_rows import RUN, quarantine_table
+from sluice.contracts.lake_queries import RequeuePlan, RequeueSelection
+from sluice.contracts.run import RunInput
+from sluice.errors import InvalidPipeline
+from sluice.identifiers import literal, quoted, quoted_table, suggestion
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
+from sluice.sql.expression import columns_of, expression_problem
+
+
+def requeued_table(pipeline: Pipeline, wanted: str | None) -> str:
+    """Return the table whose quarantined rows are requeued: the one that is named, or the only one.
+
+    Raises:
+        InvalidPipeline: it has no row quarantine, or several have one and none is named.
+    """
+    tables = [name for name, table in pipeline.tables.items() if table.on_bad_rows == "quarantine"]
+    if wanted is None and len(tables) == 1:
+        return tables[0]
+    if wanted in tables:
+        return str(wanted)
+    raise InvalidPipeline(
+        f"name a table by --table: those of {pipeline.name} with `on_bad_rows: quarantine` are: "
+        f"{', '.join(tables) or 'none'}"
+    )
+
+
+def plan_requeue(
+    pipeline: Pipeline,
+    table: str,
+    selection: RequeueSelection,
+    *,
+    columns: Mapping[str, str],
+    quarantined_columns: Mapping[str, str],
+    quarantine_version: str,
+    spark_catalog: str,
+) -> RequeuePlan:
+    """Plan a run that moves rows from a quarantine table back into their table, with the checks of the pipeline.
+
+    Args:
+        columns: the columns of the table, by name with their types.
+        quarantined_columns: those of its quarantine table.
+        quarantine_version: the metadata location of the quarantine table, which is part of the input's identity.
+        spark_catalog: the name of the catalog in Spark.
+
+    Raises:
+        InvalidPipeline: there is no such column, or a repair is not an expression.
+    """
+    values = _parse_values(selection.values, columns, quarantined_columns)
+    where = _where_clause(selection, quarantined_columns)
+    names = [name for name in columns if name in quarantined_columns or name in values]
+    selected = ", ".join(values.get(name, quoted(name)) for name in names)
+    target, source = (quoted_table(name, spark_catalog) for name in (table, quarantine_table(table)))
+    statements = [
+        f"INSERT INTO {target} ({', '.join(map(quoted, names))}) SELECT {selected} FROM {source}{where}",
+        f"DELETE FROM {source}{where}",
+    ]
+    changed = pipeline.model_copy(
+        update={
+            "write": Write(mode="sql", statements=statements),
+            "tables": {table: pipeline.tables[table], quarantine_table(table): Table()},
+        }
+    )
+    digest = hashlib.sha256("\0".join(["requeue", quarantine_version, *statements]).encode()).hexdigest()
+    return RequeuePlan(
+        pipeline=Pipeline.model_validate(changed.model_dump(by_alias=True)), input=RunInput(digest=digest)
+    )
+
+
+def _parse_values(
+    repairs: Sequence[str], columns: Mapping[str, str], quarantined_columns: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the repaired values: by column, the SQL of its value."""
+    values = {}
+    for repair in repairs:
+        column, sign, expression = repair.partition("=")
+        column = column.strip()
+        if not sign or column not in columns:
+            raise InvalidPipeline(f"--set {repair!r}: {column!r} is no column{suggestion(column, columns)}")
+        _check_expression(f"--set {repair!r}", expression, quarantined_columns)
+        values[column] = f"({expression.strip()})"
+    return values
+
+
+def _where_clause(selection: RequeueSelection, quarantined_columns: Mapping[str, str]) -> str:
+    conditions = [f"{RUN} = {literal(selection.run)}"] if selection.run else []
+    if selection.where:
+        _check_expression(f"--where {selection.where!r}", selection.where, quarantined_columns)
+        conditions.append(f"({selection.where})")
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _check_expression(option: str, expression: str, columns: Mapping[str, str]) -> None:
+    problem = expression_problem(expression)
+    unknown = [name for name in ([] if problem else columns_of(expression)) if name not in columns]
+    if unknown:
+        problem = f"there is no column {unknown[0]!r}{suggestion(unknown[0], columns)}"
+    if problem:
+        raise InvalidPipeline(f"{option}: {problem}")

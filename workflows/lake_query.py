@@ -1,0 +1,19 @@
+"""The workflow of a query about the lake: the command line starts it, an activity of a worker answers."""
+
+from typing import Any
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.lake_queries import LakeQueryRequest
+    from workflows.activity_calls import ActivityCalls
+
+
+@workflow.defn(name="LakeQuery")
+class LakeQuery:
+    """One query about the lake. It changes nothing."""
+
+    @workflow.run
+    async def run(self, request: LakeQueryRequest) -> Any:
+        """Run the activity that the query names; return its result, a model of `RESULTS`."""
+        return await getattr(ActivityCalls(), request.query.kind)(request.query)
