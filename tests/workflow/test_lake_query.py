@@ -1,0 +1,120 @@
+"""What the command line asks about the lake: answered by real activities on a catalog in memory."""
+
+import uuid
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from activities.describe_quarantine import DescribeQuarantineActivity
+from activities.list_quarantine import ListQuarantineActivity
+from activities.plan_release import PlanReleaseActivity
+from activities.plan_rollback import PlanRollbackActivity
+from activities.query_audit_results import QueryAuditResultsActivity
+from devstack.temporal_cli import find_temporal_cli
+from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.quarantine import create_quarantine
+from lakehouse.report_store import ReportStore
+from runtime import short_workflow
+from runtime.short_workflow import query_lake
+from sluice.contracts.lake_queries import (
+    RESULTS,
+    DescribeQuarantineInput,
+    LakeQueryInput,
+    ListQuarantineInput,
+    PlanReleaseInput,
+    PlanRollbackInput,
+    QueryAuditResultsInput,
+)
+from sluice.errors import InvalidInput, InvalidPipeline, ServiceUnavailable
+from sluice.publishing.certificate import BASE, PIPELINE, RUN_ID
+from sluice.settings import Settings
+from tests.harness.memory_catalog import MemoryCatalog
+from workflows.lake_query import LakeQuery
+from workflows.sandbox import sandbox
+
+
+@dataclass
+class Lake:
+    client: Client
+    settings: Settings
+    catalog: MemoryCatalog
+    results: AuditResultsTable
+
+    async def ask(self, query: LakeQueryInput) -> Any:
+        return await query_lake(self.client, self.settings, query, RESULTS[type(query)])
+
+
+@pytest.fixture(scope="module")
+async def server(home: Path) -> AsyncIterator[Client]:
+    """Temporal's development server: these tests are about real seconds."""
+    cli = str(find_temporal_cli(home))
+    async with await WorkflowEnvironment.start_local(
+        data_converter=pydantic_data_converter, dev_server_existing_path=cli
+    ) as environment:
+        yield environment.client
+
+
+@pytest.fixture
+async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
+    catalog, location = MemoryCatalog(), tmp_path.as_uri()
+    main = catalog.initialize_main()
+    catalog.create_branch("wap/x/a1", main)
+    properties = {RUN_ID: "run-1", PIPELINE: "cities", BASE: main}
+    create_quarantine(catalog, "quarantine/cities/2026-01-01/run-1", main, "wap/x/a1", properties)
+    results = AuditResultsTable(catalog, location, {})
+    settings = Settings(sluice_task_queue=uuid.uuid4().hex)
+    async with Worker(
+        server,
+        task_queue=settings.sluice_task_queue,
+        workflows=[LakeQuery],
+        workflow_runner=sandbox(),
+        activity_executor=ThreadPoolExecutor(4),
+        activities=[
+            ListQuarantineActivity(catalog, {}).list_quarantine,
+            DescribeQuarantineActivity(catalog, {}, ReportStore(location, {})).describe_quarantine,
+            PlanReleaseActivity(catalog).plan_release,
+            PlanRollbackActivity(catalog).plan_rollback,
+            QueryAuditResultsActivity(results, "1GB").query_audit_results,
+        ],
+    ):
+        yield Lake(server, settings, catalog, results)
+
+
+async def test_a_quarantine_is_listed_described_and_planned_to_be_released(lake: Lake) -> None:
+    (entry,) = (await lake.ask(ListQuarantineInput(sizes=True))).quarantined
+    assert (entry.summary.run_id, entry.summary.pipeline, entry.bytes) == ("run-1", "cities", 0)
+    described = await lake.ask(DescribeQuarantineInput(run="run-1"))
+    assert (described.summary, described.tables, described.checks) == (entry.summary, {}, [])
+    plan = await lake.ask(PlanReleaseInput(run="cities", statements=["DELETE FROM a.b"]))
+    assert plan.resume.branch == entry.summary.branch and plan.resume.statements == ["DELETE FROM a.b"]
+
+
+async def test_audit_results_are_queried(lake: Lake) -> None:
+    with pytest.raises(InvalidInput, match="no run has ended yet"):
+        await lake.ask(QueryAuditResultsInput(sql="SELECT 1"))
+    lake.results.record("run-1", [{"run_id": "run-1", "pipeline": "cities"}], again=False)
+    answer = await lake.ask(QueryAuditResultsInput(sql="SELECT pipeline, failed_rows FROM results"))
+    assert (answer.columns, answer.rows) == (["pipeline", "failed_rows"], [["cities", None]])
+
+
+async def test_what_an_activity_refuses_is_the_error_of_the_domain(lake: Lake) -> None:
+    for query in (ListQuarantineInput(run="nobody"), PlanReleaseInput(run="nobody"), PlanRollbackInput(run_id="r")):
+        with pytest.raises(InvalidPipeline, match=r"nothing of 'nobody' is quarantined|main has no commit of run r"):
+            await lake.ask(query)
+
+
+async def test_a_missing_worker_is_one_message_within_seconds(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_workflow, "_NO_WORKER", 1.0)
+    settings = Settings(sluice_task_queue="nobody-polls-this")
+    with pytest.raises(ServiceUnavailable, match="no worker takes work from the task queue 'nobody-polls-this'"):
+        await query_lake(lake.client, settings, ListQuarantineInput(), RESULTS[ListQuarantineInput])
+    async for execution in lake.client.list_workflows("TaskQueue = 'nobody-polls-this'"):
+        assert execution.status and execution.status.name == "TERMINATED"
