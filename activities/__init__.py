@@ -1,1 +1,1 @@
-"""One short file for each act on the outside world. Each is idempotent, and says which errors may pass."""
+"""One short file for each activity. Each is idempotent, and says which errors are retryable."""

@@ -1,4 +1,4 @@
-"""Write down what became of a run: its whole report beside the lake, its verdicts in the ledger."""
+"""Record a run that ended: its whole report in the lake, its verdicts in the audit results table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from sluice.contracts.run import RecordRunInput, RunResult
 
 @dataclass(frozen=True)
 class RecordRunActivity:
-    """Needs the reports and the ledger."""
+    """Needs the report store and the audit results table."""
 
     reports: ReportStore
-    ledger: AuditResultsTable
+    results_table: AuditResultsTable
 
     @activity.defn(name="record_run")
     def record_run(self, input: RecordRunInput) -> str:
@@ -30,10 +30,10 @@ class RecordRunActivity:
             checks = self.reports.verdicts(input.run_ref, input.head) or result.checks
             checks = sorted(checks, key=lambda check: (check.table, check.index))
             whole = result.model_copy(update={"checks": checks})
-            place = self.reports.keep(input.run_ref, whole.model_dump(mode="json"))
-            rows = list(_rows(input.run_ref, whole, input.ended_at, place))
-            self.ledger.record(input.run_ref.run_id, rows, again=activity.info().attempt > 1)
-            return place
+            location = self.reports.keep(input.run_ref, whole.model_dump(mode="json"))
+            rows = list(_rows(input.run_ref, whole, input.ended_at, location))
+            self.results_table.record(input.run_ref.run_id, rows, again=activity.info().attempt > 1)
+            return location
 
 
 def _rows(run_ref: RunRef, result: RunResult, ended_at: str, report: str) -> Iterator[dict[str, Any]]:

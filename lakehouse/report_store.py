@@ -26,24 +26,24 @@ class ReportStore:
     def keep_part(self, run_ref: RunRef, head: str, part: str, checks: Sequence[CheckResult]) -> None:
         """Keep the verdicts that one step of an audit gave; a repeated step replaces its own."""
         if checks:
-            self._write(self._place(run_ref, head, part), [check.model_dump(mode="json") for check in checks])
+            self._write(self._part_location(run_ref, head, part), [check.model_dump(mode="json") for check in checks])
 
     def verdicts(self, run_ref: RunRef, head: str) -> list[CheckResult]:
         """Return every verdict on a branch at a hash, whole."""
-        found: list[CheckResult] = []
+        verdicts_of_part: list[CheckResult] = []
         for part in _PARTS:
             try:
-                with self._io.new_input(self._place(run_ref, head, part)).open() as file:
-                    found += [CheckResult.model_validate(each) for each in json.loads(file.read())]
+                with self._io.new_input(self._part_location(run_ref, head, part)).open() as file:
+                    verdicts_of_part += [CheckResult.model_validate(each) for each in json.loads(file.read())]
             except FileNotFoundError:
                 continue
-        return found
+        return verdicts_of_part
 
     def keep(self, run_ref: RunRef, report: Mapping[str, Any]) -> str:
         """Keep the whole report of a run that ended; return where."""
-        place = f"{self._folder(run_ref)}/report.json"
-        self._write(place, report)
-        return place
+        location = f"{self._folder(run_ref)}/report.json"
+        self._write(location, report)
+        return location
 
     def whole(self, run_ref: RunRef) -> RunResult | None:
         """Return the whole report of a run that ended, if it was kept."""
@@ -62,9 +62,9 @@ class ReportStore:
     def _folder(self, run_ref: RunRef) -> str:
         return f"{self.lake.rstrip('/')}/{_FOLDER}/{run_ref.pipeline}/{run_ref.run_id}"
 
-    def _place(self, run_ref: RunRef, head: str, part: str) -> str:
+    def _part_location(self, run_ref: RunRef, head: str, part: str) -> str:
         return f"{self._folder(run_ref)}/a{run_ref.attempt}-{head[:16]}-{part}.json"
 
-    def _write(self, place: str, content: Any) -> None:
-        with self._io.new_output(place).create(overwrite=True) as file:
+    def _write(self, location: str, content: Any) -> None:
+        with self._io.new_output(location).create(overwrite=True) as file:
             file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())

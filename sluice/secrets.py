@@ -31,9 +31,9 @@ def read_secret(file: str, variable: str) -> str:
     if not file:
         return ""
     try:
-        found = Path(file).expanduser().read_text().strip()
+        secret = Path(file).expanduser().read_text().strip()
     except (OSError, RuntimeError) as error:
         raise BadEnvironment(f"{variable}={file}: {getattr(error, 'strerror', None) or error}") from error
-    if not found:
+    if not secret:
         raise BadEnvironment(f"{variable}={file}: the file is empty")
-    return found
+    return secret
