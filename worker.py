@@ -94,9 +94,9 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
     spark = spark_activities(settings, engine, catalog, io, reports) if role != "control" else []
     workers = []
     if control:
-        workers.append(_worker(client, settings, settings.sluice_task_queue, [*control, *spark], WORKFLOWS))
+        workers.append(make_worker(client, settings, settings.sluice_task_queue, [*control, *spark], WORKFLOWS))
     if spark and not (control and settings.spark_queue == settings.sluice_task_queue):
-        workers.append(_worker(client, settings, settings.spark_queue, spark, []))
+        workers.append(make_worker(client, settings, settings.spark_queue, spark, []))
     return workers
 
 
@@ -154,9 +154,10 @@ def spark_activities(
     ]
 
 
-def _worker(
+def make_worker(
     client: Client, settings: Settings, queue: str, activities: list[Activity], workflows: Sequence[type]
 ) -> Worker:
+    """Return a worker for one task queue."""
     version = WorkerDeploymentVersion(f"sluice-{settings.sluice_installation}", settings.sluice_build_id)
     deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
     return Worker(

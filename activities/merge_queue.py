@@ -1,4 +1,4 @@
-"""Ask for a turn at a table, and give it back."""
+"""Acquire and release the merge slot of a table: signals to the workflow that is its merge queue."""
 
 from dataclasses import dataclass
 
@@ -12,36 +12,37 @@ from sluice.contracts.merge_queue import MergeTicket, queue_id
 
 @dataclass(frozen=True)
 class MergeQueueActivity:
-    """Needs Temporal, whose runs these are, and the task queue of those who keep the line."""
+    """Needs Temporal's client, the installation, and the task queue on which queues run."""
 
     client: Client
     installation: str
     task_queue: str
 
     @activity.defn(name="acquire_merge_slot")
-    async def acquire_merge_slot(self, turn: MergeTicket) -> None:
-        """Stand in line; the run hears by a signal when its turn has come."""
+    async def acquire_merge_slot(self, ticket: MergeTicket) -> None:
+        """Add a run to the merge queue; the queue signals the run when it has the slot."""
         with as_application_error():
-            await self.stand_in_line(turn)
+            await self.enqueue(ticket)
 
-    async def stand_in_line(self, turn: MergeTicket) -> None:
-        """Start the table's queue with this turn in it, or add it to the one that is there."""
-        nobody: list[MergeTicket] = []
+    async def enqueue(self, ticket: MergeTicket) -> None:
+        """Start the table's queue with this ticket, or signal the one that runs."""
+        empty_queue: list[MergeTicket] = []
         await self.client.start_workflow(
             "MergeQueue",
-            nobody,
-            id=queue_id(self.installation, turn.table),
+            empty_queue,
+            id=queue_id(self.installation, ticket.table),
             task_queue=self.task_queue,
-            start_signal="ask",
-            start_signal_args=[turn],
+            start_signal="enqueue",
+            start_signal_args=[ticket],
         )
 
     @activity.defn(name="release_merge_slot")
-    async def release_merge_slot(self, turn: MergeTicket) -> None:
-        """Let the next run have its turn. A line that is gone is as good."""
+    async def release_merge_slot(self, ticket: MergeTicket) -> None:
+        """Give the slot to the next run in the queue. A queue that has ended needs no signal."""
         with as_application_error():
             try:
-                await self.client.get_workflow_handle(queue_id(self.installation, turn.table)).signal("give_back", turn)
+                queue = self.client.get_workflow_handle(queue_id(self.installation, ticket.table))
+                await queue.signal("release", ticket)
             except RPCError as error:
                 if error.status != RPCStatusCode.NOT_FOUND:
                     raise

@@ -1,7 +1,7 @@
-"""Turns at a table: runs that main overtook come one after the other, first come, first served.
+"""The workflow of a table's merge queue: it gives the merge slot to one conflicted run after the other.
 
-A turn only spares them from overtaking each other again and again. Nothing rests on it: a run whose turn does not
-come goes on without, and one that does not give its turn back loses it after a while.
+The queue saves rebases that another run would make useless. Correctness does not depend on it: a run that gets no
+slot in time continues without, and the queue takes a slot back that a run does not release.
 """
 
 import asyncio
@@ -13,15 +13,15 @@ from temporalio.exceptions import FailureError
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket
 
-_LEASE = timedelta(seconds=60)
-"""How long a turn may last."""
-_IDLE = timedelta(seconds=30)
-"""How long the queue stays when nobody waits."""
+_SLOT_TIMEOUT = timedelta(seconds=60)
+"""How long a run may hold the merge slot."""
+_IDLE_TIMEOUT = timedelta(seconds=30)
+"""How long the workflow of an empty queue goes on."""
 
 
 @workflow.defn(name="MergeQueue")
 class MergeQueue:
-    """The queue at one table."""
+    """The merge queue of one table: first come, first served."""
 
     @workflow.init
     def __init__(self, waiting: list[MergeTicket]) -> None:
@@ -30,39 +30,41 @@ class MergeQueue:
 
     @workflow.run
     async def run(self, waiting: list[MergeTicket]) -> None:
-        """Give turns until nobody has asked for one for a while."""
-        while await self._somebody_waits():
+        """Give the slot to the runs in the queue until it has been empty for a while."""
+        while await self._has_waiting():
             self._holder = self._waiting.pop(0)
-            await self._give(self._holder)
+            await self._give_slot(self._holder)
             self._holder = None
             if workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new(self._waiting)
 
     @workflow.signal
-    def ask(self, turn: MergeTicket) -> None:
-        """Wait in line; to ask twice is as good as once."""
-        if turn != self._holder and turn not in self._waiting:
-            self._waiting.append(turn)
+    def enqueue(self, ticket: MergeTicket) -> None:
+        """Add a run to the queue; a repeated signal changes nothing."""
+        if ticket != self._holder and ticket not in self._waiting:
+            self._waiting.append(ticket)
 
     @workflow.signal
-    def give_back(self, turn: MergeTicket) -> None:
-        """End a turn, or leave the line."""
-        if turn == self._holder:
+    def release(self, ticket: MergeTicket) -> None:
+        """Take the slot back from a run, or remove the run from the queue."""
+        if ticket == self._holder:
             self._holder = None
-        elif turn in self._waiting:
-            self._waiting.remove(turn)
+        elif ticket in self._waiting:
+            self._waiting.remove(ticket)
 
-    async def _somebody_waits(self) -> bool:
+    async def _has_waiting(self) -> bool:
         try:
-            await workflow.wait_condition(lambda: bool(self._waiting), timeout=_IDLE)
+            await workflow.wait_condition(lambda: bool(self._waiting), timeout=_IDLE_TIMEOUT)
         except asyncio.TimeoutError:
             return bool(self._waiting)
         return True
 
-    async def _give(self, turn: MergeTicket) -> None:
+    async def _give_slot(self, ticket: MergeTicket) -> None:
         try:
-            run = workflow.get_external_workflow_handle(turn.workflow_id, run_id=turn.run_id)
-            await run.signal(SLOT_SIGNAL, turn)
-            await workflow.wait_condition(lambda: self._holder is None, timeout=_LEASE)
+            run = workflow.get_external_workflow_handle(ticket.workflow_id, run_id=ticket.run_id)
+            await run.signal(SLOT_SIGNAL, ticket)
+            await workflow.wait_condition(
+                lambda: self._holder is None, timeout=_SLOT_TIMEOUT, timeout_summary=f"{ticket.workflow_id} merges"
+            )
         except (FailureError, asyncio.TimeoutError):
-            return  # it has ended, or takes too long
+            return  # the run has ended, or holds the slot too long

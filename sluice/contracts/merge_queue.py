@@ -1,15 +1,15 @@
-"""Turns of runs that main overtook, at the tables that they met at."""
+"""Messages of the merge queue: the ticket by which a run waits for the merge slot of a table."""
 
 import hashlib
 
 from sluice.base_model import Model
 
 SLOT_SIGNAL = "merge_slot_free"
-"""The signal that gives a run the merge slot."""
+"""The signal by which the queue gives the merge slot to a run."""
 
 
 class MergeTicket(Model):
-    """One turn of one run."""
+    """A run's ticket for the merge slot of one table."""
 
     table: str
     run_id: str
@@ -18,5 +18,5 @@ class MergeTicket(Model):
 
 
 def queue_id(installation: str, table: str) -> str:
-    """Return the workflow id of the queue at a table, whatever characters its name has."""
-    return f"sluice-turns-{installation}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"
+    """Return the workflow id of a table's merge queue. It is a hash, because names may hold any character."""
+    return f"sluice-merge-queue-{installation}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"

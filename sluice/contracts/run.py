@@ -60,6 +60,8 @@ class Policy(Model):
     """The task queue of activities that run Spark; empty means that of the run."""
     activity_timeout: float = 180.0
     """How long one try of an activity on the catalog may take before another worker tries."""
+    merge_queue: bool = True
+    """Whether a run waits for the merge slot of a table after its second conflict; `bench/merge_queue.py` compares."""
 
 
 class RunRequest(Model):

@@ -1,4 +1,4 @@
-"""Turns at a table: in the order of asking, whatever becomes of those who have one."""
+"""The merge queue: runs get the slot in the order of their requests, whatever becomes of the run that holds it."""
 
 import asyncio
 import uuid
@@ -16,85 +16,85 @@ from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket, queue_id
 from workflows.merge_queue import MergeQueue
 
 _TOO_LONG = 8
-ORDER: list[str] = []
-"""Who had a turn, in that order."""
+HOLDERS: list[str] = []
+"""The workflow ids of the runs that got the slot, in that order."""
 
 
 @workflow.defn
-class Waiting:
-    """A run that waits for its turn, keeps it for some seconds, and says whether it gives it back."""
+class FakeRun:
+    """A run that waits for the slot, holds it for some seconds, and releases it unless it holds it too long."""
 
     @workflow.init
-    def __init__(self, turn: MergeTicket, seconds: int) -> None:
-        self.mine = False
+    def __init__(self, ticket: MergeTicket, seconds: int) -> None:
+        self.has_slot = False
 
     @workflow.run
-    async def run(self, turn: MergeTicket, seconds: int) -> None:
-        await workflow.wait_condition(lambda: self.mine)
-        ORDER.append(turn.workflow_id)
+    async def run(self, ticket: MergeTicket, seconds: int) -> None:
+        await workflow.wait_condition(lambda: self.has_slot)
+        HOLDERS.append(ticket.workflow_id)
         await workflow.sleep(seconds)
         if seconds < _TOO_LONG:
-            queue = workflow.get_external_workflow_handle(queue_id("test", turn.table))
-            await queue.signal("give_back", turn)
+            queue = workflow.get_external_workflow_handle(queue_id("test", ticket.table))
+            await queue.signal("release", ticket)
 
     @workflow.signal(name=SLOT_SIGNAL)
-    def your_turn(self, turn: MergeTicket) -> None:
-        self.mine = True
+    def merge_slot_free(self, ticket: MergeTicket) -> None:
+        self.has_slot = True
 
 
-class Line:
-    """A table, and runs that stand in line at it."""
+class QueueHarness:
+    """A table, and runs that wait for its merge slot."""
 
     def __init__(self, client: Client) -> None:
-        self.client, self.queue, self.table = client, str(uuid.uuid4()), f"t.{uuid.uuid4().hex}"
-        self.asking = MergeQueueActivity(self.client, "test", self.queue)
+        self.client, self.task_queue, self.table = client, str(uuid.uuid4()), f"t.{uuid.uuid4().hex}"
+        self.activity = MergeQueueActivity(self.client, "test", self.task_queue)
 
-    async def stands(self, name: str, seconds: int = 1) -> WorkflowHandle[Waiting, None]:
-        """Let a run stand in line."""
-        turn = MergeTicket(table=self.table, run_id="", workflow_id=f"{name}-{self.queue}", attempt=1)
+    async def enqueue(self, name: str, seconds: int = 1) -> WorkflowHandle[FakeRun, None]:
+        """Start a run that waits for the slot."""
+        ticket = MergeTicket(table=self.table, run_id="", workflow_id=f"{name}-{self.task_queue}", attempt=1)
         run = await self.client.start_workflow(
-            Waiting.run, args=[turn, seconds], id=turn.workflow_id, task_queue=self.queue
+            FakeRun.run, args=[ticket, seconds], id=ticket.workflow_id, task_queue=self.task_queue
         )
-        turn = turn.model_copy(update={"run_id": run.first_execution_run_id})
-        await self.asking.stand_in_line(turn)
+        ticket = ticket.model_copy(update={"run_id": run.first_execution_run_id})
+        await self.activity.enqueue(ticket)
         return run
 
 
 @pytest.fixture
-async def line(own_time_skipping: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Line]:
-    monkeypatch.setattr("workflows.merge_queue._LEASE", timedelta(seconds=3))
-    monkeypatch.setattr("workflows.merge_queue._IDLE", timedelta(seconds=1))
+async def queue(own_time_skipping: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[QueueHarness]:
+    monkeypatch.setattr("workflows.merge_queue._SLOT_TIMEOUT", timedelta(seconds=3))
+    monkeypatch.setattr("workflows.merge_queue._IDLE_TIMEOUT", timedelta(seconds=1))
     client = own_time_skipping.client
-    waiting = Line(client)
-    ORDER.clear()
+    harness = QueueHarness(client)
+    HOLDERS.clear()
     async with Worker(
         client,
-        task_queue=waiting.queue,
-        workflows=[MergeQueue, Waiting],
+        task_queue=harness.task_queue,
+        workflows=[MergeQueue, FakeRun],
         workflow_runner=UnsandboxedWorkflowRunner(),
     ):
-        yield waiting
+        yield harness
 
 
-async def test_first_come_first_served(line: Line) -> None:
-    runs = [await line.stands(name) for name in "abcd"]
+async def test_first_come_first_served(queue: QueueHarness) -> None:
+    runs = [await queue.enqueue(name) for name in "abcd"]
     for run in runs:
         await run.result()
-    assert [each[0] for each in ORDER] == list("abcd")
+    assert [each[0] for each in HOLDERS] == list("abcd")
 
 
-async def test_who_is_gone_or_keeps_a_turn_holds_nobody_up(line: Line) -> None:
-    slow = await line.stands("a", seconds=_TOO_LONG)
-    gone = await line.stands("b")
-    last = await line.stands("c")
-    await gone.terminate()
+async def test_a_run_that_ended_or_keeps_the_slot_holds_up_no_other(queue: QueueHarness) -> None:
+    slow = await queue.enqueue("a", seconds=_TOO_LONG)
+    terminated = await queue.enqueue("b")
+    last = await queue.enqueue("c")
+    await terminated.terminate()
     await asyncio.wait_for(last.result(), 300)
-    assert [each[0] for each in ORDER] == ["a", "c"]
+    assert [each[0] for each in HOLDERS] == ["a", "c"]
     assert (await slow.describe()).status == WorkflowExecutionStatus.RUNNING
     await slow.result()
 
 
-async def test_the_line_goes_when_nobody_waits(line: Line) -> None:
-    run = await line.stands("a")
+async def test_an_empty_queue_ends(queue: QueueHarness) -> None:
+    run = await queue.enqueue("a")
     await run.result()
-    await asyncio.wait_for(line.client.get_workflow_handle(queue_id("test", line.table)).result(), 300)
+    await asyncio.wait_for(queue.client.get_workflow_handle(queue_id("test", queue.table)).result(), 300)

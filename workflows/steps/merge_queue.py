@@ -27,7 +27,7 @@ async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: 
     rebases = sum(conflict.resolved == "rebased" for conflict in state.result.conflicts)
     if not rebases:
         return
-    if state.request.pipeline.approval:
+    if state.request.pipeline.approval or not state.request.policy.merge_queue:
         delay = _MAX_DELAY * workflow.random().random() / (1 + rebases) ** 2
         await workflow.sleep(delay, summary="random delay before the rebase")
         return
