@@ -98,7 +98,7 @@ def test_a_job_that_writes_what_it_does_not_name(system: SystemHarness, lake: La
     ended = system.run(f"name: sly\nwrite: {{job: {tmp_path / 'sly.py'}}}\ntables: [t.named]\non_failure: discard\n")
     assert (ended.code, ended.json["outcome"]) == (6, "failed")
     assert "changed t.unnamed" in ended.json["reason"]
-    lake.discard(ended.json["branch"])  # what nobody could foresee is kept for a look
+    lake.discard(ended.json["branch"])  # an unforeseen change is kept for a look
 
 
 def test_input_that_does_not_fit(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_checks_that_cannot_be_asked(system: SystemHarness, lake: LakeReader, tm
         "unique: {column: name, where: idd > 1}",
     ))  # fmt: skip
     text = f'name: asked\nwrite:\n  source: {{path: "{source}"}}\ntables:\n  t.asked:\n    checks:\n{file}\n'
-    told = {
+    messages = {
         7: "not_null: t.asked: there is no column 'nmae' (did you mean 'name'?)",
         8: "match_regex: t.asked: 'id' is ",
         9: "accepted_values: t.asked: 'name' is string: 1 is not a text: write it in quotes",
@@ -148,10 +148,10 @@ def test_checks_that_cannot_be_asked(system: SystemHarness, lake: LakeReader, tm
     }
     ended = system.run(text)
     assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended.err  # the foreign tables are missed at once
-    assert all(f"yml:{line}: {words}" in ended.json["reason"] for line, words in told.items() if line in (10, 11))
+    assert all(f"yml:{line}: {words}" in ended.json["reason"] for line, words in messages.items() if line in (10, 11))
     ended = system.run("\n".join(line for number, line in enumerate(text.splitlines(), 1) if number not in (10, 11)))
     moved = {7: 7, 8: 8, 9: 9, 10: 12}  # a table that is not there yet: the rows tell, before any is written
     assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended.err
     for line, was in moved.items():
-        assert f"yml:{line}: {told[was]}" in ended.json["reason"], ended.json["reason"]
+        assert f"yml:{line}: {messages[was]}" in ended.json["reason"], ended.json["reason"]
     assert "main_after" in ended.json and not lake.rows("t.asked")

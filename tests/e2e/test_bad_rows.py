@@ -125,11 +125,11 @@ tables:
 
 
 def test_a_row_that_main_made_bad_meanwhile(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """What was taken over onto a newer main is divided there: a key that was new is there already."""
+    """Bad rows of rebased files are quarantined on the newer main: a key that was new is a duplicate there."""
     good = [{"id": number, "label": "x", "amount": number} for number in (1, 5, 6)]
     assert system.run(written("met_again", csv_file(tmp_path / "1.csv", good[:1]))).code == 0
-    asking = written("met_again", csv_file(tmp_path / "2.csv", good[1:])) + "approval: {timeout: 1h}\n"
-    run = system.start(asking)
+    reviewed = written("met_again", csv_file(tmp_path / "2.csv", good[1:])) + "approval: {timeout: 1h}\n"
+    run = system.start(reviewed)
     system.wait_for_stage(run, "waiting for approval")
     assert system.run(written("met_again", csv_file(tmp_path / "3.csv", [{**good[1], "amount": 50}]))).code == 0
     system.approve(run)

@@ -83,7 +83,7 @@ def hostile(number: int) -> Iterator[str]:
 
 
 def _invoke(*words: str) -> tuple[int, str]:
-    """Run a command; return its exit code and what it ended; an error that nobody foresaw fails the test."""
+    """Run a command; return its exit code and what it printed; an unexpected error fails the test."""
     result = CliRunner().invoke(app, list(words))
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception

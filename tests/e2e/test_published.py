@@ -53,13 +53,13 @@ def test_one_whole_run(system: SystemHarness, lake: LakeReader, tmp_path: Path) 
 
     commit = lake.commit(result["main_after"])
     assert commit["parentCommitHashes"] == [result["main_before"], result["audited_hash"]]
-    said_there = {key: values[0] for key, values in commit["allProperties"].items()}
-    assert said_there["sluice.run-id"] == result["run_id"]
-    assert said_there["sluice.workflow-id"] == result["workflow_id"]
-    assert said_there["sluice.audited-hash"] == result["audited_hash"]
-    assert said_there["sluice.pipeline"] == "cities"
-    assert said_there["sluice.verdicts"] == "5 pass"
-    assert commit["authors"] == [said_there["sluice.starter"]]
+    properties = {key: values[0] for key, values in commit["allProperties"].items()}
+    assert properties["sluice.run-id"] == result["run_id"]
+    assert properties["sluice.workflow-id"] == result["workflow_id"]
+    assert properties["sluice.audited-hash"] == result["audited_hash"]
+    assert properties["sluice.pipeline"] == "cities"
+    assert properties["sluice.verdicts"] == "5 pass"
+    assert commit["authors"] == [properties["sluice.starter"]]
 
     again = system.run_command(pipeline("cities", source, checks))
     assert again.code == 2

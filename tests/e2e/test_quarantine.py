@@ -27,7 +27,7 @@ def _kept_out(system: SystemHarness, folder: Path, name: str, more: str = "") ->
     return ended.json
 
 
-def _said(system: SystemHarness, *words: str) -> dict[str, Any]:
+def _quarantine(system: SystemHarness, *words: str) -> dict[str, Any]:
     output = system.command("quarantine", *words, "--json")
     assert output.code == 0, output.err
     return output.json
@@ -36,20 +36,20 @@ def _said(system: SystemHarness, *words: str) -> dict[str, Any]:
 def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     kept = _kept_out(system, tmp_path, "life", "keep: 2d")
     run = kept["run_id"]
-    (listed,) = [each for each in _said(system, "list")["quarantined"] if each["run_id"] == run]
+    (listed,) = [each for each in _quarantine(system, "list")["quarantined"] if each["run_id"] == run]
     assert (listed["branch"], listed["cause"]) == (kept["branch"], "audit") and "expression_is_true" in listed["reason"]
-    shown = _said(system, "show", run)
+    shown = _quarantine(system, "show", run)
     assert shown["checks"][0]["verdict"] == "fail" and shown["tables"]["t.life"]["change"]["added_rows"] == 2
-    different = _said(system, "diff", "life")["tables"]["t.life"]
+    different = _quarantine(system, "diff", "life")["tables"]["t.life"]
     assert different["rows"] == BAD and different["columns"] == ["+ id int", "+ v int"] and different["bytes"] > 0
     before = listed["expires"]
-    _said(system, "keep", run, "--for", "30d")
-    (listed,) = [each for each in _said(system, "list")["quarantined"] if each["run_id"] == run]
+    _quarantine(system, "keep", run, "--for", "30d")
+    (listed,) = [each for each in _quarantine(system, "list")["quarantined"] if each["run_id"] == run]
     assert listed["expires"] > before
     for command in (("list",), ("show", run), ("diff", run)):
         human = system.command("quarantine", *command)
         assert human.code == 0 and run in human.out
-    _said(system, "discard", run)
+    _quarantine(system, "discard", run)
     assert not lake.branches(run)
     again = system.command("quarantine", "discard", run)
     assert again.code == 2 and "nothing of" in again.err
@@ -95,13 +95,13 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     settings = read_settings(stack)
     catalog = open_catalog(settings)
     more = "approval: {timeout: 1h}"
-    gone, waiting = [
+    terminated, waiting = [
         system.start(pipeline(name, csv_file(tmp_path / f"{name}.csv", [{"id": 1}]), "[row_count: 1]", more))
         for name in ("reap-gone", "reap-waiting")
     ]
-    lost = system.wait_for_stage(gone, "waiting for approval")
+    lost = system.wait_for_stage(terminated, "waiting for approval")
     held = system.wait_for_stage(waiting, "waiting for approval")
-    await client.get_workflow_handle(gone).terminate("by hand")
+    await client.get_workflow_handle(terminated).terminate("by hand")
     strangers = ["wap/somebody/elses", "quarantine/somebody/elses"]
     for name in strangers:
         catalog.create_branch(name, catalog.initialize_main())
@@ -114,8 +114,8 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     async def reap_branches() -> dict[str, Any]:
         order = ReapBranchesInput(grace=0)
         queue = settings.sluice_task_queue
-        found = await client.execute_workflow(ReapBranches.run, order, id="reap-now", task_queue=queue)
-        return found.model_dump()
+        reaped = await client.execute_workflow(ReapBranches.run, order, id="reap-now", task_queue=queue)
+        return reaped.model_dump()
 
     reaped = await reap_branches()
     branches = lake.branches()

@@ -39,19 +39,21 @@ def test_every_run_that_ended_can_be_queried(
         assert output.code == 2 and output.err.startswith("sluice: "), output.err
 
     namespace, table = TABLE.split(".")
-    found = spark.sql(f"SELECT count(*) FROM nessie.{namespace}.`{table}@{BRANCH}` WHERE run_id = '{good['run_id']}'")
-    assert found.collect()[0][0] == 2
+    selected = spark.sql(
+        f"SELECT count(*) FROM nessie.{namespace}.`{table}@{BRANCH}` WHERE run_id = '{good['run_id']}'"
+    )
+    assert selected.collect()[0][0] == 2
     assert not lake.rows(TABLE)  # main knows nothing of it
     lake.discard(bad["branch"])
 
     settings = read_settings(stack)
-    ledger = AuditResultsTable(open_catalog(settings), settings.lake, {})
+    results_table = AuditResultsTable(open_catalog(settings), settings.lake, {})
     for each in range(60):
-        ledger.record(f"other-{each}", [{"run_id": f"other-{each}", "pipeline": "others"}], again=False)
-    rows = ledger.read()
+        results_table.record(f"other-{each}", [{"run_id": f"other-{each}", "pipeline": "others"}], again=False)
+    rows = results_table.read()
     assert rows and 20 <= len(rows.metadata.snapshots) <= 41  # what it remembers does not grow
     repeated = [{"run_id": good["run_id"], "pipeline": "noted"}]
-    ledger.record(good["run_id"], repeated, again=True)  # as after a lost answer
-    rows = ledger.read()
+    results_table.record(good["run_id"], repeated, again=True)  # as after a lost answer
+    rows = results_table.read()
     assert rows and rows.scan(row_filter="pipeline == 'others'").to_arrow().num_rows == 60
     assert rows and rows.scan(row_filter=f"run_id == '{good['run_id']}'").to_arrow().num_rows == 2

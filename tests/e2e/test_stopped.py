@@ -37,8 +37,8 @@ def test_a_failed_audit_quarantines_and_main_stays(system: SystemHarness, lake: 
     ended = system.run_command(pipeline("bad", source, checks))
     result = ended.json
     assert (ended.code, result["outcome"], result["cause"]) == (3, "quarantined", "audit")
-    found = {(c["check"], *c["columns"]): (c["verdict"], c["failed_rows"]) for c in result["checks"]}
-    assert found == {
+    verdicts = {(c["check"], *c["columns"]): (c["verdict"], c["failed_rows"]) for c in result["checks"]}
+    assert verdicts == {
         ("not_null", "id"): ("pass", 0),
         ("not_null", "kind"): ("fail", 1),
         ("row_count",): ("warn", None),

@@ -57,7 +57,7 @@ async def test_the_run_its_summaries_and_its_details(
     assert "fail t.seen not_null(kind) 1 no nulls metadata" in details
 
     description = await client.get_workflow_handle(result["workflow_id"]).describe()
-    found = {key.name: value for key, value in ((p.key, p.value) for p in description.typed_search_attributes)}
-    assert found["SluicePipeline"] == "seen"
-    assert found["SluiceTable"] == ["t.seen"]
-    assert found["SluiceOutcome"] == "quarantined"
+    attributes = {key.name: value for key, value in ((p.key, p.value) for p in description.typed_search_attributes)}
+    assert attributes["SluicePipeline"] == "seen"
+    assert attributes["SluiceTable"] == ["t.seen"]
+    assert attributes["SluiceOutcome"] == "quarantined"

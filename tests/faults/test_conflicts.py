@@ -22,7 +22,7 @@ def _ended(system: SystemHarness, runs: list[str]) -> list[EndedRun]:
 def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(
     system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
-    """Ten runs at once into a table that is not there yet: ten publications, every row once, nothing written again."""
+    """Ten runs at once into a table that is not there yet: ten publications, every row once, nothing rewritten."""
     checks = "[not_null: id, unique: id, row_count: {min: 5}, not_null: {column: id, scope: table}]"
     runs = []
     for number in range(RUNS):
@@ -51,7 +51,7 @@ def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(
 def test_main_moved_while_people_decided(
     write: str, resolved: str, system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
-    """Main moves while people decide: appends are taken over, other modes written again, people asked again."""
+    """Main moves while people decide: appends are rebased, other modes rewritten, people asked again."""
     name = "moved-" + "".join(filter(str.isalpha, write))
     table = f"t.{name.replace('-', '_')}"
     first = csv_file(tmp_path / "first.csv", [{"id": 1, "v": 1}, {"id": 2, "v": 1}])

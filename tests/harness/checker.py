@@ -28,8 +28,8 @@ class Checker:
     def _get(self, path: str, **query: str) -> dict[str, Any]:
         answer = self._http.get(f"{self._uri}/{path}", params=query, timeout=30)
         answer.raise_for_status()
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
     def head(self) -> str:
         """Return where main is."""
@@ -58,8 +58,8 @@ class Checker:
         answer = self._http.get(f"{self._uri}/trees/main/contents/{quote(table)}", timeout=30)
         if answer.status_code == 404:
             return []
-        place = answer.json()["content"]["metadataLocation"]
-        column = StaticTable.from_metadata(place).scan(selected_fields=("tag",)).to_arrow()["tag"]
+        metadata_location = answer.json()["content"]["metadataLocation"]
+        column = StaticTable.from_metadata(metadata_location).scan(selected_fields=("tag",)).to_arrow()["tag"]
         return [str(tag) for tag in column.to_pylist()]
 
     def problems(self, since: str, published: Mapping[str, Iterable[str]], tables: Iterable[str]) -> list[str]:
@@ -73,11 +73,11 @@ class Checker:
         return [*self._of_rows(published, tables), *self._of_commits(since, published)]
 
     def _of_rows(self, published: Mapping[str, Iterable[str]], tables: Iterable[str]) -> Iterator[str]:
-        found = Counter(tag for table in tables for tag in self.tags(table))
+        published_tags = Counter(tag for table in tables for tag in self.tags(table))
         wanted = {tag for tags in published.values() for tag in tags}
-        for tag in sorted(wanted - found.keys()):
+        for tag in sorted(wanted - published_tags.keys()):
             yield f"{tag} of a published run is not on main"
-        for tag, count in sorted(found.items()):
+        for tag, count in sorted(published_tags.items()):
             if tag not in wanted:
                 yield f"{tag} is on main, and its run was not published"
             elif count > 1:
@@ -86,17 +86,17 @@ class Checker:
     def _of_commits(self, since: str, published: Mapping[str, Iterable[str]]) -> Iterator[str]:
         runs: Counter[str] = Counter()
         for commit in self.commits(since):
-            said = {key: values[0] for key, values in commit["allProperties"].items()}
+            certificate = {key: values[0] for key, values in commit["allProperties"].items()}
             parents = commit["parentCommitHashes"]
             if len(parents) != 2:
                 yield f"{commit['hash'][:12]} on main is no merge: {commit['message']}"
                 continue
-            missing = [key for key in _CERTIFICATE if not said.get(key)]
+            missing = [key for key in _CERTIFICATE if not certificate.get(key)]
             if missing:
                 yield f"{commit['hash'][:12]} on main lacks {', '.join(missing)}"
-            elif said["sluice.audited-hash"] != parents[1]:
-                yield f"{commit['hash'][:12]} merges {parents[1]}, but {said['sluice.audited-hash']} was audited"
-            runs[said.get("sluice.run-id", "")] += 1
+            elif certificate["sluice.audited-hash"] != parents[1]:
+                yield f"{commit['hash'][:12]} merges {parents[1]}, but {certificate['sluice.audited-hash']} was audited"
+            runs[certificate.get("sluice.run-id", "")] += 1
         for run, count in runs.items():
             if count > 1:
                 yield f"run {run} was merged {count} times"

@@ -56,15 +56,15 @@ def crash(point: str, number: int, flag: Path) -> None:
             _signal_once(number, flag)
         return answer
 
-    async def run(self: Spark, job: Any, beat: Callable[[Any], None]) -> Any:
+    async def run(self: Spark, job: Any, heartbeat: Callable[[Any], None]) -> Any:
         def watched(progress: Any) -> None:
-            beat(progress)
+            heartbeat(progress)
             if progress.stage is not None or progress.doing.startswith(("reading", "writing")):
                 _signal_once(number, flag)
 
         if when == "before":
             await asyncio.to_thread(_signal_once, number, flag)
-        ended = await plain(self, job, watched if when == "during" else beat)
+        ended = await plain(self, job, watched if when == "during" else heartbeat)
         if when == "after":
             await asyncio.to_thread(_signal_once, number, flag)
         return ended

@@ -21,7 +21,7 @@ Fault = Literal["refuse", "drop", "500", "504", "delay"]
 FAULTS: tuple[Fault, ...] = ("refuse", "drop", "500", "504", "delay")
 Rule = Callable[[str, str, int], Fault | None]
 """Takes a request's method, its kind and its number among those of its kind, from 1."""
-_HOP = {"transfer-encoding", "content-length", "connection", "keep-alive", "host", "content-encoding"}
+_CONNECTION_HEADERS = {"transfer-encoding", "content-length", "connection", "keep-alive", "host", "content-encoding"}
 
 
 def kind_of(method: str, path: str) -> str:
@@ -47,7 +47,7 @@ def seeded(seed: int, share: float) -> Rule:
 
 def once(kind: str, fault: Fault, number: int = 1, times: int = 1) -> Rule:
     """Let one request of a kind fail, or so many after one another."""
-    return lambda _, found, count: fault if found == kind and number <= count < number + times else None
+    return lambda _, requested, count: fault if requested == kind and number <= count < number + times else None
 
 
 class _Thread:
@@ -102,11 +102,11 @@ class NessieProxy:
             return web.Response(status=503)
         if fault == "delay":
             await asyncio.sleep(1)
-        headers = {key: value for key, value in request.headers.items() if key.lower() not in _HOP}
-        place = self._target + request.raw_path
+        headers = {key: value for key, value in request.headers.items() if key.lower() not in _CONNECTION_HEADERS}
+        target = self._target + request.raw_path
         try:
             async with self._session.request(
-                request.method, URL(place, encoded=True), data=body or None, headers=headers
+                request.method, URL(target, encoded=True), data=body or None, headers=headers
             ) as answer:
                 content = await answer.read()
                 status, kept = answer.status, answer.headers
@@ -118,7 +118,7 @@ class NessieProxy:
             return web.Response(status=500)
         if fault in ("500", "504"):
             return web.Response(status=int(fault))
-        shown = {key: value for key, value in kept.items() if key.lower() not in _HOP}
+        shown = {key: value for key, value in kept.items() if key.lower() not in _CONNECTION_HEADERS}
         return web.Response(status=status, body=content, headers=shown)
 
     def stop(self) -> None:

@@ -62,9 +62,9 @@ class Yarn:
 @contextmanager
 def yarn(folder: Path, jars: Path) -> Iterator[Yarn]:
     """Start it; end it afterwards."""
-    found, started = Yarn(folder), []
-    _configure(found)
-    path = f"{found.conf}:{jars}/*:{SPARK_HOME}/jars/*"
+    unused, started = Yarn(folder), []
+    _configure(unused)
+    path = f"{unused.conf}:{jars}/*:{SPARK_HOME}/jars/*"
     command = [str(find_java() / "bin" / "java"), *_OPENED, "-Xmx256m", "-cp", path]
     try:
         for number, daemon in enumerate(_DAEMONS):
@@ -78,8 +78,8 @@ def yarn(folder: Path, jars: Path) -> Iterator[Yarn]:
                         start_new_session=True,
                     )
                 )
-        wait_for(lambda: "Transitioned from NEW to RUNNING" in found.log, lambda: found.log[-3000:])
-        yield found
+        wait_for(lambda: "Transitioned from NEW to RUNNING" in unused.log, lambda: unused.log[-3000:])
+        yield unused
     finally:
         for process in reversed(started):
             os.killpg(process.pid, signal.SIGKILL)  # it keeps nothing, and takes its time when it is asked

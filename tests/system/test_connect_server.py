@@ -91,14 +91,14 @@ def forks(home: str) -> list[psutil.Process]:
 
 def _of(home: str, is_one: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
     """Return processes that the worker of these tests started; other tests keep a Spark warm beside it."""
-    found, whose = [], {"SLUICE_HOME": home, "SLUICE_TASK_QUEUE": _QUEUE}
+    processes, owner = [], {"SLUICE_HOME": home, "SLUICE_TASK_QUEUE": _QUEUE}
     for process in psutil.process_iter():
         try:
-            if is_one(process) and whose.items() <= process.environ().items():
-                found.append(process)
+            if is_one(process) and owner.items() <= process.environ().items():
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def left(home: str) -> list[psutil.Process]:
@@ -152,8 +152,8 @@ def test_jobs_go_on_after_what_they_are_forked_off_died(warm: SystemHarness, lak
         dead.kill()
     ended = warm.run(pipeline("after-forks", csv_file(tmp_path / "in.csv", ROWS)))
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 1), ended
-    (found,) = forks(warm.environment["SLUICE_HOME"])
-    threads = {Path(f"/proc/{found.pid}/task/{each.id}/comm").read_text().strip() for each in found.threads()}
+    (fork,) = forks(warm.environment["SLUICE_HOME"])
+    threads = {Path(f"/proc/{fork.pid}/task/{each.id}/comm").read_text().strip() for each in fork.threads()}
     assert threads <= {"sluice-forks", "jemalloc_bg_thd"}  # a thread is not forked along; jemalloc sees to its own
 
 

@@ -33,14 +33,14 @@ if not flag.exists():
 """
 
 
-class Elsewhere:
+class ExternalServer:
     """A Spark Connect server as an operator would start one."""
 
     def __init__(self, stack: Mapping[str, str], folder: Path) -> None:
         self._settings, self._folder = read_settings(stack), folder
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = int(found.getsockname()[1])
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            self.port = int(unused.getsockname()[1])
         self.start()
 
     def start(self) -> None:
@@ -71,24 +71,24 @@ class Elsewhere:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
-    server = Elsewhere(stack, tmp_path_factory.mktemp("elsewhere"))
+def external_server(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExternalServer]:
+    server = ExternalServer(stack, tmp_path_factory.mktemp("elsewhere"))
     yield server
     server.kill()
 
 
 @pytest.fixture(scope="module")
 def own(
-    stack: dict[str, str], elsewhere: Elsewhere, tmp_path_factory: pytest.TempPathFactory
+    stack: dict[str, str], external_server: ExternalServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
-    found = {
+    variables = {
         **stack,
         "SLUICE_TASK_QUEUE": "elsewhere",
         "SPARK_ENGINE": "connect",
-        "SPARK_CONNECT_URL": f"sc://localhost:{elsewhere.port}/;token={_TOKEN}",
+        "SPARK_CONNECT_URL": f"sc://localhost:{external_server.port}/;token={_TOKEN}",
     }
-    worker = WorkerProcess(found, tmp_path_factory.mktemp("own"))
-    yield found
+    worker = WorkerProcess(variables, tmp_path_factory.mktemp("own"))
+    yield variables
     worker.stop()
     assert _TOKEN not in worker.log.read_text()
 
@@ -102,16 +102,16 @@ def test_the_built_in_job(own: dict[str, str], system: SystemHarness, lake: Lake
 
 
 def test_a_server_that_dies_and_comes_back(
-    own: dict[str, str], elsewhere: Elsewhere, system: SystemHarness, lake: LakeReader, tmp_path: Path
+    own: dict[str, str], external_server: ExternalServer, system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
     system, flag = SystemHarness(tmp_path, {**system.environment, **own}), tmp_path / "flag"
     (tmp_path / "slow.py").write_text(_SLOW.format(flag=flag))
     run = system.start(f"name: theirs-too\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.theirs_too]\n")
     wait_for(flag.exists)
-    elsewhere.kill()
+    external_server.kill()
     time.sleep(3)
     assert system.status(run)["outcome"] is None
-    elsewhere.start()
+    external_server.start()
     ended = system.wait_for_end(run)
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
     assert len(lake.rows("t.theirs_too")) == 5

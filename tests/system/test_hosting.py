@@ -64,9 +64,9 @@ def test_control_and_spark_on_queues_of_their_own(
         spark.stop()
         control.stop()
     lines = [json.loads(line) for line in control.log.read_text().splitlines() if line.startswith("{")]
-    acts = [line for line in lines if line.get("activity") == "publish_branch"]
-    assert acts and {line["run"] for line in acts} == {ended.json["run_id"]}
-    assert acts[0]["attempt"] == "1" and acts[0]["branch"].endswith("/a1")
+    publishing = [line for line in lines if line.get("activity") == "publish_branch"]
+    assert publishing and {line["run"] for line in publishing} == {ended.json["run_id"]}
+    assert publishing[0]["attempt"] == "1" and publishing[0]["branch"].endswith("/a1")
     assert any(b"publish_branch" in body for body in sink[1])
 
 

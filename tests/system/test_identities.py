@@ -61,21 +61,21 @@ def test_who_may_commit_where(
     uri = stack["NESSIE_URI"]
 
     def session(who: str | None) -> requests.Session:
-        found = requests.Session()
+        session_of_role = requests.Session()
         if who:
-            found.headers["Authorization"] = f"Bearer {(folder / f'{who}.jwt').read_text()}"
-        return found
+            session_of_role.headers["Authorization"] = f"Bearer {(folder / f'{who}.jwt').read_text()}"
+        return session_of_role
 
     source = {"type": "BRANCH", "name": "main", "hash": lake.head()}
     made = session("publisher").post(f"{uri}/trees", params={"name": reference, "type": "BRANCH"}, json=source)
     assert made.ok or reference in ("main", "other"), made.text
     head = lake.head(reference) if reference != "other" else lake.head()
-    place = f"{uri}/trees/{reference.replace('/', '%2F')}@{head}/history/commit"
+    url = f"{uri}/trees/{reference.replace('/', '%2F')}@{head}/history/commit"
     unchanged = {"type": "UNCHANGED", "key": {"elements": ["sluice"]}}
     space = {"type": "NAMESPACE", "elements": ["probe"], "properties": {}}
     put = {"type": "PUT", "key": {"elements": ["probe"]}, "content": space}
     body = {"commitMeta": {"message": "a probe"}, "operations": [unchanged if reference == "main" else put]}
-    answered = session(role).post(place, json=body)
+    answered = session(role).post(url, json=body)
     for each in ("wap/x", "quarantine/x"):
         if reference == each:
             lake.discard(each)

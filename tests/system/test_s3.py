@@ -23,14 +23,14 @@ GO_PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 def gateway() -> str:
     """The store's program: on the PATH, built before, or built by Go now."""
     built = ROOT / ".sluice" / "bin" / "versitygw"
-    found = shutil.which("versitygw") or (str(built) if built.exists() else None)
-    if found is None and (go := shutil.which("go")):
+    program = shutil.which("versitygw") or (str(built) if built.exists() else None)
+    if program is None and (go := shutil.which("go")):
         build = {**os.environ, "GOBIN": str(built.parent)}
         subprocess.run([go, "install", GO_PACKAGE], env=build, capture_output=True, timeout=280, check=False)
-        found = str(built) if built.exists() else None
-    if found is None:
+        program = str(built) if built.exists() else None
+    if program is None:
         pytest.skip("there is no S3-compatible store: no versitygw, and no Go to build it")
-    return found
+    return program
 
 
 @pytest.fixture

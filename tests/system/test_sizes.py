@@ -32,9 +32,9 @@ def sizes(system: SystemHarness) -> SystemHarness:
 
 
 def written(stack: dict[str, str], table: str) -> TableState:
-    place = open_catalog(read_settings(stack)).table_version("main", table)
-    assert place
-    return TableState.load(place, None, {})
+    version = open_catalog(read_settings(stack)).table_version("main", table)
+    assert version
+    return TableState.load(version, None, {})
 
 
 def test_many_small_files_make_one(sizes: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cluster mode on a real YARN: drivers run there, are looked up by run and attempt, and are ended by whoever comes."""
+"""Cluster mode on a real YARN: drivers are looked up by run and attempt, and the next worker ends those left."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -33,8 +33,8 @@ time.sleep(1800)
 @pytest.fixture(scope="module")
 def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
     install_jars(ROOT / ".sluice", ["yarn"])
-    with yarn(tmp_path_factory.mktemp("yarn"), ROOT / ".sluice" / "jars" / "yarn") as found:
-        yield found
+    with yarn(tmp_path_factory.mktemp("yarn"), ROOT / ".sluice" / "jars" / "yarn") as started:
+        yield started
 
 
 @pytest.fixture

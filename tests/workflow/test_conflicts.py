@@ -1,4 +1,4 @@
-"""The order of things when main moves under a run: taken over, or written again."""
+"""The order of things when main moves under a run: rebased, or rewritten."""
 
 from typing import Any
 
@@ -43,8 +43,18 @@ async def test_a_conflict_is_seen_before_the_audit_and_before_people_are_asked(h
     handle = await harness.start(approval={"timeout": "1h"})
     result = await harness.end(handle)  # nobody answers
     assert (result.cause, result.attempts, len(result.conflicts)) == ("expired", 3, 2)
-    acts = [act for act in harness.fakes.calls if act in ("audit_branch", "rebase_branch", "notify", "write_table")]
-    assert acts == ["write_table", "rebase_branch", "audit_branch", "rebase_branch", "audit_branch", "notify", "notify"]
+    activities = [
+        name for name in harness.fakes.calls if name in ("audit_branch", "rebase_branch", "notify", "write_table")
+    ]
+    assert activities == [
+        "write_table",
+        "rebase_branch",
+        "audit_branch",
+        "rebase_branch",
+        "audit_branch",
+        "notify",
+        "notify",
+    ]
 
 
 async def test_a_take_over_that_breaks_off_leaves_neither_branch(harness: WorkflowHarness) -> None:

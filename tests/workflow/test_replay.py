@@ -62,12 +62,12 @@ def test_a_history_stays_small_and_names_no_machine(file: Path) -> None:
     payloads = [base64.b64decode(node).decode() for node in _payloads(json.loads(text))]
     assert sum(map(len, payloads)) < 64 * 1024
     assert len(json.loads(text)["events"]) <= _EVENTS
-    for said in [text, *payloads]:
-        assert not re.search(r"(?<![\w/])/(tmp|root|home|work|var)/", said)
+    for each in [text, *payloads]:
+        assert not re.search(r"(?<![\w/])/(tmp|root|home|work|var)/", each)
 
 
 def _payloads(node: Any) -> list[str]:
     if isinstance(node, dict):
         here = [node["data"]] if isinstance(node.get("data"), str) and "metadata" in node else []
-        return here + [found for value in node.values() for found in _payloads(value)]
-    return [found for value in node for found in _payloads(value)] if isinstance(node, list) else []
+        return here + [data for value in node.values() for data in _payloads(value)]
+    return [data for value in node for data in _payloads(value)] if isinstance(node, list) else []
