@@ -34,7 +34,7 @@ class AuditBranchActivity:
         with as_application_error():
             carried_over = self._carried_over(input)
             plan = plan_audit(input, self.tables.load(input), carried_over, self.engines, self._sample)
-            self.reports.keep_part(input.run_ref, input.head, "metadata", plan.decided)
+            self.reports.write_verdicts(input.run_ref, input.head, "metadata", plan.decided)
             return plan.model_copy(update={"decided": trim_samples(plan.decided)})
 
     def _carried_over(self, input: AuditInput) -> dict[tuple[str, int], CheckResult]:
@@ -42,7 +42,7 @@ class AuditBranchActivity:
         if input.previous_audit is None:
             return {}
         run_ref = input.run_ref.model_copy(update={"attempt": input.previous_audit.attempt})
-        earlier = self.reports.verdicts(run_ref, input.previous_audit.head)
+        earlier = self.reports.read_verdicts(run_ref, input.previous_audit.head)
         return carried_over_verdicts({name: table.checks for name, table in input.tables.items()}, earlier)
 
     def _sample(self, table: AuditedTable, check: Check) -> Sequence[dict[str, Any]]:

@@ -7,7 +7,7 @@ from temporalio import activity
 
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
-from lakehouse.quarantine import find_quarantined_branch, read_held_tables
+from lakehouse.quarantine import find_quarantined_branch, read_quarantined_tables
 from lakehouse.report_store import ReportStore
 from sluice.contracts.activity_inputs import RunRef
 from sluice.contracts.lake_queries import (
@@ -39,10 +39,10 @@ class DescribeQuarantineActivity:
                     bytes=table.bytes,
                     rows=[{name: json_value(value) for name, value in row.items()} for row in table.rows],
                 )
-                for table in read_held_tables(self.catalog, self.io, branch, rows=input.rows)
+                for table in read_quarantined_tables(self.catalog, self.io, branch, rows=input.rows)
             }
             run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
-            report = self.reports.whole(run_ref)
+            report = self.reports.read_report(run_ref)
             checks = report.checks if report else []
             result = DescribeQuarantineResult(summary=branch.summary, tables=tables, checks=checks)
             check_result_size(len(result.model_dump_json()))

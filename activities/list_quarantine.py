@@ -11,7 +11,7 @@ from lakehouse.quarantine import (
     QuarantinedBranch,
     find_quarantined_branch,
     list_quarantined_branches,
-    read_held_tables,
+    read_quarantined_tables,
 )
 from sluice.contracts.lake_queries import (
     ListQuarantineInput,
@@ -41,5 +41,7 @@ class ListQuarantineActivity:
             return result
 
     def _entry(self, branch: QuarantinedBranch, measured: bool) -> QuarantineEntry:
-        size = sum(table.bytes for table in read_held_tables(self.catalog, self.io, branch)) if measured else None
+        size = (
+            sum(table.bytes for table in read_quarantined_tables(self.catalog, self.io, branch)) if measured else None
+        )
         return QuarantineEntry(summary=branch.summary, bytes=size)

@@ -1,4 +1,4 @@
-"""Do what people order about quarantined branches."""
+"""Discard a quarantined branch, or keep it until another day, as a person asks."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,14 @@ from sluice.publishing.certificate import EXPIRES, INSTALLATION
 
 @dataclass(frozen=True)
 class ManageQuarantineActivity:
-    """Needs the catalog, and whose runs these are."""
+    """Needs the catalog, and the installation that quarantines must belong to."""
 
     catalog: BranchCatalog
     installation: str
 
     @activity.defn(name="manage_quarantine")
     def manage_quarantine(self, input: ManageQuarantineInput) -> str:
-        """Do what a person ordered; return the branch that is there now, if any."""
+        """Carry out the action; return the branch that is left, or "" if it is deleted."""
         with as_application_error():
             if input.action == "discard" and self.catalog.find_head(input.branch) is None:
                 return ""
@@ -39,5 +39,5 @@ class ManageQuarantineActivity:
     def _keep_until(self, branch: QuarantinedBranch, input: ManageQuarantineInput) -> None:
         if branch.properties.get(EXPIRES) != input.until:
             properties = {**branch.properties, EXPIRES: input.until}
-            message = f"Keep until {input.until[:10]}, says {input.by}"
+            message = f"Keep until {input.until[:10]}, by {input.by}"
             self.catalog.commit_tables(branch.branch, branch.head, message, properties=properties)

@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
-from lakehouse.quarantine import create_quarantine, list_quarantined_branches, read_held_tables
+from lakehouse.quarantine import create_quarantine, list_quarantined_branches, read_quarantined_tables
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
 from sluice.errors import NoSuchBranch
 from sluice.identifiers import ATTEMPTS, attempt_of
@@ -55,7 +55,7 @@ class ReapBranchesActivity:
         for branch in list_quarantined_branches(self.catalog):
             if branch.properties.get(INSTALLATION) != self.installation:
                 continue
-            size = sum(table.bytes for table in read_held_tables(self.catalog, self.io, branch))
+            size = sum(table.bytes for table in read_quarantined_tables(self.catalog, self.io, branch))
             if not is_expired(branch.expires, now):
                 kept, kept_bytes = kept + 1, kept_bytes + size
                 continue

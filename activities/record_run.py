@@ -1,4 +1,4 @@
-"""Record a run that ended: its whole report in the lake, its verdicts in the audit results table."""
+"""Record a run that ended: its whole report in the report store, its verdicts in the audit results table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ class RecordRunActivity:
 
     @activity.defn(name="record_run")
     def record_run(self, input: RecordRunInput) -> str:
-        """Keep the report and record the verdicts; return where the report is."""
+        """Write the report and append the verdicts; return the path of the report."""
         with as_application_error():
             result = input.result
-            checks = self.reports.verdicts(input.run_ref, input.head) or result.checks
+            checks = self.reports.read_verdicts(input.run_ref, input.head) or result.checks
             checks = sorted(checks, key=lambda check: (check.table, check.index))
             whole = result.model_copy(update={"checks": checks})
-            location = self.reports.keep(input.run_ref, whole.model_dump(mode="json"))
-            rows = list(_rows(input.run_ref, whole, input.ended_at, location))
+            path = self.reports.write_report(input.run_ref, whole.model_dump(mode="json"))
+            rows = list(_rows(input.run_ref, whole, input.ended_at, path))
             self.results_table.record(input.run_ref.run_id, rows, again=activity.info().attempt > 1)
-            return location
+            return path
 
 
 def _rows(run_ref: RunRef, result: RunResult, ended_at: str, report: str) -> Iterator[dict[str, Any]]:

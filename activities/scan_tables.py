@@ -39,7 +39,7 @@ class TableScanner:
             answers = await engine.scan(groups, context) if groups else {}
             decided += [verdict for group in groups for verdict in verdicts(group, answers, engine.name)]
             undecided = _still_undecided(undecided, decided)
-        self.reports.keep_part(input.audit.run_ref, input.audit.head, part, decided)
+        self.reports.write_verdicts(input.audit.run_ref, input.audit.head, part, decided)
         return AuditResult(decided=trim_samples(decided), undecided={name: [*each] for name, each in undecided.items()})
 
     def _accepted_groups(

@@ -90,7 +90,7 @@ def list_quarantined_branches(catalog: BranchCatalog) -> list[QuarantinedBranch]
 
 
 def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, properties: Mapping[str, str]) -> None:
-    """Copy a branch at a hash under a quarantine's name, and describe it by a last commit: why, whose, and which hash.
+    """Copy a branch at a hash under the name of a quarantine, and describe it by the properties of a last commit.
 
     Raises:
         NoSuchBranch: the branch is gone, and was not copied before.
@@ -115,7 +115,7 @@ def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBr
 
 
 @dataclass(frozen=True)
-class HeldTable:
+class QuarantinedTable:
     """What a branch holds of one table."""
 
     name: str
@@ -129,9 +129,9 @@ class HeldTable:
     """A few of the rows that were added."""
 
 
-def read_held_tables(
+def read_quarantined_tables(
     catalog: BranchCatalog, io: Mapping[str, str], branch: QuarantinedBranch, *, rows: int = 0
-) -> Iterator[HeldTable]:
+) -> Iterator[QuarantinedTable]:
     """Yield what a quarantined branch changes since its base on main, table by table.
 
     Args:
@@ -139,19 +139,19 @@ def read_held_tables(
     """
     for diff in catalog.diff(branch.base, branch.branch, branch.audited):
         if diff.after is None:
-            yield HeldTable(diff.name, None, [], 0, [])
+            yield QuarantinedTable(diff.name, None, [], 0, [])
             continue
         state = TableState.load(diff.after, diff.before, io)
         files = [entry.data_file for entry in state.entries(added_only=True)]
         before = TableState.load(diff.before, None, io).types if diff.before else {}
         sample = _rows(state, [file.file_path for file in files], rows) if rows else []
         size = sum(file.file_size_in_bytes for file in files)
-        yield HeldTable(diff.name, state.change(), _differences(before, state.types), size, sample)
+        yield QuarantinedTable(diff.name, state.change(), _differences(before, state.types), size, sample)
 
 
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    gone = [f"- {name} {kind}" for name, kind in before.items() if after.get(name) != kind]
-    return gone + [f"+ {name} {kind}" for name, kind in after.items() if before.get(name) != kind]
+    dropped = [f"- {name} {kind}" for name, kind in before.items() if after.get(name) != kind]
+    return dropped + [f"+ {name} {kind}" for name, kind in after.items() if before.get(name) != kind]
 
 
 def _rows(state: TableState, files: list[str], limit: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The whole reports of audits, as JSON beside the lake: what goes through Temporal is capped."""
+"""The report store: whole reports and verdicts as JSON beside the lake. What goes through Temporal is capped."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,30 +23,30 @@ class ReportStore:
     io: Mapping[str, str]
     _file_io: list[FileIO] = field(default_factory=list, repr=False)
 
-    def keep_part(self, run_ref: RunRef, head: str, part: str, checks: Sequence[CheckResult]) -> None:
-        """Keep the verdicts that one step of an audit gave; a repeated step replaces its own."""
+    def write_verdicts(self, run_ref: RunRef, head: str, part: str, checks: Sequence[CheckResult]) -> None:
+        """Write the verdicts of one step of an audit; a repeated step replaces its own."""
         if checks:
-            self._write(self._part_location(run_ref, head, part), [check.model_dump(mode="json") for check in checks])
+            self._write(self._verdicts_path(run_ref, head, part), [check.model_dump(mode="json") for check in checks])
 
-    def verdicts(self, run_ref: RunRef, head: str) -> list[CheckResult]:
+    def read_verdicts(self, run_ref: RunRef, head: str) -> list[CheckResult]:
         """Return every verdict on a branch at a hash, whole."""
-        verdicts_of_part: list[CheckResult] = []
+        verdicts: list[CheckResult] = []
         for part in _PARTS:
             try:
-                with self._io.new_input(self._part_location(run_ref, head, part)).open() as file:
-                    verdicts_of_part += [CheckResult.model_validate(each) for each in json.loads(file.read())]
+                with self._io.new_input(self._verdicts_path(run_ref, head, part)).open() as file:
+                    verdicts += [CheckResult.model_validate(each) for each in json.loads(file.read())]
             except FileNotFoundError:
                 continue
-        return verdicts_of_part
+        return verdicts
 
-    def keep(self, run_ref: RunRef, report: Mapping[str, Any]) -> str:
-        """Keep the whole report of a run that ended; return where."""
-        location = f"{self._folder(run_ref)}/report.json"
-        self._write(location, report)
-        return location
+    def write_report(self, run_ref: RunRef, report: Mapping[str, Any]) -> str:
+        """Write the whole report of a run that ended; return its path."""
+        path = f"{self._folder(run_ref)}/report.json"
+        self._write(path, report)
+        return path
 
-    def whole(self, run_ref: RunRef) -> RunResult | None:
-        """Return the whole report of a run that ended, if it was kept."""
+    def read_report(self, run_ref: RunRef) -> RunResult | None:
+        """Return the whole report of a run that ended, or None if there is none."""
         try:
             with self._io.new_input(f"{self._folder(run_ref)}/report.json").open() as file:
                 return RunResult.model_validate_json(file.read())
@@ -62,9 +62,9 @@ class ReportStore:
     def _folder(self, run_ref: RunRef) -> str:
         return f"{self.lake.rstrip('/')}/{_FOLDER}/{run_ref.pipeline}/{run_ref.run_id}"
 
-    def _part_location(self, run_ref: RunRef, head: str, part: str) -> str:
+    def _verdicts_path(self, run_ref: RunRef, head: str, part: str) -> str:
         return f"{self._folder(run_ref)}/a{run_ref.attempt}-{head[:16]}-{part}.json"
 
-    def _write(self, location: str, content: Any) -> None:
-        with self._io.new_output(location).create(overwrite=True) as file:
+    def _write(self, path: str, content: Any) -> None:
+        with self._io.new_output(path).create(overwrite=True) as file:
             file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())

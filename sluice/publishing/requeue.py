@@ -1,4 +1,4 @@
-"""What a requeue does: SQL that moves quarantined rows back into their table, repaired, in a run of their pipeline."""
+"""The SQL of a requeue: it moves quarantined rows back into their table, repaired, in a run of their pipeline."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ POINTS = (
     "Spark.run:after",
     "NessieCatalog.find_conflicts:before",
     "NessieCatalog.find_conflicts:after",
-    "ReportStore.keep_part:after",
+    "ReportStore.write_verdicts:after",
     "NessieCatalog.find_publication:before",
     "NessieCatalog.publish:before",
     "NessieCatalog.publish:after",

@@ -106,6 +106,24 @@ def test_walls_that_the_rooms_do_not_show(who: str, what: str, but: tuple[str, .
                 assert not wrong, f"{name} imports {wrong}"
 
 
+NAME_NESSIE = (
+    "lakehouse/nessie/",
+    "lakehouse/catalog.py",
+    "lakehouse/open_catalog.py",
+    "devstack/",
+    "sluice/settings.py",
+)
+"""What may name the catalog behind the port: its room, what chooses it, its settings, and the local stack."""
+
+
+def test_nessie_is_named_in_its_room_alone() -> None:
+    for room in ALLOWED:
+        for file in (ROOT / room).rglob("*.py"):
+            name = str(file.relative_to(ROOT))
+            text = file.read_text().replace("NESSIE_PUBLISHER_TOKEN_FILE", "")  # a variable that no job gets to see
+            assert name.startswith(NAME_NESSIE) or "nessie" not in text.lower(), name
+
+
 def test_modules_fit_on_a_few_screens() -> None:
     for room in ALLOWED:
         for file in (ROOT / room).rglob("*.py"):

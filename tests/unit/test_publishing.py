@@ -161,8 +161,8 @@ FITS = RebaseCandidate("t.x", layout=LAYOUT, layout_on_main=LAYOUT, properties_b
 )
 def test_what_can_be_rebased(changed: dict[str, object], problem: str) -> None:
     candidate = replace(FITS, **changed)  # type: ignore[arg-type]  # the fields are a test's to vary
-    found = rebase_problem([FITS, candidate], appends=True, rows_quarantined=False, catalog_properties=("own.",))
-    assert found == problem
+    actual = rebase_problem([FITS, candidate], appends=True, rows_quarantined=False, catalog_properties=("own.",))
+    assert actual == problem
 
 
 def test_what_depends_on_the_older_main_is_not_rebased() -> None:
@@ -220,8 +220,8 @@ def test_what_the_catalog_cannot_do_is_refused_before_spark_starts(
 ) -> None:
     capabilities = replace(ALL, **{missing: False})  # type: ignore[arg-type]  # the name of a field
     input, types = opening(**more), {"t.x": {"a": "int"}, "t.y": {"a": "int"}}
-    (found,) = opening_problems(input, types, capabilities)
-    assert problem in found
+    (actual,) = opening_problems(input, types, capabilities)
+    assert problem in actual
     assert opening_problems(input, types, ALL) == []
     assert opening_problems(opening(), types, capabilities) == []
 
