@@ -33,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
-    help="Write on a branch, audit exactly that, publish it by one merge, or keep it out and say why. "
+    help="Run pipelines: write on a branch, audit exactly that, and publish it by one merge, or say why not. "
     "`run_workflow.py FILE` is short for `run_workflow.py run FILE`.",
     epilog="Exit codes: 0 published, 2 wrong use or invalid pipeline, 3 stopped by the audit, "
     "4 rejected or expired, 5 cancelled, 6 failed, 7 a service cannot be reached, 130 detached.",
@@ -47,13 +47,14 @@ By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_defaul
 @app.command(_DEFAULT)
 def run(
     pipeline: Annotated[
-        Path | None, typer.Argument(help="A pipeline file; without one, that of the environment.")
+        Path | None,
+        typer.Argument(help="A pipeline file; without one, the pipeline of the environment (see .env.example)."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Publish an input that was published before.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a run and follow it. Ctrl-C detaches; the run goes on. This is what a bare file name means."""
+    """Start a run and follow it. Ctrl-C detaches; the run goes on. `run` may be left out."""
 
     def prepare() -> tuple[Pipeline, RunInput]:
         loaded = load_pipeline(pipeline, read_environment(), Path.cwd())

@@ -1,4 +1,4 @@
-"""The commands about checks: what there is, and what comes from elsewhere."""
+"""The commands about checks: listing them, and importing them from dbt or Great Expectations."""
 
 import io
 import json
@@ -22,7 +22,7 @@ _WIDTH = 160
 
 
 class Scope(str, Enum):
-    """What imported checks are to be about."""
+    """Which rows imported checks are about."""
 
     table = "table"
     added = "added"
@@ -53,7 +53,7 @@ def list_checks(
     console.print(table)
     console.print(
         "\nRow parameters: where, mostly or max_failures or fail_if, warn_if. Every check takes severity and scope.\n"
-        "What metadata leaves open is asked of the rows: by DuckDB where it means what Spark means, else by Spark.",
+        "What metadata cannot answer takes a scan of the rows, by DuckDB or, where its answers could differ, by Spark.",
         highlight=False,
     )
 
@@ -66,7 +66,7 @@ def import_file(
 ) -> None:
     """Turn the tests of dbt or the expectations of Great Expectations into checks, as YAML; report the rest."""
     try:
-        found = import_checks(file, scope.value, namespace, table)
+        imported = import_checks(file, scope.value, namespace, table)
     except InvalidPipeline as error:
         print(f"sluice: {error}", file=sys.stderr)
         raise typer.Exit(WRONG_USE) from error
@@ -74,9 +74,9 @@ def import_file(
     yaml = YAML()
     yaml.default_flow_style = None
     yaml.width = _WIDTH
-    yaml.dump({"tables": {name: {"checks": checks} for name, checks in found.checks.items()}}, text)
+    yaml.dump({"tables": {name: {"checks": checks} for name, checks in imported.checks.items()}}, text)
     print(text.getvalue(), end="")
-    count = sum(map(len, found.checks.values()))
-    print(f"# {count} checks carried over, {len(found.left)} not", file=sys.stderr)
-    for line in found.left:
+    count = sum(map(len, imported.checks.values()))
+    print(f"# {count} checks carried over, {len(imported.left)} not", file=sys.stderr)
+    for line in imported.left:
         print(f"# not carried over: {line}", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Checks from elsewhere: the generic tests of a dbt `schema.yml`, the expectations of a Great Expectations suite.
+"""Importing checks: the generic tests of a dbt `schema.yml`, or the expectations of a Great Expectations suite.
 
-What becomes a check was validated as one; everything else is reported, with the reason.
+Each imported check is valid; everything else is reported, with the reason.
 """
 
 import json
@@ -17,27 +17,27 @@ from ruamel.yaml.error import YAMLError
 from sluice.checks import REGISTRY, expand
 from sluice.errors import InvalidPipeline
 
-WriteResult = dict[str, Any]
+Parameters = dict[str, Any]
 _REFERENCE = re.compile(r"""[\s{]*(?:ref|source)\s*\(\s*(?:['"]([^'"]+)['"]\s*,\s*)?['"]([^'"]+)['"]\s*\)[\s}]*""")
 _KINDS = ("models", "seeds", "snapshots")
 _CONFIG = {"severity": "severity", "where": "where", "warn_if": "warn_if", "error_if": "fail_if"}
 _SILENT = ("name", "description", "tags", "meta", "enabled", "alias", "config", "store_failures", "group", "docs")
-_EVERYWHERE = {"mostly": "mostly", "row_condition": "where"}
-_NOTHING = ("result_format", "catch_exceptions", "include_config", "batch_id", "strict_min", "strict_max")
-_ROWS_TOO = ("strictly", "parse_strings_as_datetimes", "ignore_row_if", "condition_parser")
+_RENAMED = {"mostly": "mostly", "row_condition": "where"}
+_IGNORED = ("result_format", "catch_exceptions", "include_config", "batch_id", "strict_min", "strict_max")
+_UNSUPPORTED = ("strictly", "parse_strings_as_datetimes", "ignore_row_if", "condition_parser")
 
 
 @dataclass
 class ImportedChecks:
-    """What became of a file."""
+    """The checks that a file was turned into."""
 
-    checks: dict[str, list[WriteResult]] = field(default_factory=dict)
-    """The checks by table, as a pipeline file says them."""
+    checks: dict[str, list[Parameters]] = field(default_factory=dict)
+    """The checks by table, as a pipeline file has them."""
     left: list[str] = field(default_factory=list)
-    """What could not be carried over, and why."""
+    """What could not be imported, and why."""
 
-    def take(self, table: str, what: str, name: str, parameters: WriteResult) -> None:
-        """Keep one check if it is valid, else the reason why not."""
+    def add(self, table: str, what: str, name: str, parameters: Parameters) -> None:
+        """Add one check if it is valid, else the reason why it is not."""
         written = {name: parameters}
         try:
             for one in expand(written):
@@ -46,8 +46,8 @@ class ImportedChecks:
             self.left.append(f"{what}: {error}")
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
-            self.left.append(f"{what}: {place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}")
+            path = ".".join(str(part) for part in first["loc"])
+            self.left.append(f"{what}: {path + ': ' if path else ''}{first['msg'].removeprefix('Value error, ')}")
         else:
             self.checks.setdefault(table, []).append(written)
 
@@ -56,7 +56,7 @@ def import_checks(path: Path, scope: str, namespace: str, table: str | None = No
     """Turn a dbt `schema.yml` or a Great Expectations suite into checks.
 
     Args:
-        scope: what the checks are to be about; there, they are about the whole table.
+        scope: which rows the checks are about; in dbt and Great Expectations, all rows of the table.
         namespace: the namespace that the tables of dbt models get.
         table: the table that a suite is about; a suite may name none.
 
@@ -82,15 +82,15 @@ def _plain(name: str) -> str:
 
 
 def _dbt(tree: Mapping[str, Any], scope: str, namespace: str) -> ImportedChecks:
-    found = ImportedChecks()
+    imported = ImportedChecks()
     for model in _models(tree):
         table = f"{namespace}.{_plain(str(model.get('name', '')))}"
         for test in _tests(model):
-            _take_test(found, table, None, test, scope, namespace)
+            _import_test(imported, table, None, test, scope, namespace)
         for column in model.get("columns") or []:
             for test in _tests(column):
-                _take_test(found, table, str(column.get("name", "")), test, scope, namespace)
-    return found
+                _import_test(imported, table, str(column.get("name", "")), test, scope, namespace)
+    return imported
 
 
 def _models(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -104,13 +104,15 @@ def _tests(node: Mapping[str, Any]) -> list[Any]:
     return [*(node.get("tests") or []), *(node.get("data_tests") or [])]
 
 
-def _take_test(found: ImportedChecks, table: str, column: str | None, test: Any, scope: str, namespace: str) -> None:
+def _import_test(
+    imported: ImportedChecks, table: str, column: str | None, test: Any, scope: str, namespace: str
+) -> None:
     name, given = (test, {}) if isinstance(test, str) else next(iter(test.items()))
     given = dict(given or {})
     what = f"{table}{'.' + column if column else ''}: {name}"
     config = {**(given.get("config") or {}), **{key: given.pop(key) for key in _CONFIG if key in given}}
     if config.get("enabled") is False:
-        found.left.append(f"{what}: it is not enabled")
+        imported.left.append(f"{what}: it is not enabled")
         return
     arguments = {**given, **(given.pop("arguments", None) or {})}
     parameters = {key: value for key, value in arguments.items() if key not in (*_SILENT, "arguments")}
@@ -126,7 +128,7 @@ def _take_test(found: ImportedChecks, table: str, column: str | None, test: Any,
             parameters[ours] = (
                 {"error": "fail"}.get(str(config[key]), config[key]) if key == "severity" else config[key]
             )
-    found.take(table, what, str(name), {**parameters, "scope": scope})
+    imported.add(table, what, str(name), {**parameters, "scope": scope})
 
 
 def _referenced(text: str, namespace: str) -> str:
@@ -135,21 +137,23 @@ def _referenced(text: str, namespace: str) -> str:
 
 
 def _suite(tree: Mapping[str, Any], scope: str, table: str) -> ImportedChecks:
-    found = ImportedChecks()
+    imported = ImportedChecks()
     for expectation in tree["expectations"]:
         name = str(expectation.get("expectation_type") or expectation.get("type") or "?")
         given = dict(expectation.get("kwargs") or {})
         what = f"{table}: {name}({given.get('column') or given.get('column_list') or ''})"
-        strange = [key for key in _ROWS_TOO if given.get(key)]
+        unsupported = [key for key in _UNSUPPORTED if given.get(key)]
         strict = [key for key in ("strict_min", "strict_max") if given.get(key)]
-        if strange or len(strict) == 1:
-            found.left.append(f"{what}: {(strange or strict)[0]} has no like here")
+        if unsupported or len(strict) == 1:
+            imported.left.append(f"{what}: {(unsupported or strict)[0]} has no equivalent here")
             continue
-        said = {key: value for key, value in given.items() if key not in (*_NOTHING, *_ROWS_TOO) and value is not None}
-        parameters: WriteResult = {_EVERYWHERE.get(str(key), str(key)): value for key, value in said.items()}
+        kept = {
+            key: value for key, value in given.items() if key not in (*_IGNORED, *_UNSUPPORTED) and value is not None
+        }
+        parameters: Parameters = {_RENAMED.get(str(key), str(key)): value for key, value in kept.items()}
         if strict:
             parameters["inclusive"] = False
         if expectation.get("severity") in ("warning", "info"):
             parameters["severity"] = "warn"
-        found.take(table, what, name, {**parameters, "scope": scope})
-    return found
+        imported.add(table, what, name, {**parameters, "scope": scope})
+    return imported

@@ -1,4 +1,4 @@
-"""The commands that make keys: one that signs decisions, one that encrypts what Temporal keeps."""
+"""The commands that make keys: one that signs decisions, one that encrypts what Temporal stores."""
 
 import getpass
 import sys
@@ -12,38 +12,38 @@ from sluice.approval.signatures import new_approver_key
 
 
 def approver_key(
-    file: Annotated[Path, typer.Argument(help="Where the private key is to be kept; it must not be there yet.")],
+    file: Annotated[Path, typer.Argument(help="The file for the private key; it must not exist yet.")],
     by: Annotated[str | None, typer.Option("--by", help="Whose key it is.", show_default="you")] = None,
 ) -> None:
-    """Make a key that signs decisions, and print the line that lists its owner among those who may decide."""
+    """Make a key that signs decisions; print the line for the list of approvers."""
     pem, public = new_approver_key()
     write_secret(file, pem)
     print(f"{by or getpass.getuser()} {public}")
 
 
 def write_secret(file: Path, text: str) -> None:
-    """Write a secret into a new file, for its owner's eyes alone.
+    """Write a secret into a new file that only its owner can read.
 
-    Leaves with 2 if the file is there already, or its folder is not.
+    Exits with 2 if the file exists, or its folder does not.
     """
     try:
         file.touch(mode=0o600, exist_ok=False)
     except FileExistsError:
-        refuse(f"{file} is there already; a key is never overwritten")
+        refuse(f"{file} exists; a key is never overwritten")
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
     file.write_text(text)
 
 
 def refuse(why: str) -> NoReturn:
-    """Leave with the exit code of wrong use, and one message."""
+    """Exit with the code of wrong use, after one message."""
     print(f"sluice: {why}", file=sys.stderr)
     raise typer.Exit(2)
 
 
 def codec_key(
-    file: Annotated[Path, typer.Argument(help="Where the key is to be kept; it must not be there yet.")],
+    file: Annotated[Path, typer.Argument(help="The file for the key; it must not exist yet.")],
 ) -> None:
-    """Make a key that encrypts what Temporal keeps. Without it, nobody can read that again: keep a copy."""
+    """Make a key that encrypts what Temporal stores. Data cannot be read without it: keep a copy."""
     write_secret(file, f"{new_codec_key()}\n")
-    print(f"Set SLUICE_CODEC_KEY_FILE={file} for the worker, the front door and the codec server.")
+    print(f"Set SLUICE_CODEC_KEY_FILE={file} for the worker, the command line and the codec server.")

@@ -124,8 +124,16 @@ _CATALOG = [
     *(f"activities/{name}.py" for name in ("reap_branches", "manage_quarantine", "record_run")),
     *("tests/harness/memory_catalog.py", "tests/unit/test_publishing.py"),
 ]
-ROOMS_BY_NAME: list[str] = ["run_workflow.py", "devstack", "pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW, *_CATALOG]
-ROOMS_BY_PROSE: list[str] = ["devstack", "pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW, *_CATALOG]
+_CLI = [
+    "run_workflow.py", "cli", "runtime/find_run.py", "runtime/short_workflow.py", "runtime/start_run.py",
+    "sluice/contracts/lake_queries.py", "sluice/pipeline/environment.py", "sluice/pipeline/file.py",
+    "sluice/settings.py",
+    "activities/describe_quarantine.py", "activities/list_quarantine.py", "activities/plan_release.py",
+    "activities/plan_requeue.py", "activities/plan_rollback.py", "activities/query_audit_results.py",
+    "lakehouse/audit_results_query.py",
+]  # fmt: skip
+ROOMS_BY_NAME: list[str] = ["devstack", "pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW, *_CATALOG, *_CLI]
+ROOMS_BY_PROSE: list[str] = ["devstack", "pipelines", *_ENGINE, *_AUDIT, *_WORKFLOW, *_CATALOG, *_CLI]
 DOCUMENTS_HELD = [
     str(path.relative_to(ROOT)) for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 ]
