@@ -48,22 +48,39 @@ async def test_the_first_decision_counts_and_the_others_are_refused_with_a_reaso
     handle = await harness.start(approval={"timeout": "3d"})
     while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":
         await asyncio.sleep(0.05)
-    for ruling, why in (
+    for decision, why in (
         (Decision(approve=True, by=" "), "needs the name"),
         (Decision(approve=True, by="ana", audited_hash="cd" * 32), "look again"),
     ):
         with pytest.raises(WorkflowUpdateFailedError) as refused:
-            await handle.execute_update(WriteAuditPublish.decide, ruling)
+            await handle.execute_update(WriteAuditPublish.decide, decision)
         assert why in str(refused.value.cause)
     await handle.signal(WriteAuditPublish.reject, Decision(by=""))
-    ruled = await handle.execute_update(
+    recorded = await handle.execute_update(
         WriteAuditPublish.decide, Decision(approve=True, by="ana", audited_hash=HEAD, reason="fine")
     )
-    assert (ruled.by, ruled.reason, ruled.audited_hash) == ("ana", "fine", HEAD)
+    assert (recorded.by, recorded.reason, recorded.audited_hash) == ("ana", "fine", HEAD)
     result = await harness.end(handle)
     assert result.outcome == "published" and result.approval
     (refused_decision,) = result.approval.refused
     assert refused_decision.why == "a decision needs the name of who takes it: set `by`"
+
+
+async def test_people_decide_with_the_tools_of_temporal(harness: WorkflowHarness) -> None:
+    """Its CLI and its Web UI send JSON: the signals by their names, the update with `approve`."""
+    handle = await harness.start(approval={"required": 2, "timeout": "3d"})
+    while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":
+        await asyncio.sleep(0.05)
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await handle.execute_update("decide", {"by": "ana"})
+    assert "needs `approve`" in str(refused.value.cause)
+    recorded = await handle.execute_update("decide", {"approve": True, "by": "ana", "reason": "fine"})
+    assert recorded.keys() == {
+        *("approve", "by", "reason", "audited_hash", "at", "audit_digest", "said_at", "signature"),
+    }
+    await handle.signal("reject", {"by": "ben", "reason": "not today"})
+    result = await harness.end(handle)
+    assert (result.cause, result.reason) == ("rejected", "rejected by ben: not today")
 
 
 async def test_a_decision_before_anything_waits_is_refused(harness: WorkflowHarness) -> None:
@@ -84,7 +101,7 @@ async def test_a_decision_before_anything_waits_is_refused(harness: WorkflowHarn
 
 STEPS = ["open_branch", "write_table", "verify_write", "audit_branch", "publish_branch"]
 _AFTER_HOPS = {"open_branch": "write_table", "verify_write": "audit_branch"}
-"""A cancel during a short hop is known when it is over, and by then the next step has begun."""
+"""A cancel during a local activity is known when it is over, and by then the next step has begun."""
 
 
 @pytest.mark.parametrize("step", STEPS)
