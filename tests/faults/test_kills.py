@@ -98,7 +98,7 @@ def test_nessie_unreachable(faults: FaultHarness, tmp_path: Path) -> None:
     ended = faults.run(pipeline("no-nessie", source), SLUICE_OPEN_TIMEOUT="3")
     assert (ended.code, ended.json["outcome"], ended.json["branch"]) == (7, "failed", None)
     assert "Nessie at http://127.0.0.1:1/api/v2 does not answer" in ended.json["reason"]
-    assert "could not be dealt with" not in ended.json["reason"]
+    assert "could not be quarantined or deleted" not in ended.json["reason"]
 
 
 @pytest.mark.warm
