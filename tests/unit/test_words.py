@@ -122,7 +122,8 @@ _CATALOG = [
     *(f"activities/{name}.py" for name in ("rebase_branch", "resume_branch", "restore_tables", "publish_branch")),
     *(f"activities/{name}.py" for name in ("confirm_publication", "discard_branch", "quarantine_branch")),
     *(f"activities/{name}.py" for name in ("reap_branches", "manage_quarantine", "record_run")),
-    *("tests/harness/memory_catalog.py", "tests/unit/test_publishing.py"),
+    *("tests/harness/memory_catalog.py", "tests/harness/memory_lake.py", "tests/unit/test_publishing.py"),
+    "tests/unit/test_branch_activities.py",
 ]
 _CLI = [
     "run_workflow.py", "cli", "runtime/find_run.py", "runtime/short_workflow.py", "runtime/start_run.py",

@@ -1,0 +1,270 @@
+"""The activities on branches, from opening to a roll-back, on a catalog in memory and tables in a folder."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.confirm_publication import ConfirmPublicationActivity
+from activities.discard_branch import DiscardBranchActivity
+from activities.find_conflicts import FindConflictsActivity
+from activities.open_branch import OpenBranchActivity
+from activities.publish_branch import PublishBranchActivity
+from activities.quarantine_branch import QuarantineBranchActivity
+from activities.rebase_branch import RebaseBranchActivity
+from activities.restore_tables import RestoreTablesActivity
+from activities.resume_branch import ResumeBranchActivity
+from activities.verify_write import VerifyWriteActivity
+from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.iceberg.table_state import TableState, load_table
+from lakehouse.quarantine import find_quarantined_branch
+from sluice.contracts.activity_inputs import (
+    BranchRef,
+    ConfirmPublicationInput,
+    FindConflictsInput,
+    JobReport,
+    OpenBranchInput,
+    Publication,
+    PublishBranchInput,
+    QuarantineBranchInput,
+    RebaseBranchInput,
+    RebaseResult,
+    Restore,
+    Resume,
+    ResumeInput,
+    RunRef,
+    VerifyWriteInput,
+    WriteResult,
+)
+from sluice.errors import NoSuchBranch
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
+from sluice.publishing.certificate import INPUT, PIPELINE, RUN_ID, quarantine_properties
+from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
+
+APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
+
+
+class Run:
+    """One run at a table, activity by activity."""
+
+    def __init__(self, lake: MemoryLake, run_id: str, table: str = "t.x") -> None:
+        self.lake, self.catalog, self.table = lake, lake.catalog, table
+        self.ref = RunRef(run_id=run_id, workflow_id=f"w-{run_id}", pipeline="p", label="p", attempt=1)
+
+    def open(self, **more: Any) -> BranchRef:
+        fields = {"tables": {self.table: Table()}, "schema_is_fixed": True, "input_digest": self.ref.run_id}
+        input = OpenBranchInput.model_validate({"run_ref": self.ref, **fields, "again": False, **more})
+        branch: BranchRef = call(OpenBranchActivity(self.catalog, {}, "here").open_branch, input)
+        return branch
+
+    def write(self, *ids: int) -> tuple[BranchRef, WriteResult]:
+        branch = self.open()
+        self.lake.append(branch.name, self.table, ids, self.ref)
+        return branch, self.verify(branch)
+
+    def verify(self, branch: BranchRef) -> WriteResult:
+        input = VerifyWriteInput(run_ref=self.ref, branch=branch, write=APPEND, tables=[self.table], job=JobReport())
+        result: WriteResult = call(VerifyWriteActivity(self.catalog, {}).verify_write, input)
+        return result
+
+    def publish(self, branch: BranchRef, head: str, **more: Any) -> Publication:
+        properties = {RUN_ID: self.ref.run_id, PIPELINE: "p", INPUT: self.ref.run_id}
+        fields = {"run_ref": self.ref, "branch": branch, "head": head, "message": "m", "author": "ana"}
+        input = PublishBranchInput.model_validate({**fields, "properties": properties, **more})
+        publication: Publication = call(PublishBranchActivity(self.catalog).publish_branch, input)
+        return publication
+
+    def rebase(self, branch: BranchRef, written: WriteResult, write: Write = APPEND) -> RebaseResult:
+        self.ref = self.ref.model_copy(update={"attempt": self.ref.attempt + 1})
+        input = RebaseBranchInput(
+            run_ref=self.ref, branch=branch, write_result=written, write=write, rows_quarantined=False
+        )
+        result: RebaseResult = call(RebaseBranchActivity(self.catalog, {}, "here").rebase_branch, input)
+        return result
+
+
+def call(activity: Callable[..., Any], input: Any) -> Any:
+    return ActivityEnvironment().run(activity, input)
+
+
+@pytest.fixture
+def catalog() -> MemoryCatalog:
+    return MemoryCatalog()
+
+
+@pytest.fixture
+def lake(catalog: MemoryCatalog, tmp_path: Path) -> MemoryLake:
+    return MemoryLake(catalog, tmp_path)
+
+
+def test_a_run_is_published_once(lake: MemoryLake) -> None:
+    run = Run(lake, "r1")
+    branch, written = run.write(1, 2)
+    assert (written.tables["t.x"].added_rows, written.tables["t.x"].created) == (2, True)
+    first = run.publish(branch, written.head)
+    assert first.merged and lake.ids("t.x") == [1, 2]
+    assert run.publish(branch, written.head) == first
+    confirm = ConfirmPublicationActivity(lake.catalog).confirm_publication
+    assert call(confirm, ConfirmPublicationInput(base=branch.base, head=written.head)) == first
+    assert not call(confirm, ConfirmPublicationInput(base=branch.base, head=branch.base)).merged
+    with pytest.raises(ApplicationError, match="published by p already") as refused:
+        Run(lake, "r1").open()
+    assert (refused.value.type, refused.value.non_retryable) == ("AlreadyPublished", True)
+
+
+def test_a_repeated_open_finds_the_branch(lake: MemoryLake) -> None:
+    run = Run(lake, "r1")
+    assert run.open() == run.open()
+    assert run.open().commit_timeout == CAPABILITIES.commit_timeout
+
+
+def test_a_snapshot_of_another_attempt_is_refused(lake: MemoryLake) -> None:
+    run = Run(lake, "r1")
+    branch = run.open()
+    lake.append(branch.name, "t.x", [1], run.ref)
+    lake.append(branch.name, "t.x", [2], run.ref.model_copy(update={"attempt": 2}))
+    with pytest.raises(ApplicationError, match="this attempt did not make") as refused:
+        run.verify(branch)
+    assert refused.value.type == "UnexpectedWrite"
+
+
+def test_a_zombie_cannot_write_to_a_discarded_branch(lake: MemoryLake) -> None:
+    run = Run(lake, "r1")
+    branch = run.open()
+    call(DiscardBranchActivity(lake.catalog).discard_branch, branch.name)
+    with pytest.raises(NoSuchBranch):
+        lake.append(branch.name, "t.x", [1], run.ref)
+    call(DiscardBranchActivity(lake.catalog).discard_branch, branch.name)
+
+
+def test_appends_are_rebased_onto_a_newer_main(lake: MemoryLake) -> None:
+    first = Run(lake, "r0")
+    first.publish(*_published(first, 0))
+    ours, theirs = Run(lake, "r1"), Run(lake, "r2")
+    branch, written = ours.write(1)
+    theirs.publish(*_published(theirs, 2))
+    conflicts = call(
+        FindConflictsActivity(lake.catalog).find_conflicts, FindConflictsInput(branch=branch, head=written.head)
+    )
+    assert conflicts == ["t.x"] == ours.publish(branch, written.head).conflicts
+    rebased = ours.rebase(branch, written)
+    assert rebased.branch and rebased.write_result and rebased.write_result.tables["t.x"].added_rows == 1
+    assert ours.publish(rebased.branch, rebased.write_result.head).merged
+    assert lake.ids("t.x") == [0, 1, 2]
+
+
+def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake) -> None:
+    ours, theirs = Run(lake, "r1"), Run(lake, "r2")
+    branch, written = ours.write(1)
+    theirs.publish(*_published(theirs, 2))
+    result = ours.rebase(branch, written, APPEND.model_copy(update={"on_conflict": "rewrite"}))
+    assert result.branch is None and "may depend on what main held before" in result.why_not
+    assert lake.catalog.find_head(ours.ref.branch) is None
+
+
+def test_tables_that_checks_looked_at_may_not_change_meanwhile(lake: MemoryLake) -> None:
+    other = Run(lake, "r0", "t.other")
+    other.publish(*_published(other, 0))
+    ours, theirs = Run(lake, "r1"), Run(lake, "r2", "t.other")
+    branch, written = ours.write(1)
+    theirs.publish(*_published(theirs, 2))
+    publication = ours.publish(branch, written.head, referenced_tables=["t.other"])
+    assert (publication.merged, publication.conflicts) == (False, ["t.other"])
+
+
+def test_a_quarantined_branch_is_resumed(lake: MemoryLake) -> None:
+    run = Run(lake, "r1")
+    branch, written = run.write(1)
+    properties = quarantine_properties(run.ref, branch.base, "audit", "why", "2026-02-01T00:00:00+00:00")
+    input = QuarantineBranchInput(
+        branch=branch, head=written.head, name="quarantine/p/2026-01-31/r1", properties=properties
+    )
+    quarantine = QuarantineBranchActivity(lake.catalog, "here").quarantine_branch
+    assert [call(quarantine, input), call(quarantine, input)] == [input.name, input.name]
+    assert lake.catalog.find_head(branch.name) is None
+    kept = find_quarantined_branch(lake.catalog, "r1")
+    again = Run(lake, "r2")
+    resume = Resume(branch=kept.branch, base=kept.base, head=kept.audited)
+    resumed = call(
+        ResumeBranchActivity(lake.catalog, {}, "here").resume_branch,
+        ResumeInput(run_ref=again.ref, resume=resume, write=APPEND, tables=["t.x"]),
+    )
+    assert again.publish(resumed.branch, resumed.write_result.head).merged and lake.ids("t.x") == [1]
+
+
+def test_an_attempt_that_changed_nothing_leaves_no_quarantine(lake: MemoryLake) -> None:
+    branch = Run(lake, "r1").open()
+    input = QuarantineBranchInput(branch=branch, name="quarantine/p/2026-01-31/r1", properties={})
+    assert call(QuarantineBranchActivity(lake.catalog, "here").quarantine_branch, input) == ""
+    assert [each.name for each in lake.catalog.list_branches()] == ["main"]
+
+
+def test_a_roll_back_restores_an_earlier_version(lake: MemoryLake) -> None:
+    for number in (1, 2):
+        run = Run(lake, f"r{number}")
+        publication = run.publish(*_published(run, number))
+    back = Run(lake, "back")
+    restore = Restore(runs=["r2"], main_head=lake.catalog.head("main"), tables={"t.x": publication.main_before})
+    activity = RestoreTablesActivity(lake.catalog, {}, "here").restore_tables
+    input = ResumeInput(run_ref=back.ref, restore=restore, write=APPEND, tables=["t.x"])
+    result = call(activity, input)
+    assert call(activity, input) == result
+    change = result.write_result.tables["t.x"]
+    assert (change.operation, change.deleted_rows, change.total_rows) == ("restore", 1, 1)
+    assert back.publish(result.branch, result.write_result.head).merged and lake.ids("t.x") == [1]
+    with pytest.raises(ApplicationError, match=r"main changed t\.x since this roll-back was planned"):
+        call(activity, input.model_copy(update={"run_ref": Run(lake, "late").ref}))
+
+
+def test_a_catalog_without_a_capability_refuses_before_spark_starts(tmp_path: Path) -> None:
+    catalog = MemoryCatalog(capabilities=replace(CAPABILITIES, new_tables=False))
+    with pytest.raises(ApplicationError, match=r"cannot create a table on a branch \(t\.x\)") as refused:
+        Run(MemoryLake(catalog, tmp_path), "r1").open()
+    assert (refused.value.type, refused.value.non_retryable) == ("InvalidPipeline", True)
+    assert [each.name for each in catalog.list_branches()] == ["main"]
+
+
+def test_another_catalog_is_noticed(lake: MemoryLake) -> None:
+    branch, written = Run(lake, "r1").write(1)
+    other = branch.model_copy(update={"catalog_id": "another"})
+    with pytest.raises(ApplicationError) as refused:
+        Run(lake, "r1").publish(other, written.head)
+    assert refused.value.type == "CatalogChanged"
+
+
+def test_verdicts_are_recorded_once_on_an_orphan_branch(catalog: MemoryCatalog, tmp_path: Path) -> None:
+    table = AuditResultsTable(catalog, tmp_path.as_uri(), {})
+    assert table.read() is None
+    for run_id, again in (("r1", False), ("r1", False), ("r1", True), ("r2", False)):
+        table.record(run_id, [{"run_id": run_id, "pipeline": "p"}], again=again)
+    recorded = table.read()
+    assert recorded and sorted(recorded.scan().to_arrow()["run_id"].to_pylist()) == ["r1", "r2"]
+    assert catalog.table_version("main", "sluice.audit_results") is None
+
+
+def test_a_table_is_read_at_the_snapshot_of_its_version(lake: MemoryLake) -> None:
+    """Two versions may share a metadata file: what counts as written are the snapshots between them."""
+    run = Run(lake, "r1")
+    branch = run.open()
+    for number in (1, 2, 3):
+        lake.append(branch.name, "t.x", [number], run.ref)
+    newest = lake.catalog.table_version(branch.name, "t.x")
+    assert newest and newest.snapshot_id
+    snapshots = load_table(newest, {}).snapshots()
+    first, second = (replace(newest, snapshot_id=each.snapshot_id) for each in snapshots[:2])
+    assert load_table(second, {}).scan().to_arrow()["id"].to_pylist() in ([1, 2], [2, 1])
+    state = TableState.load(second, first, {})
+    assert [each.snapshot_id for each in state.snapshots] == [second.snapshot_id]
+    assert (state.change().added_rows, state.change().total_rows) == (1, 2)
+    assert TableState.load(replace(newest, snapshot_id=None), None, {}).snapshots == []
+
+
+def _published(run: Run, *ids: int) -> tuple[BranchRef, str]:
+    branch, written = run.write(*ids)
+    return branch, written.head
