@@ -101,9 +101,9 @@ def test_the_table_is_made_as_the_pipeline_says(job: Ingester, stack: dict[str, 
         "properties": {"write.format.default": "orc"},
     }
     job({"path": str(csv_file(job.folder / "in.csv", rows))}, table)
-    place = open_catalog(read_settings(stack)).table_version(BRANCH, job.table)
-    assert place
-    made = TableState.load(place, None, {}).table
+    version = open_catalog(read_settings(stack)).table_version(BRANCH, job.table)
+    assert version
+    made = TableState.load(version, None, {}).table
     transforms = [(field.name, str(field.transform)) for field in made.spec().fields]
     assert transforms == [("on_month", "month"), ("id_bucket", "bucket[4]"), ("city_trunc", "truncate[1]")]
     assert made.schema().find_field("odd name").doc == "it's odd"

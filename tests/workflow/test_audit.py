@@ -30,7 +30,7 @@ def _bad_once(verdict: str = "fail") -> Callable[[Any, int], Any]:
     return audit
 
 
-async def test_bad_rows_are_divided_and_the_rest_audited_again(harness: WorkflowHarness) -> None:
+async def test_bad_rows_are_quarantined_and_the_rest_audited_again(harness: WorkflowHarness) -> None:
     harness.fakes.overrides["audit_branch"] = _bad_once()
     result = await harness.end(await harness.start(**PARTED))
     assert (result.outcome, result.bad_rows) == ("published", {"t.x": 2})
@@ -49,7 +49,7 @@ async def test_above_the_cap_nothing_is_published(harness: WorkflowHarness) -> N
     assert "more bad rows than the pipeline allows to quarantine: 9 of t.x" in result.reason
 
 
-async def test_an_attempt_that_breaks_off_in_the_division_is_written_again(harness: WorkflowHarness) -> None:
+async def test_an_attempt_that_breaks_off_while_rows_are_quarantined_is_rewritten(harness: WorkflowHarness) -> None:
     async def breaks_once(_: Any, call: int) -> QuarantineRowsResult:
         if call == 1:
             raise ApplicationError("Spark was killed", type="JobFailed")

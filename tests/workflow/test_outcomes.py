@@ -100,7 +100,7 @@ async def test_a_decision_before_anything_waits_is_refused(harness: WorkflowHarn
 
 
 STEPS = ["open_branch", "write_table", "verify_write", "audit_branch", "publish_branch"]
-_AFTER_HOPS = {"open_branch": "write_table", "verify_write": "audit_branch"}
+_AFTER_LOCAL_ACTIVITIES = {"open_branch": "write_table", "verify_write": "audit_branch"}
 """A cancel during a local activity is known when it is over, and by then the next step has begun."""
 
 
@@ -119,7 +119,7 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
             ended.set()
 
     async def in_time(order: Any, _: int) -> Any:
-        """Activities that do not beat learn of no cancel: they finish, and the cancel is heeded after."""
+        """Activities without heartbeats learn of no cancel: they finish, and the run is cancelled afterwards."""
         entered.set()
         await asyncio.sleep(0.5)
         ended.set()
@@ -141,8 +141,8 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
         cleaned.append(ended.is_set())
 
     harness.fakes.overrides[step] = until_cancelled if step == "write_table" else in_time
-    if step in _AFTER_HOPS:
-        harness.fakes.overrides[_AFTER_HOPS[step]] = a_moment
+    if step in _AFTER_LOCAL_ACTIVITIES:
+        harness.fakes.overrides[_AFTER_LOCAL_ACTIVITIES[step]] = a_moment
     harness.fakes.overrides["discard_branch"] = clean
     handle = await harness.start()
     await asyncio.wait_for(entered.wait(), 300)
@@ -246,13 +246,13 @@ async def test_a_merge_whose_answer_was_lost_is_believed(harness: WorkflowHarnes
     harness.fakes.overrides["confirm_publication"] = it_is_there
     result = await harness.end(await harness.start())
     assert (result.outcome, result.main_after, result.branch, result.reason) == ("published", "2", None, "")
-    order = [act for act in harness.fakes.calls if act in ("quarantine_branch", "confirm_publication")]
+    order = [name for name in harness.fakes.calls if name in ("quarantine_branch", "confirm_publication")]
     assert order == ["quarantine_branch", "confirm_publication"]
 
 
-@pytest.mark.parametrize("act", ["notify", "record_run", "discard_branch"])
-async def test_what_fails_after_the_merge_changes_nothing(harness: WorkflowHarness, act: str) -> None:
-    harness.fakes.overrides[act] = fails_with_a_bug
+@pytest.mark.parametrize("activity", ["notify", "record_run", "discard_branch"])
+async def test_what_fails_after_the_merge_changes_nothing(harness: WorkflowHarness, activity: str) -> None:
+    harness.fakes.overrides[activity] = fails_with_a_bug
     result = await harness.end(await harness.start())
     assert result.outcome == "published"
 
