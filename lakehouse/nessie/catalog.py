@@ -234,8 +234,10 @@ class NessieCatalog:
         }
         with translate_nessie_errors(self.uri):
             publication = merge(self._rest, self._main_and_head(), branch, head, meta)
-        # Nothing was merged, and nothing is in the way: an earlier request of ours was still under way.
-        publication = publication or self.find_publication(head, branch.base)
+        if publication and publication.merged:
+            return publication
+        # An earlier request of ours may have merged it: then this one has nothing to merge, or meets its own tables.
+        publication = self.find_publication(head, branch.base) or publication
         if publication is None:
             raise ServiceUnavailable("Nessie merged nothing, and the history of main does not say why")
         return publication

@@ -26,7 +26,12 @@ def merge(
     Returns:
         None where there was nothing to merge: it is merged already.
     """
-    differences = rest.differences(branch.base, branch.name, head)
+    try:
+        differences = list(rest.differences(branch.base, branch.name, head))
+    except NessieRequestRefused as error:
+        if error.status == 404:
+            raise NoSuchBranch(f"the branch {branch.name} is gone") from error
+        raise
     expected = {tuple(each["key"]["elements"]): each["from"] for each in differences if each.get("from")}
     answer = _merge(rest, main, branch.name, head, meta, expected, dry=False)
     if answer["wasSuccessful"] and answer["wasApplied"]:

@@ -33,8 +33,10 @@ class Lake:
 
     def __init__(self, catalog: BranchCatalog) -> None:
         self.catalog, self._key = catalog, uuid.uuid4().hex[:12]
-        self.base = catalog.initialize_main()
         self._opened: list[str] = []
+        catalog.initialize_main()
+        self.publish(*self.open("namespace"))  # so that no two branches of a test create it
+        self.base = catalog.head(catalog.main)
 
     def table(self, name: str = "one") -> str:
         """Return the name of a table of this test."""
@@ -289,7 +291,7 @@ def test_a_publish_changes_main_by_one_commit(lake: Lake) -> None:
     assert publication.main_after == lake.catalog.head(lake.catalog.main)
     commit = next(lake.catalog.history(lake.catalog.main))
     assert (commit.hash, commit.parent, commit.message) == (publication.main_after, before, "publish")
-    assert commit.properties == {"run": "r1"}
+    assert commit.properties.items() >= {"run": "r1"}.items()
     assert (lake.on_main(), lake.on_main("two")) == (lake.version(1), lake.version(1, "two"))
 
 
@@ -370,7 +372,8 @@ def test_tables_that_main_changed_since_a_hash(lake: Lake) -> None:
 
 
 def test_a_repeated_publish_finds_the_first(lake: Lake) -> None:
-    branch, head = lake.open("a1", lake.put(1))
+    lake.published("earlier", lake.put(1))
+    branch, head = lake.open("a1", lake.put(2), lake.put(1, "created"))
     first = lake.publish(branch, head)
     assert lake.publish(branch, head) == first
     lake.published("theirs", lake.put(1, "two"))
@@ -388,12 +391,6 @@ def test_a_publication_is_found_by_its_hash(lake: Lake) -> None:
     assert lake.catalog.find_publication(head, branch.base) == publication
     assert lake.catalog.find_publication(head, "") == publication
     assert lake.catalog.find_publication(branch.base, branch.base) is None
-
-
-def test_a_published_branch_forks_at_what_was_published(lake: Lake) -> None:
-    branch, head = lake.open("a1", lake.put(1))
-    lake.publish(branch, head)
-    assert lake.catalog.fork_point(branch.name) == head
 
 
 def test_a_repeated_commit_is_not_done_twice(lake: Lake) -> None:
