@@ -87,6 +87,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 folders.setdefault(report.nodeid.split("/")[1], []).append(report)
+    if not folders:
+        return
     terminalreporter.section("time by folder")
     for folder, reports in sorted(folders.items()):
         tests = len({report.nodeid for report in reports})

@@ -145,6 +145,8 @@ def test_names_of_runs(command: tuple[str, ...], inside: Path, lake: LakeReader)
     assert (lake.head(), lake.branches()) == (head, branches) and not list(inside.rglob("pwned"))
 
 
+@pytest.mark.cold
+@pytest.mark.slow
 def test_columns_and_paths_are_quoted(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     """Columns and a path of hostile names are data: they are written, audited and published as they are."""
     columns = [name for name in _SEEDS if name.strip() and "\x00" not in name and len(name) < 200]

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.audit_results_table import BRANCH, TABLE, AuditResultsTable
@@ -14,6 +15,7 @@ from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.system import SystemHarness
 
 
+@pytest.mark.warm
 def test_every_run_that_ended_can_be_queried(
     system: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path, spark: SparkSession
 ) -> None:
