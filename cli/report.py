@@ -13,6 +13,8 @@ from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import RunResult, RunStatus
 
 _VERDICT_COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
+_WITH_FILES = 100
+"""From this width on, the report shows files too: what was added, and what was read."""
 _OUTCOME_COLOURS = {
     "published": "green",
     "quarantined": "red",
@@ -30,11 +32,13 @@ def print_report(result: RunResult, link: str, console: Console) -> None:
         f"[bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}]{outcome}[/]  {escape(result.reason)}", highlight=False
     )
     if result.tables:
-        console.print(_tables(result.tables))
+        console.print(_tables(result.tables, with_files=console.width >= _WITH_FILES))
     if result.checks:
-        console.print(_checks(result.checks))
+        console.print(_checks(result.checks, with_files=console.width >= _WITH_FILES))
         for check in result.checks:
             if check.sample:
+                title = f"{check.table} {check.title}: {len(check.sample)} of {check.failed_rows} bad rows"
+                console.print(Text(title, style="italic"))
                 console.print(_sample(check))
     details = {
         "main before": result.main_before,
@@ -81,32 +85,34 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
         console.print(f"[dim]until[/] {status.deadline}", highlight=False)
 
 
-def _tables(changes: dict[str, TableChange]) -> Table:
+def _tables(changes: dict[str, TableChange], *, with_files: bool) -> Table:
     table = Table(box=None, header_style="bold")
-    table.add_column("table")
-    table.add_column("operation")
-    for name in ("added", "changed", "removed", "rows after", "files added", "bytes added"):
+    table.add_column("table", overflow="fold")
+    table.add_column("operation", overflow="fold")
+    for name in ("added", "changed", "removed", "rows after"):
         table.add_column(name, justify="right")
-    table.add_column("distribution")
+    if with_files:
+        table.add_column("files added", justify="right")
+        table.add_column("bytes added", justify="right")
+        table.add_column("distribution")
     for name, change in changes.items():
         # A rewritten row is counted as deleted and added; what is both is shown as changed.
         changed = min(change.added_rows, change.deleted_rows)
         counts = (change.added_rows - changed, changed, change.deleted_rows - changed, change.total_rows)
+        files = (f"{change.added_files:,}", format_size(change.added_bytes), change.distribution)
         table.add_row(
             escape(name),
             change.operation + (", created" if change.created else ""),
             *("?" if count is None else f"{count:,}" for count in counts),
-            f"{change.added_files:,}",
-            format_size(change.added_bytes),
-            change.distribution,
+            *(files if with_files else ()),
         )
     return table
 
 
-def _checks(checks: list[CheckResult]) -> Table:
+def _checks(checks: list[CheckResult], *, with_files: bool) -> Table:
     table = Table(box=None, header_style="bold", title=f"audit: {count_verdicts(checks)}", title_justify="left")
     for name in ("verdict", "table", "check", "observed", "expected", "answered by"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name in ("verdict", "answered by"))
     for check in checks:
         table.add_row(
             Text(check.verdict, style=_VERDICT_COLOURS[check.verdict]),
@@ -114,7 +120,7 @@ def _checks(checks: list[CheckResult]) -> Table:
             escape(check.title),
             escape(check.message or str(check.observed)),
             escape(check.expected),
-            _answered(check),
+            _answered(check) if with_files else check.answered_by or "not answered",
         )
     return table
 
@@ -135,8 +141,7 @@ def format_size(number: float) -> str:
 
 
 def _sample(check: CheckResult) -> Table:
-    title = f"{check.table} {check.title}: {len(check.sample)} of {check.failed_rows} bad rows"
-    table = Table(box=None, header_style="dim", title=Text(title), title_justify="left")
+    table = Table(box=None, header_style="dim")
     for name in check.sample[0]:
         table.add_column(escape(str(name)), overflow="fold")
     for row in check.sample:

@@ -57,3 +57,18 @@ def test_the_report_uses_standard_headings() -> None:
     text = output.getvalue()
     assert "distribution" in text and "audited hash  abc" in text
     assert "duration  2.0 s: writing 1.5 s, cleaning up 0.2 s" in text
+
+
+def test_the_report_fits_on_a_terminal_of_80_columns() -> None:
+    check = CHECK.model_copy(
+        update={"table": "nyc.flights", "expected": "one of EWR, JFK, LGA", "answered_by": "duckdb"}
+    )
+    change = TableChange(operation="append", added_rows=336_776, total_rows=336_776, created=True)
+    result = RunResult(
+        run_id="r", workflow_id="w", pipeline="p", outcome="published", tables={"nyc.flights": change}, checks=[check]
+    )
+    output = io.StringIO()
+    print_report(result, "http://ui", Console(file=output, width=80))
+    text = output.getvalue()
+    assert "append, created  336,776" in text and "one of EWR," in text
+    assert "duckdb" in text and "…" not in text
