@@ -7,16 +7,21 @@ from typing import get_args
 import pytest
 
 from devstack.stack import ROOT
-from sluice.audit.verdicts import Verdict
+from sluice.audit.verdicts import AnsweredBy, Verdict
 from sluice.checks.base import Level, Severity
-from sluice.contracts.run import Cause, Outcome, Stage
+from sluice.contracts.run import Cause, Conflict, Outcome, Stage
 from tests.unit.test_house import ALLOWED
 from tests.unit.test_words import without_code
 
 LIMIT = 120
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 PATH = re.compile(r"`((?:[a-z_]+/)+(?:[A-Za-z0-9_.-]+\.(?:py|md|yml|txt|json|xml|toml))?)`")
-WORDS = {word for literal in (Outcome, Cause, Stage, Verdict, Severity, Level) for word in get_args(literal)}
+RESOLUTIONS = Conflict.model_fields["resolved"].annotation
+WORDS = {
+    word
+    for literal in (Outcome, Cause, Stage, RESOLUTIONS, Verdict, Severity, Level, AnsweredBy)
+    for word in get_args(literal)
+}
 
 
 def names(path: Path) -> str:
