@@ -74,4 +74,4 @@ def test_a_key_is_never_overwritten(system: SystemHarness, tmp_path: Path) -> No
     file.write_text("mine")
     for command in ("approver-key", "codec-key"):
         output = system.command(command, str(file))
-        assert output.code == 2 and "is there already" in output.err and file.read_text() == "mine"
+        assert output.code == 2 and "never overwritten" in output.err and file.read_text() == "mine"
