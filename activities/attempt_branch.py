@@ -10,7 +10,7 @@ from sluice.publishing.certificate import branch_properties
 
 
 class AttemptBranch:
-    """Needs the catalog, the installation and the branch's name; reads once whether the branch exists."""
+    """The branch of an attempt, which may exist from an earlier try; that is read once, at the start."""
 
     def __init__(self, catalog: BranchCatalog, installation: str, name: str) -> None:
         self._catalog, self._installation, self._name = catalog, installation, name

@@ -21,7 +21,10 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class AuditBranchActivity:
-    """Needs what loads audited tables, the report store, the worker's settings, and the engines of its process."""
+    """The activity `audit_branch`.
+
+    Needs what loads audited tables, the report store, the worker's settings, and the engines of its process.
+    """
 
     tables: AuditedTables
     reports: ReportStore

@@ -11,7 +11,7 @@ from sluice.contracts.activity_inputs import ConfirmPublicationInput, Publicatio
 
 @dataclass(frozen=True)
 class ConfirmPublicationActivity:
-    """Needs the catalog."""
+    """The activity `confirm_publication`. Needs the catalog."""
 
     catalog: BranchCatalog
 

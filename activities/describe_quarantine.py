@@ -21,7 +21,10 @@ from sluice.sql.values import json_value
 
 @dataclass(frozen=True)
 class DescribeQuarantineActivity:
-    """Needs the catalog, the properties by which Iceberg reads the lake, and the reports of runs."""
+    """The activity `describe_quarantine`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, and the reports of runs.
+    """
 
     catalog: BranchCatalog
     io: Mapping[str, str]

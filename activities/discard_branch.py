@@ -10,7 +10,7 @@ from lakehouse.catalog import BranchCatalog
 
 @dataclass(frozen=True)
 class DiscardBranchActivity:
-    """Needs the catalog."""
+    """The activity `discard_branch`. Needs the catalog."""
 
     catalog: BranchCatalog
 

@@ -11,7 +11,7 @@ from sluice.contracts.activity_inputs import FindConflictsInput
 
 @dataclass(frozen=True)
 class FindConflictsActivity:
-    """Needs the catalog."""
+    """The activity `find_conflicts`. Needs the catalog."""
 
     catalog: BranchCatalog
 

@@ -23,7 +23,7 @@ from sluice.contracts.lake_queries import (
 
 @dataclass(frozen=True)
 class ListQuarantineActivity:
-    """Needs the catalog, and the properties by which Iceberg reads the lake."""
+    """The activity `list_quarantine`. Needs the catalog, and the properties by which Iceberg reads the lake."""
 
     catalog: BranchCatalog
     io: Mapping[str, str]

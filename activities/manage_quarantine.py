@@ -14,7 +14,10 @@ from sluice.publishing.certificate import EXPIRES, INSTALLATION
 
 @dataclass(frozen=True)
 class ManageQuarantineActivity:
-    """Needs the catalog, and the installation that quarantines must belong to."""
+    """The activity `manage_quarantine`.
+
+    Needs the catalog, and the installation that quarantines must belong to.
+    """
 
     catalog: BranchCatalog
     installation: str

@@ -12,7 +12,10 @@ from sluice.contracts.merge_queue import MergeTicket, queue_id
 
 @dataclass(frozen=True)
 class MergeQueueActivity:
-    """Needs Temporal's client, the installation, and the task queue on which queues run."""
+    """The activities `acquire_merge_slot` and `release_merge_slot`.
+
+    Needs Temporal's client, the installation, and the task queue on which queues run.
+    """
 
     client: Client
     installation: str

@@ -16,7 +16,7 @@ _RETRYABLE = ("ratelimited", "internal_error", "service_unavailable", "fatal_err
 
 @dataclass(frozen=True)
 class NotifyActivity:
-    """Needs the Slack settings; without them nobody is notified."""
+    """The activities `can_notify` and `notify`. Needs the Slack settings; without them nobody is notified."""
 
     settings: Settings
     namespace: str

@@ -16,7 +16,10 @@ from sluice.publishing.opening import opening_problems, published_before, tables
 
 @dataclass(frozen=True)
 class OpenBranchActivity:
-    """Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs."""
+    """The activity `open_branch`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    """
 
     catalog: BranchCatalog
     io: dict[str, str]

@@ -13,7 +13,7 @@ from sluice.publishing.release import plan_release
 
 @dataclass(frozen=True)
 class PlanReleaseActivity:
-    """Needs the catalog."""
+    """The activity `plan_release`. Needs the catalog."""
 
     catalog: BranchCatalog
 

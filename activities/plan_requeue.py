@@ -16,7 +16,10 @@ from sluice.publishing.requeue import plan_requeue, requeued_table
 
 @dataclass(frozen=True)
 class PlanRequeueActivity:
-    """Needs the catalog, the properties by which Iceberg reads the lake, and the name of the catalog in Spark."""
+    """The activity `plan_requeue`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, and the name of the catalog in Spark.
+    """
 
     catalog: BranchCatalog
     io: Mapping[str, str]

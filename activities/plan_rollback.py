@@ -14,7 +14,7 @@ from sluice.publishing.rollback import plan_rollback
 
 @dataclass(frozen=True)
 class PlanRollbackActivity:
-    """Needs the catalog."""
+    """The activity `plan_rollback`. Needs the catalog."""
 
     catalog: BranchCatalog
 

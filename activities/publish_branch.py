@@ -14,7 +14,7 @@ from sluice.errors import Unapproved
 
 @dataclass(frozen=True)
 class PublishBranchActivity:
-    """Needs the catalog."""
+    """The activity `publish_branch`. Needs the catalog."""
 
     catalog: BranchCatalog
     approvers_file: str = ""

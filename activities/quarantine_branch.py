@@ -14,7 +14,7 @@ from sluice.publishing.certificate import INSTALLATION
 
 @dataclass(frozen=True)
 class QuarantineBranchActivity:
-    """Needs the catalog, and the installation that these runs belong to."""
+    """The activity `quarantine_branch`. Needs the catalog, and the installation that these runs belong to."""
 
     catalog: BranchCatalog
     installation: str

@@ -24,7 +24,7 @@ _PROGRAM = Path(__file__).resolve().parent.parent / "spark_jobs" / "quarantine_r
 
 @dataclass(frozen=True)
 class QuarantineRowsActivity:
-    """Needs what loads audited tables, and this worker's Spark."""
+    """The activity `quarantine_rows`. Needs what loads audited tables, and this worker's Spark."""
 
     tables: AuditedTables
     spark: Spark

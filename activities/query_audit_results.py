@@ -13,7 +13,7 @@ from sluice.errors import InvalidInput
 
 @dataclass(frozen=True)
 class QueryAuditResultsActivity:
-    """Needs the audit results table, and how much memory a query may use."""
+    """The activity `query_audit_results`. Needs the audit results table, and how much memory a query may use."""
 
     table: AuditResultsTable
     memory: str

@@ -30,7 +30,10 @@ _TEMPORAL_TIMEOUT = 30
 
 @dataclass(frozen=True)
 class ReapBranchesActivity:
-    """Needs the catalog, how Iceberg reads the lake, Temporal and its client's loop, and the installation."""
+    """The activity `reap_branches`.
+
+    Needs the catalog, how Iceberg reads the lake, Temporal and its client's loop, and the installation.
+    """
 
     catalog: BranchCatalog
     io: dict[str, str]

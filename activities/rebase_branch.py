@@ -17,7 +17,10 @@ from sluice.publishing.written_tables import check_rebased
 
 @dataclass(frozen=True)
 class RebaseBranchActivity:
-    """Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs."""
+    """The activity `rebase_branch`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    """
 
     catalog: BranchCatalog
     io: dict[str, str]

@@ -17,7 +17,7 @@ from sluice.contracts.run import RecordRunInput, RunResult
 
 @dataclass(frozen=True)
 class RecordRunActivity:
-    """Needs the report store and the audit results table."""
+    """The activity `record_run`. Needs the report store and the audit results table."""
 
     reports: ReportStore
     results_table: AuditResultsTable

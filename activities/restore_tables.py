@@ -18,7 +18,10 @@ from sluice.publishing.written_tables import check_something_changed
 
 @dataclass(frozen=True)
 class RestoreTablesActivity:
-    """Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs."""
+    """The activity `restore_tables`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    """
 
     catalog: BranchCatalog
     io: dict[str, str]

@@ -19,7 +19,10 @@ from sluice.publishing.written_tables import check_resumed_tables, check_somethi
 
 @dataclass(frozen=True)
 class ResumeBranchActivity:
-    """Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs."""
+    """The activity `resume_branch`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    """
 
     catalog: BranchCatalog
     io: dict[str, str]

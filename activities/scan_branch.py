@@ -12,7 +12,7 @@ from sluice.contracts.activity_inputs import AuditResult, ScanInput
 
 @dataclass(frozen=True)
 class ScanBranchActivity:
-    """Needs what scans tables, and Spark's scan engine."""
+    """The activity `scan_branch`. Needs what scans tables, and Spark's scan engine."""
 
     scanner: TableScanner
     engine: ScanEngine

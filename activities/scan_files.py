@@ -13,7 +13,7 @@ from sluice.contracts.activity_inputs import AuditResult, ScanInput
 
 @dataclass(frozen=True)
 class ScanFilesActivity:
-    """Needs what scans tables, and the engines of this process in their order."""
+    """The activity `scan_files`. Needs what scans tables, and the engines of this process in their order."""
 
     scanner: TableScanner
     engines: Sequence[ScanEngine]

@@ -20,7 +20,7 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class TableScanner:
-    """Needs what loads audited tables, the report store, and the worker's settings."""
+    """Scans tables. Needs what loads audited tables, the report store, and the worker's settings."""
 
     tables: AuditedTables
     reports: ReportStore

@@ -13,7 +13,10 @@ from sluice.errors import BadEnvironment
 
 @dataclass(frozen=True)
 class VerifyDecisionActivity:
-    """Needs the file of approvers; an empty name means that nobody has to sign."""
+    """The activity `verify_decision`.
+
+    Needs the file of approvers; an empty name means that nobody has to sign.
+    """
 
     approvers_file: str = ""
 

@@ -13,7 +13,7 @@ from sluice.publishing.written_tables import WrittenTable, check_changed_tables,
 
 @dataclass(frozen=True)
 class VerifyWriteActivity:
-    """Needs the catalog and the properties by which Iceberg reads the lake."""
+    """The activity `verify_write`. Needs the catalog and the properties by which Iceberg reads the lake."""
 
     catalog: BranchCatalog
     io: dict[str, str]

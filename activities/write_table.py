@@ -25,7 +25,7 @@ _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
 
 @dataclass(frozen=True)
 class WriteTableActivity:
-    """Needs the catalog and this worker's Spark."""
+    """The activity `write_table`. Needs the catalog and this worker's Spark."""
 
     catalog: BranchCatalog
     spark: Spark

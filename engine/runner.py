@@ -21,7 +21,7 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class Spark:
-    """Needs the worker's settings, its slots for jobs, and the engine that runs them."""
+    """Runs Spark jobs. Needs the worker's settings, its slots for jobs, and the engine that runs them."""
 
     settings: Settings
     slots: SparkSlots

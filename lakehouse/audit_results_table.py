@@ -60,7 +60,7 @@ class _CommitToBranch:
 
 
 class AuditResultsTable:
-    """Needs the catalog, the lake's location, and the properties by which Iceberg reads it."""
+    """Appends to the table and reads it. Needs the catalog, the lake's location, and Iceberg's properties for it."""
 
     def __init__(self, catalog: BranchCatalog, lake: str, io: Mapping[str, str]) -> None:
         self._catalog, self._lake, self._io = catalog, lake.rstrip("/"), dict(io)

@@ -17,7 +17,7 @@ _PARTS = ("metadata", "files", "spark")
 
 @dataclass(frozen=True)
 class ReportStore:
-    """Needs the lake's location and the properties by which Iceberg reads it."""
+    """Reads and writes reports. Needs the lake's location and the properties by which Iceberg reads it."""
 
     lake: str
     io: Mapping[str, str]
