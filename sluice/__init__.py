@@ -1,1 +1,4 @@
-"""The domain of Sluice: pipelines, checks, verdicts, runs. Nothing here does I/O."""
+"""The domain of Sluice: pipelines, checks, verdicts, runs.
+
+The only I/O here is reading settings, secrets and pipeline files.
+"""

@@ -1,12 +1,12 @@
 """What can go wrong, as one tree.
 
 SluiceError
-├── Terminal                 the same again gives the same: never retried
+├── Terminal                 a retry would fail in the same way: never retried
 │   ├── InvalidPipeline      the pipeline, or a name in it, is wrong
 │   ├── InvalidInput         the files to load are missing, empty, broken or do not fit the table
 │   ├── AlreadyPublished     this input went into main by this pipeline before
-│   ├── NothingToDo          there was nothing to write, and that is well
-│   ├── NothingWritten       the job ended well and left no marked snapshot
+│   ├── NothingToDo          there was nothing to write, which is no failure
+│   ├── NothingWritten       the job exited with 0, and its branch holds no snapshot of the attempt
 │   ├── UnexpectedWrite      the branch holds what this attempt should not have written
 │   ├── WriteRefused         a job tried to change what is not its run's
 │   ├── Unapproved           an approval is not its author's
@@ -14,9 +14,9 @@ SluiceError
 │   ├── NoSuchBranch         a branch is not there: it was deleted, or never created
 │   ├── CatalogRefused       the catalog understood a request and refused it
 │   └── CatalogChanged       the catalog is not the one that the run began with
-└── Transient                the same again may work: retried
+└── Transient                a retry may succeed: retried
     ├── ServiceUnavailable   the catalog (or what is behind it) does not answer
-    └── JobFailed            Spark ended badly, for a reason that may pass
+    └── JobFailed            a Spark job failed, for a reason that may be temporary
 """
 
 
@@ -25,11 +25,11 @@ class SluiceError(Exception):
 
 
 class Terminal(SluiceError):
-    """Raised when trying again cannot help."""
+    """Base of errors that a retry would raise again."""
 
 
 class Transient(SluiceError):
-    """Raised when trying again may help."""
+    """Base of errors after which a retry may succeed."""
 
 
 class InvalidPipeline(Terminal, ValueError):
@@ -85,4 +85,4 @@ class ServiceUnavailable(Transient):
 
 
 class JobFailed(Transient):
-    """Raised when a Spark job ends badly for a reason that may pass."""
+    """Raised when a Spark job fails for a reason that may be temporary."""

@@ -45,7 +45,7 @@ class RunState:
         self.orphan_branch = ""
         """During a rebase, a second branch that may exist."""
         self.merge_ticket: MergeTicket | None = None
-        """The place in a merge queue that the run waits for or holds."""
+        """The ticket of the merge slot that the run waits for or holds."""
         self.merge_slot: MergeTicket | None = None
         """The ticket that the merge queue called last."""
         self.deadline: datetime | None = None

@@ -1,4 +1,4 @@
-"""Merges into main: pinned to a hash, dry or real, and how they are found again."""
+"""Merges into main, pinned to a hash: the dry run, the merge, and the look-up that recognises a repeated merge."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -68,7 +68,7 @@ def merge_message(run_ref: RunRef, tables: list[str]) -> str:
 def certificate(
     request: RunRequest, run_ref: RunRef, report: AuditReport, approvals: Sequence[Decision]
 ) -> dict[str, str]:
-    """Return the properties of the merge commit: who, which run and pipeline, what was audited and found."""
+    """Return the properties of the merge commit: who, which run and pipeline, the audited hash, the verdicts."""
     properties = {
         RUN_ID: run_ref.run_id,
         WORKFLOW_ID: run_ref.workflow_id,

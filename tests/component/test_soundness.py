@@ -173,7 +173,7 @@ def test_a_proof_never_contradicts_a_full_scan(
     checks = [_check(written) for written in CHECKS]
     state = TableState(StaticTable.from_metadata(table.metadata_location), None)
     statistics = audited_table("n.t", checks, state, {}).statistics
-    if deleted is not None:  # the same rows as if they had been deleted in location: the files keep their statistics
+    if deleted is not None:  # the same rows, as if deletes had removed them in place: the files keep their statistics
         table.delete(f"i == {deleted}")
         state = TableState(StaticTable.from_metadata(table.metadata_location), None)
         statistics = replace(statistics, live=[replace(file, deletes=True) for file in statistics.live])

@@ -153,7 +153,7 @@ def test_checks_that_do_not_fit_a_table_that_is_there(system: SystemHarness, lak
 
 
 def test_a_namespace_that_somebody_described(stack: dict[str, str], lake: LakeReader) -> None:
-    """As Spark's CREATE NAMESPACE does: it gives it a place."""
+    """As Spark's CREATE NAMESPACE does: it sets a location."""
     catalog, branch = open_catalog(read_settings(stack)), "wap/described"
     catalog.create_branch(branch, catalog.initialize_main())
     content = {"type": "NAMESPACE", "elements": ["described"], "properties": {"location": "file:/there"}}

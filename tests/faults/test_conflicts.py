@@ -1,4 +1,4 @@
-"""Runs into one table at once: each is published, every row once, by taking files over instead of writing again."""
+"""Runs into one table at once: each is published, every row once, by a rebase of its files instead of a rewrite."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

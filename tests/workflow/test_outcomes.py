@@ -1,4 +1,4 @@
-"""The order of things: every ending, with fakes in place of the outside fakes and time that skips.
+"""The order of things: every ending, with fakes of all activities and time that skips.
 
 The server is Temporal's time-skipping test server; a day of waiting passes in moments.
 """
