@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from activities.errors import overdue
 from lakehouse.catalog import BranchCatalog, TableCommit
-from sluice.contracts.activity_inputs import BranchRef, RunRef
+from sluice.contracts.references import BranchRef, RunRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable
 from sluice.publishing.certificate import branch_properties
 

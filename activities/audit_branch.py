@@ -15,7 +15,7 @@ from sluice.audit.planner import plan_audit, sample_group
 from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import CheckResult, trim_samples
 from sluice.checks.base import Check
-from sluice.contracts.activity_inputs import AuditInput, AuditResult
+from sluice.contracts.audit import AuditInput, AuditResult
 from sluice.settings import Settings
 
 

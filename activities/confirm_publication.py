@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
-from sluice.contracts.activity_inputs import ConfirmPublicationInput, Publication
+from sluice.contracts.publish import ConfirmPublicationInput, Publication
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import find_quarantined_branch, read_quarantined_tables
 from lakehouse.report_store import ReportStore
-from sluice.contracts.activity_inputs import RunRef
 from sluice.contracts.lake_queries import (
     DescribeQuarantineInput,
     DescribeQuarantineResult,
     QuarantinedTable,
     check_result_size,
 )
+from sluice.contracts.references import RunRef
 from sluice.sql.values import json_value
 
 

@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, tables_changed_since
-from sluice.contracts.activity_inputs import FindConflictsInput
+from sluice.contracts.publish import FindConflictsInput
 
 
 @dataclass(frozen=True)

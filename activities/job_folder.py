@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.references import RunRef
 from sluice.errors import JobFailed
 from sluice.settings import Settings
 

@@ -8,7 +8,8 @@ from activities.attempt_branch import AttemptBranch
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
-from sluice.contracts.activity_inputs import BranchRef, OpenBranchInput
+from sluice.contracts.references import BranchRef
+from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.publishing.certificate import INPUT, PIPELINE
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read

@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.published_commits import list_published_commits
-from sluice.contracts.activity_inputs import Restore
+from sluice.contracts.existing_rows import Restore
 from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult
 from sluice.publishing.rollback import plan_rollback
 

@@ -8,7 +8,7 @@ from activities.errors import as_application_error
 from activities.verify_decision import read_approvers
 from lakehouse.catalog import BranchCatalog, tables_changed_since
 from sluice.approval.signatures import approval_error
-from sluice.contracts.activity_inputs import Publication, PublishBranchInput
+from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.errors import Unapproved
 
 

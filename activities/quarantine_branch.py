@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import create_quarantine
-from sluice.contracts.activity_inputs import QuarantineBranchInput
+from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.errors import NoSuchBranch
 from sluice.publishing.certificate import INSTALLATION
 

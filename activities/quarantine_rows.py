@@ -16,7 +16,7 @@ from engine.spark.job_errors import job_failure
 from lakehouse.audited_tables import AuditedTables
 from sluice import errors
 from sluice.audit.bad_rows import bad_rows_of_table
-from sluice.contracts.activity_inputs import QuarantineRowsInput, QuarantineRowsResult
+from sluice.contracts.audit import QuarantineRowsInput, QuarantineRowsResult
 from sluice.contracts.spark_jobs import QuarantineRowsSpec
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "spark_jobs" / "quarantine_rows.py"

@@ -9,7 +9,9 @@ from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.rebase import read_rebase
 from lakehouse.iceberg.table_state import read_written_table
-from sluice.contracts.activity_inputs import BranchRef, RebaseBranchInput, RebaseResult, WriteResult
+from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
+from sluice.contracts.references import BranchRef
+from sluice.contracts.write import WriteResult
 from sluice.publishing.certificate import marks
 from sluice.publishing.rebase import rebase_problem
 from sluice.publishing.written_tables import check_rebased

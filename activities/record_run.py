@@ -11,7 +11,7 @@ from activities.errors import as_application_error
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.report_store import ReportStore
 from sluice.audit.verdicts import CheckResult
-from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.references import RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
 
 

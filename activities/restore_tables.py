@@ -10,7 +10,8 @@ from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff, TableVersion
 from lakehouse.iceberg.commit import table_commit
 from lakehouse.iceberg.table_state import TableState, load_table
-from sluice.contracts.activity_inputs import RebaseResult, Restore, ResumeInput, TableChange, WriteResult
+from sluice.contracts.existing_rows import ExistingRowsResult, Restore, RestoreTablesInput
+from sluice.contracts.write import TableChange, WriteResult
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.rollback import check_unchanged_since_plan, restored_change
 from sluice.publishing.written_tables import check_something_changed
@@ -28,10 +29,9 @@ class RestoreTablesActivity:
     installation: str
 
     @activity.defn(name="restore_tables")
-    def restore_tables(self, input: ResumeInput) -> RebaseResult:
+    def restore_tables(self, input: RestoreTablesInput) -> ExistingRowsResult:
         """Commit earlier versions of tables to the branch of a new attempt, all by one commit."""
         with as_application_error():
-            assert input.restore
             identity = self.catalog.identity()
             if input.catalog_id:
                 self.catalog.check_identity(input.catalog_id)
@@ -44,7 +44,7 @@ class RestoreTablesActivity:
             diffs = self.catalog.diff(branch.base, branch.name, head)
             check_something_changed(diffs)
             tables = {diff.name: self._change(diff) for diff in diffs}
-            return RebaseResult(branch=branch, write_result=WriteResult(head=head, tables=tables))
+            return ExistingRowsResult(branch=branch, write_result=WriteResult(head=head, tables=tables))
 
     def _commits(self, restore: Restore, base: str) -> Iterator[TableCommit]:
         main = self.catalog.main

@@ -9,7 +9,8 @@ from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.rebase import read_rebase
 from lakehouse.iceberg.table_state import TableState
-from sluice.contracts.activity_inputs import RebaseResult, Resume, ResumeInput, WriteResult
+from sluice.contracts.existing_rows import ExistingRowsResult, ResumeBranchInput
+from sluice.contracts.write import WriteResult
 from sluice.errors import InvalidInput
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.certificate import marks
@@ -29,24 +30,24 @@ class ResumeBranchActivity:
     installation: str
 
     @activity.defn(name="resume_branch")
-    def resume_branch(self, input: ResumeInput) -> RebaseResult:
+    def resume_branch(self, input: ResumeBranchInput) -> ExistingRowsResult:
         """Rebase what a quarantined branch holds onto main as it is now, on the branch of a new attempt."""
         with as_application_error():
-            assert input.resume
             identity = self.catalog.identity()
             if input.catalog_id:
                 self.catalog.check_identity(input.catalog_id)
             attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
-            self._rebase(input, input.resume, attempt)
+            self._rebase(input, attempt)
             branch = attempt.ref(identity)
             head = self.catalog.head(branch.name)
             diffs = self.catalog.diff(branch.base, branch.name, head)
             check_something_changed(diffs)
             states = {diff.name: TableState.load(diff.after, diff.before, self.io) for diff in diffs if diff.after}
             tables = {name: state.change() for name, state in states.items()}
-            return RebaseResult(branch=branch, write_result=WriteResult(head=head, tables=tables))
+            return ExistingRowsResult(branch=branch, write_result=WriteResult(head=head, tables=tables))
 
-    def _rebase(self, input: ResumeInput, resume: Resume, attempt: AttemptBranch) -> None:
+    def _rebase(self, input: ResumeBranchInput, attempt: AttemptBranch) -> None:
+        resume = input.resume
         diffs = self.catalog.diff(resume.base, resume.branch, resume.head)
         check_resumed_tables(input, [diff.name for diff in diffs])
         require_capabilities(self.catalog.capabilities, [diff.name for diff in diffs])

@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from activities.scan_tables import TableScanner
 from engine.scan import ScanEngine
-from sluice.contracts.activity_inputs import AuditResult, ScanInput
+from sluice.contracts.audit import AuditResult, ScanInput
 
 
 @dataclass(frozen=True)

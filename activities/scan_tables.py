@@ -14,7 +14,7 @@ from lakehouse.report_store import ReportStore
 from sluice.audit.answers import verdicts
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.verdicts import CheckResult, trim_samples
-from sluice.contracts.activity_inputs import SCAN_ATTEMPTS, AuditInput, AuditResult, ScanInput
+from sluice.contracts.audit import SCAN_ATTEMPTS, AuditInput, AuditResult, ScanInput
 from sluice.settings import Settings
 
 

@@ -7,7 +7,7 @@ from temporalio import activity
 
 from activities.errors import as_application_error
 from sluice.approval.signatures import parse_approvers, verification_error
-from sluice.contracts.activity_inputs import VerifyDecisionInput
+from sluice.contracts.publish import VerifyDecisionInput
 from sluice.errors import BadEnvironment
 
 

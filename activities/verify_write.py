@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableDiff
 from lakehouse.iceberg.table_state import read_written_table
-from sluice.contracts.activity_inputs import VerifyWriteInput, WriteResult
+from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.publishing.written_tables import WrittenTable, check_changed_tables, check_write
 
 

@@ -14,9 +14,9 @@ from engine.spark.job_errors import job_failure
 from lakehouse.catalog import BranchCatalog
 from lakehouse.source_files import base_path, find_files, identify_input
 from sluice import errors
-from sluice.contracts.activity_inputs import JobReport, WriteTableInput
 from sluice.contracts.run import InputFile
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
+from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.source import Source
 

@@ -36,7 +36,8 @@ from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
 from sluice.checks import expand
-from sluice.contracts.activity_inputs import AuditInput, AuditResult, RunRef, ScanInput
+from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
+from sluice.contracts.references import RunRef
 from sluice.pipeline.table import Table
 from sluice.settings import Settings, read_settings
 

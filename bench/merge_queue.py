@@ -33,8 +33,8 @@ from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.report_store import ReportStore
 from runtime.start_run import find_input
 from runtime.temporal_client import connect
-from sluice.contracts.activity_inputs import JobReport, WriteTableInput
 from sluice.contracts.run import REVISION, Policy, RunRequest
+from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.pipeline.file import parse_pipeline
 from sluice.publishing.certificate import marks
 from worker import WORKFLOWS, control_activities, make_worker

@@ -22,7 +22,7 @@ from bench.runs import Plain
 from bench.stack import BenchStack, bench_stack, median, save, say, small
 from runtime.start_run import Starter, StartOptions, find_input, start_run
 from runtime.temporal_client import connect
-from sluice.contracts.activity_inputs import BranchRef
+from sluice.contracts.references import BranchRef
 from sluice.pipeline.file import parse_pipeline
 from sluice.settings import read_settings
 

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sluice.audit.verdicts import CheckResult, count_verdicts
-from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import RunResult, RunStatus
+from sluice.contracts.write import TableChange
 
 _VERDICT_COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
 _WITH_FILES = 100

@@ -16,7 +16,7 @@ from sluice.audit.scan_groups import ScanGroup
 from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import AnsweredBy
 from sluice.checks.base import Check
-from sluice.contracts.activity_inputs import AuditInput
+from sluice.contracts.audit import AuditInput
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.sql.dialect import Dialect
 

@@ -10,7 +10,7 @@ from lakehouse.iceberg.table_state import TableState
 from sluice.audit.statistics import StatisticsNeed
 from sluice.audit.tables import AuditedTable, ReferencedTable, referenced_tables
 from sluice.checks.base import Check, TableReference
-from sluice.contracts.activity_inputs import AuditInput
+from sluice.contracts.audit import AuditInput
 
 
 @dataclass(frozen=True)

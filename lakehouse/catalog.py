@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from sluice.contracts.activity_inputs import BranchRef, Publication
+from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
 from sluice.publishing.capabilities import CatalogCapabilities
 
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
-from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.lake_queries import QuarantineSummary
+from sluice.contracts.write import TableChange
 from sluice.errors import InvalidPipeline
 from sluice.publishing.certificate import (
     AUDITED,

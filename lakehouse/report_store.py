@@ -8,7 +8,7 @@ from typing import Any
 from pyiceberg.io import FileIO, load_file_io
 
 from sluice.audit.verdicts import CheckResult
-from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.references import RunRef
 from sluice.contracts.run import RunResult
 
 _FOLDER = "sluice-audits"

@@ -17,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from lakehouse.source_files import absolute_path, absolute_source, find_files, identify_input
 from runtime.find_run import read_result
 from runtime.temporal_client import search_attributes_known
-from sluice.contracts.activity_inputs import Restore, Resume
+from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.pipeline.environment import pipeline_from_environment

@@ -16,28 +16,20 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityCancellationType
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.activity_inputs import (
+    from sluice.contracts.audit import (
         SCAN_ATTEMPTS,
         AuditInput,
         AuditResult,
-        BranchRef,
-        ConfirmPublicationInput,
-        FindConflictsInput,
-        JobReport,
-        OpenBranchInput,
-        Publication,
-        PublishBranchInput,
-        QuarantineBranchInput,
         QuarantineRowsInput,
         QuarantineRowsResult,
+        ScanInput,
+    )
+    from sluice.contracts.existing_rows import (
+        ExistingRowsResult,
         RebaseBranchInput,
         RebaseResult,
-        ResumeInput,
-        ScanInput,
-        VerifyDecisionInput,
-        VerifyWriteInput,
-        WriteResult,
-        WriteTableInput,
+        RestoreTablesInput,
+        ResumeBranchInput,
     )
     from sluice.contracts.lake_queries import (
         DescribeQuarantineInput,
@@ -54,8 +46,22 @@ with workflow.unsafe.imports_passed_through():
         RequeuePlan,
     )
     from sluice.contracts.merge_queue import MergeTicket
-    from sluice.contracts.quarantine import ManageQuarantineInput, ReapBranchesInput, ReapBranchesResult
+    from sluice.contracts.publish import (
+        ConfirmPublicationInput,
+        FindConflictsInput,
+        Publication,
+        PublishBranchInput,
+        VerifyDecisionInput,
+    )
+    from sluice.contracts.quarantine import (
+        ManageQuarantineInput,
+        QuarantineBranchInput,
+        ReapBranchesInput,
+        ReapBranchesResult,
+    )
+    from sluice.contracts.references import BranchRef
     from sluice.contracts.run import Notification, Policy, RecordRunInput
+    from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
 
 InputT = TypeVar("InputT")
 ResultT = TypeVar("ResultT")
@@ -141,11 +147,11 @@ class ActivityCalls:
         lambda input: f"branch for attempt {input.run_ref.attempt}: {', '.join(input.tables)}",
         total_timeout=open_timeout)
     resume_branch = ActivityCall(
-        "resume_branch", ResumeInput, RebaseResult, Kind.ACTIVITY,
-        lambda input: f"rows of {input.resume.branch}" if input.resume else "")
+        "resume_branch", ResumeBranchInput, ExistingRowsResult, Kind.ACTIVITY,
+        lambda input: f"rows of {input.resume.branch}")
     restore_tables = ActivityCall(
-        "restore_tables", ResumeInput, RebaseResult, Kind.ACTIVITY,
-        lambda input: ", ".join(input.restore.tables) if input.restore else "")
+        "restore_tables", RestoreTablesInput, ExistingRowsResult, Kind.ACTIVITY,
+        lambda input: ", ".join(input.restore.tables))
     # The workflow counts the attempts of a write, each on a branch of its own, so one activity never retries.
     write_table = ActivityCall(
         "write_table", WriteTableInput, JobReport, Kind.SPARK,

@@ -10,9 +10,12 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import ApprovalRecord, Decision, RefusedDecision, approval_outcome, refusal
     from sluice.audit.bad_rows import describe_bad_rows
     from sluice.audit.verdicts import AuditReport, CheckResult, trim_samples
-    from sluice.contracts.activity_inputs import BranchRef, PreviousAudit, Publication, RunRef, WriteResult
+    from sluice.contracts.audit import PreviousAudit
     from sluice.contracts.merge_queue import MergeTicket
+    from sluice.contracts.publish import Publication
+    from sluice.contracts.references import BranchRef, RunRef
     from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
+    from sluice.contracts.write import WriteResult
     from sluice.presentation.web_ui import details
     from workflows.search_attributes import BRANCH
 

@@ -14,7 +14,7 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
 from pyiceberg.table.snapshots import Snapshot
 
 from lakehouse.catalog import TableDiff, TableVersion
-from sluice.contracts.activity_inputs import TableChange
+from sluice.contracts.write import TableChange
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
 from sluice.publishing.written_tables import WrittenTable
 

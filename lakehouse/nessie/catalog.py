@@ -24,7 +24,8 @@ from lakehouse.nessie.operations import (
 )
 from lakehouse.nessie.rest_v2 import NessieRest
 from lakehouse.nessie.spark import explain_refused_write, spark_properties
-from sluice.contracts.activity_inputs import BranchRef, Publication
+from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogChanged, NoSuchBranch, ServiceUnavailable
 from sluice.publishing.capabilities import CatalogCapabilities
 

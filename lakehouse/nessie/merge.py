@@ -5,7 +5,8 @@ from typing import Any
 
 from lakehouse.nessie.errors import NessieRequestRefused
 from lakehouse.nessie.rest_v2 import NessieRest
-from sluice.contracts.activity_inputs import BranchRef, Publication
+from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable
 
 

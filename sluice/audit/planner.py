@@ -11,7 +11,7 @@ from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import AnswerSource, CheckResult, check_result, error_result
 from sluice.checks.base import Check, Evaluation
 from sluice.checks.rows import RowCheck
-from sluice.contracts.activity_inputs import AuditInput, AuditResult
+from sluice.contracts.audit import AuditInput, AuditResult
 from sluice.sql.dialect import Dialect
 
 Sampler = Callable[[AuditedTable, Check], Sequence[dict[str, Any]]]

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
-from sluice.contracts.activity_inputs import Restore, Resume, TableChange
+from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.run import RunInput
+from sluice.contracts.write import TableChange
 from sluice.errors import InvalidInput
 from sluice.pipeline.model import Pipeline
 

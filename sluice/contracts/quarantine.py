@@ -1,10 +1,22 @@
-"""Messages about branches outside of runs: a person's request about a quarantine, and the reaper."""
+"""Inputs and results of the activities that quarantine a branch, manage quarantines, and reap orphan branches."""
 
 from typing import Literal
 
 from pydantic import Field
 
 from sluice.base_model import Model
+from sluice.contracts.references import BranchRef
+
+
+class QuarantineBranchInput(Model):
+    """Input of `quarantine_branch`: keep what a branch holds, under a name with pipeline, date and run."""
+
+    branch: BranchRef
+    head: str = ""
+    """The hash to keep; empty means the head of the branch, if it changed any table."""
+    name: str
+    properties: dict[str, str] = Field(default_factory=dict)
+    """The properties of the commit that explains why the branch is kept, and until when."""
 
 
 class ManageQuarantineInput(Model):

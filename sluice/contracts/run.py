@@ -7,7 +7,9 @@ from pydantic import Field
 from sluice.approval.decisions import ApprovalRecord
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
-from sluice.contracts.activity_inputs import Restore, Resume, RunRef, TableChange
+from sluice.contracts.existing_rows import Restore, Resume
+from sluice.contracts.references import RunRef
+from sluice.contracts.write import TableChange
 from sluice.pipeline.model import Pipeline
 
 Outcome = Literal["published", "quarantined", "discarded", "cancelled", "failed"]

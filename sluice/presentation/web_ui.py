@@ -1,8 +1,8 @@
 """The details of a run as markdown, for the Temporal Web UI."""
 
 from sluice.audit.verdicts import CheckResult, count_verdicts
-from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import RunStatus
+from sluice.contracts.write import TableChange
 
 _MAX_CHECKS = 30
 """The Web UI passes the details on in an address, so they are short: the checks that block come first."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import signed_fields
 from sluice.audit.verdicts import AuditReport
-from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.references import RunRef
 from sluice.contracts.run import RunRequest
 from sluice.secrets import redacted
 

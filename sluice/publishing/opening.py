@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sluice.audit.bad_rows import quarantine_table
 from sluice.checks.base import Check, check_location
-from sluice.contracts.activity_inputs import OpenBranchInput
+from sluice.contracts.write import OpenBranchInput
 from sluice.identifiers import suggestion
 from sluice.pipeline.table import column_problems
 from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities

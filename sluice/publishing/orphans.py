@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.references import RunRef
 from sluice.identifiers import quarantine_branch
 from sluice.publishing.certificate import INSTALLATION, PIPELINE, RUN_ID, WORKFLOW_ID, quarantine_properties
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sluice.contracts.activity_inputs import Resume
+from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline

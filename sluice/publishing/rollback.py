@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sluice.contracts.activity_inputs import TableChange
+from sluice.contracts.write import TableChange
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table

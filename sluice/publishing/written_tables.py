@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sluice.audit.bad_rows import quarantine_table
-from sluice.contracts.activity_inputs import ResumeInput, TableChange, VerifyWriteInput, WriteResult
+from sluice.contracts.existing_rows import ResumeBranchInput
+from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
 
 
@@ -102,13 +103,12 @@ def check_rebased(
     return changes
 
 
-def check_resumed_tables(input: ResumeInput, changed: Collection[str]) -> None:
+def check_resumed_tables(input: ResumeBranchInput, changed: Collection[str]) -> None:
     """Make sure that a quarantined branch changes no table but those of its pipeline and their quarantine tables.
 
     Raises:
         UnexpectedWrite: it does.
     """
-    assert input.resume
     named = {*input.tables, *map(quarantine_table, input.tables)}
     for name in changed:
         if name not in named:

@@ -14,7 +14,8 @@ from lakehouse.catalog import BranchCatalog, TableCommit, TableVersion, tables_c
 from lakehouse.open_catalog import open_catalog
 from lakehouse.published_commits import list_published_commits
 from lakehouse.quarantine import create_quarantine, find_quarantined_branch, list_quarantined_branches
-from sluice.contracts.activity_inputs import BranchRef, Publication
+from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
 from sluice.publishing.certificate import BASE, REASON, RUN_ID
 from sluice.settings import read_settings

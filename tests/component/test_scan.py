@@ -23,7 +23,8 @@ from sluice.audit.query_builder import AuditQuery
 from sluice.audit.statistics import SchemaField
 from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY
-from sluice.contracts.activity_inputs import AuditInput, RunRef, ScanInput
+from sluice.contracts.audit import AuditInput, ScanInput
+from sluice.contracts.references import RunRef
 from sluice.pipeline.table import Table as PipelineTable
 from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB

@@ -22,8 +22,9 @@ from engine.runner import Spark
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.report_store import ReportStore
-from sluice.contracts import activity_inputs
-from sluice.contracts.activity_inputs import BranchRef, Publication
+from sluice.contracts import references
+from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
 
 _CLASSES: dict[str, type] = {
     each.__name__: each for each in (NessieCatalog, ReportStore, AuditResultsTable, Spark, NotifyActivity)
@@ -75,7 +76,7 @@ def crash(point: str, number: int, flag: Path) -> None:
 def leave_out(safeguard: str) -> None:
     """Switch one safeguard off."""
     if safeguard == "fencing":
-        vars(activity_inputs)["attempt_branch"] = lambda label, run_id, _: f"wap/{label}/{run_id}/a1"
+        vars(references)["attempt_branch"] = lambda label, run_id, _: f"wap/{label}/{run_id}/a1"
         NessieCatalog.delete_branch = lambda *_: None  # type: ignore[method-assign]
     elif safeguard == "pinned hash":
         publish = NessieCatalog.publish

@@ -10,7 +10,8 @@ from datetime import datetime, timezone
 from threading import RLock
 
 from lakehouse.catalog import BranchInfo, CommitInfo, TableCommit, TableDiff, TableVersion
-from sluice.contracts.activity_inputs import BranchRef, Publication
+from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
 from sluice.publishing.capabilities import CatalogCapabilities
 

@@ -16,7 +16,7 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.table_state import load_table
-from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.references import RunRef
 from sluice.publishing.certificate import marks
 
 _SCHEMA = assign_fresh_schema_ids(Schema(NestedField(1, "id", LongType())))

@@ -11,27 +11,27 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.testing import WorkflowEnvironment
 
 from runtime.find_run import Handle, read_result
-from sluice.contracts.activity_inputs import (
-    AuditResult,
-    BranchRef,
+from sluice.contracts.audit import AuditResult, QuarantineRowsResult
+from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
+from sluice.contracts.merge_queue import MergeTicket
+from sluice.contracts.publish import (
     ConfirmPublicationInput,
     FindConflictsInput,
-    JobReport,
-    OpenBranchInput,
     Publication,
     PublishBranchInput,
-    QuarantineBranchInput,
-    QuarantineRowsResult,
-    RebaseBranchInput,
-    RebaseResult,
-    TableChange,
     VerifyDecisionInput,
+)
+from sluice.contracts.quarantine import QuarantineBranchInput
+from sluice.contracts.references import BranchRef
+from sluice.contracts.run import Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
+from sluice.contracts.write import (
+    JobReport,
+    OpenBranchInput,
+    TableChange,
     VerifyWriteInput,
     WriteResult,
     WriteTableInput,
 )
-from sluice.contracts.merge_queue import MergeTicket
-from sluice.contracts.run import Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
 from sluice.pipeline.model import Pipeline
 from workflows.write_audit_publish import WriteAuditPublish
 

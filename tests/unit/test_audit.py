@@ -18,7 +18,8 @@ from sluice.audit.tables import AuditedTable, ReferencedTable, referenced_tables
 from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check, TableReference
-from sluice.contracts.activity_inputs import AuditInput, RunRef
+from sluice.contracts.audit import AuditInput
+from sluice.contracts.references import RunRef
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.pipeline.table import Table
 from sluice.sql.dialect import DUCKDB, SPARK

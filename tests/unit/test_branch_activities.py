@@ -22,24 +22,18 @@ from activities.verify_write import VerifyWriteActivity
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.iceberg.table_state import TableState, load_table
 from lakehouse.quarantine import find_quarantined_branch
-from sluice.contracts.activity_inputs import (
-    BranchRef,
-    ConfirmPublicationInput,
-    FindConflictsInput,
-    JobReport,
-    OpenBranchInput,
-    Publication,
-    PublishBranchInput,
-    QuarantineBranchInput,
+from sluice.contracts.existing_rows import (
     RebaseBranchInput,
     RebaseResult,
     Restore,
+    RestoreTablesInput,
     Resume,
-    ResumeInput,
-    RunRef,
-    VerifyWriteInput,
-    WriteResult,
+    ResumeBranchInput,
 )
+from sluice.contracts.publish import ConfirmPublicationInput, FindConflictsInput, Publication, PublishBranchInput
+from sluice.contracts.quarantine import QuarantineBranchInput
+from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
 from sluice.errors import NoSuchBranch
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
@@ -193,7 +187,7 @@ def test_a_quarantined_branch_is_resumed(lake: MemoryLake) -> None:
     resume = Resume(branch=kept.branch, base=kept.base, head=kept.audited)
     resumed = call(
         ResumeBranchActivity(lake.catalog, {}, "here").resume_branch,
-        ResumeInput(run_ref=again.ref, resume=resume, write=APPEND, tables=["t.x"]),
+        ResumeBranchInput(run_ref=again.ref, resume=resume, write=APPEND, tables=["t.x"]),
     )
     assert again.publish(resumed.branch, resumed.write_result.head).merged and lake.ids("t.x") == [1]
 
@@ -212,7 +206,7 @@ def test_a_roll_back_restores_an_earlier_version(lake: MemoryLake) -> None:
     back = Run(lake, "back")
     restore = Restore(runs=["r2"], main_head=lake.catalog.head("main"), tables={"t.x": publication.main_before})
     activity = RestoreTablesActivity(lake.catalog, {}, "here").restore_tables
-    input = ResumeInput(run_ref=back.ref, restore=restore, write=APPEND, tables=["t.x"])
+    input = RestoreTablesInput(run_ref=back.ref, restore=restore)
     result = call(activity, input)
     assert call(activity, input) == result
     change = result.write_result.tables["t.x"]

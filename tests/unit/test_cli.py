@@ -7,8 +7,8 @@ from rich.console import Console
 from cli.report import print_report
 from cli.watch import ShownStatus
 from sluice.audit.verdicts import CheckResult
-from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import RunResult, RunStatus, Stage, StageEvent
+from sluice.contracts.write import TableChange
 
 CHECK = CheckResult(
     table="t.a", check="row_count", columns=[], scope="added", verdict="pass", observed=2, expected="at least 1"

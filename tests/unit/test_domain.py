@@ -4,8 +4,8 @@ import pytest
 
 from sluice.approval.decisions import Decision, approval_outcome, refusal
 from sluice.audit.verdicts import AuditReport, CheckResult, short_row, trim_samples
-from sluice.contracts.activity_inputs import TableChange
 from sluice.contracts.run import Cause, Notification, Outcome, RunResult, RunStatus
+from sluice.contracts.write import TableChange
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
 from sluice.pipeline.durations import format_duration, seconds

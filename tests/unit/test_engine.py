@@ -24,7 +24,7 @@ from engine.spark.java import find_java
 from engine.spark.job_errors import job_failure
 from engine.spark.submit import command, environment
 from lakehouse.nessie.spark import explain_refused_write, spark_properties
-from sluice.contracts.activity_inputs import RunRef
+from sluice.contracts.references import RunRef
 from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
 from sluice.settings import Settings
 from tests.harness.processes import wait_for

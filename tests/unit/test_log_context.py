@@ -3,14 +3,9 @@
 import pytest
 
 from runtime.log_context import input_fields
-from sluice.contracts.activity_inputs import (
-    AuditInput,
-    BranchRef,
-    ConfirmPublicationInput,
-    FindConflictsInput,
-    RunRef,
-    ScanInput,
-)
+from sluice.contracts.audit import AuditInput, ScanInput
+from sluice.contracts.publish import ConfirmPublicationInput, FindConflictsInput
+from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.run import Notification, RecordRunInput, RunResult
 
 RUN_REF = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=2)

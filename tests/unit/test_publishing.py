@@ -5,16 +5,9 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from sluice.contracts.activity_inputs import (
-    BranchRef,
-    JobReport,
-    OpenBranchInput,
-    ResumeInput,
-    RunRef,
-    TableChange,
-    VerifyWriteInput,
-    WriteResult,
-)
+from sluice.contracts.existing_rows import ResumeBranchInput
+from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.write import JobReport, OpenBranchInput, TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, InvalidPipeline, NothingWritten, UnexpectedWrite
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
@@ -127,7 +120,9 @@ def test_a_rebased_branch_that_holds_something_else(tables: list[WrittenTable], 
 
 def test_what_a_quarantined_branch_may_change() -> None:
     resume = {"branch": "quarantine/p", "base": "b", "head": "h"}
-    input = ResumeInput.model_validate({"run_ref": RUN, "resume": resume, "write": {"job": "j.py"}, "tables": ["t.x"]})
+    input = ResumeBranchInput.model_validate(
+        {"run_ref": RUN, "resume": resume, "write": {"job": "j.py"}, "tables": ["t.x"]}
+    )
     check_resumed_tables(input, ["t.x", "t.x__quarantine"])
     with pytest.raises(UnexpectedWrite, match=r"quarantine/p changes t\.y"):
         check_resumed_tables(input, ["t.y"])

@@ -7,10 +7,7 @@ from typing import Any
 from temporalio.exceptions import ApplicationError
 
 from sluice.audit.verdicts import CheckResult
-from sluice.contracts.activity_inputs import (
-    AuditResult,
-    QuarantineRowsResult,
-)
+from sluice.contracts.audit import AuditResult, QuarantineRowsResult
 from sluice.contracts.run import RecordRunInput
 from tests.harness.workflow import HEAD, WorkflowHarness, fails_with_a_bug
 from workflows.write_audit_publish import WriteAuditPublish

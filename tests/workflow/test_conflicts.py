@@ -2,14 +2,9 @@
 
 from typing import Any
 
-from sluice.contracts.activity_inputs import (
-    FindConflictsInput,
-    Publication,
-    PublishBranchInput,
-    RebaseResult,
-    TableChange,
-    WriteResult,
-)
+from sluice.contracts.existing_rows import RebaseResult
+from sluice.contracts.publish import FindConflictsInput, Publication, PublishBranchInput
+from sluice.contracts.write import TableChange, WriteResult
 from tests.harness.workflow import HEAD, MERGED, NEWER, WorkflowHarness, fails_with_a_bug
 
 

@@ -13,14 +13,10 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from sluice.approval.decisions import Decision
-from sluice.contracts.activity_inputs import (
-    AuditResult,
-    JobReport,
-    Publication,
-    WriteResult,
-    WriteTableInput,
-)
+from sluice.contracts.audit import AuditResult
+from sluice.contracts.publish import Publication
 from sluice.contracts.run import Policy
+from sluice.contracts.write import JobReport, WriteResult, WriteTableInput
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good, fails_with_a_bug, opened
 from workflows.write_audit_publish import WriteAuditPublish
 

@@ -8,7 +8,7 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
-    from sluice.contracts.activity_inputs import VerifyDecisionInput
+    from sluice.contracts.publish import VerifyDecisionInput
     from sluice.pipeline.durations import format_duration
     from sluice.pipeline.model import Approval
     from workflows.activity_calls import ActivityCalls

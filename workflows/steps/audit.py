@@ -5,7 +5,8 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from sluice.audit.bad_rows import quarantinable_checks, quarantine_table
     from sluice.audit.verdicts import AuditReport
-    from sluice.contracts.activity_inputs import AuditInput, JobReport, QuarantineRowsInput, ScanInput, VerifyWriteInput
+    from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput
+    from sluice.contracts.write import JobReport, VerifyWriteInput
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, raise_if_cancelled
     from workflows.run_state import RunState

@@ -6,7 +6,8 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.activity_inputs import ConfirmPublicationInput, QuarantineBranchInput
+    from sluice.contracts.publish import ConfirmPublicationInput
+    from sluice.contracts.quarantine import QuarantineBranchInput
     from sluice.identifiers import quarantine_branch
     from sluice.publishing.certificate import quarantine_properties
     from sluice.publishing.outcomes import RunEnding, ending

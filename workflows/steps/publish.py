@@ -4,7 +4,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from sluice.audit.verdicts import AuditReport
-    from sluice.contracts.activity_inputs import FindConflictsInput, PublishBranchInput
+    from sluice.contracts.publish import FindConflictsInput, PublishBranchInput
     from sluice.publishing.certificate import certificate, merge_message
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import raise_if_cancelled

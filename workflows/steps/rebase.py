@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.activity_inputs import RebaseBranchInput
+    from sluice.contracts.existing_rows import RebaseBranchInput
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, raise_if_cancelled
     from workflows.run_state import RunState

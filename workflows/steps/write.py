@@ -3,7 +3,14 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.activity_inputs import OpenBranchInput, ResumeInput, VerifyWriteInput, WriteTableInput
+    from sluice.contracts.existing_rows import (
+        ExistingRowsResult,
+        Restore,
+        RestoreTablesInput,
+        Resume,
+        ResumeBranchInput,
+    )
+    from sluice.contracts.write import OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.pipeline.write import Write
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import raise_if_cancelled
@@ -15,32 +22,42 @@ async def write(calls: ActivityCalls, state: RunState) -> None:
     resume, restore = state.request.resume, state.request.restore
     state.start_attempt()
     state.enter_stage("opening", f"attempt {state.attempt}")
-    if resume or restore:
-        await _take_existing_rows(calls, state)
-        if resume and resume.statements and state.write_result:
+    if resume:
+        written = await _resume_branch(calls, state, resume)
+        if resume.statements:
             repair = Write(mode="sql", statements=resume.statements)
-            await _run_job(calls, state, repair, since=state.write_result.head)
+            await _run_job(calls, state, repair, since=written.head)
+    elif restore:
+        await _restore_tables(calls, state, restore)
     else:
         await _open_branch(calls, state)
         await _run_job(calls, state, state.request.pipeline.write)
 
 
-async def _take_existing_rows(calls: ActivityCalls, state: RunState) -> None:
-    """Create a branch that holds the rows of a quarantined branch, or tables as they were earlier on main."""
-    request = state.request
-    input = ResumeInput(
+async def _resume_branch(calls: ActivityCalls, state: RunState, resume: Resume) -> WriteResult:
+    """Create a branch that holds the rows of a quarantined branch."""
+    pipeline = state.request.pipeline
+    input = ResumeBranchInput(
         run_ref=state.run_ref,
-        resume=request.resume,
-        restore=request.restore,
-        write=request.pipeline.write,
-        tables=list(request.pipeline.tables),
+        resume=resume,
+        write=pipeline.write,
+        tables=list(pipeline.tables),
         catalog_id=state.catalog_id,
     )
-    result = await (calls.resume_branch(input) if request.resume else calls.restore_tables(input))
-    assert result.branch and result.write_result
+    return _record_existing_rows(state, await calls.resume_branch(input))
+
+
+async def _restore_tables(calls: ActivityCalls, state: RunState, restore: Restore) -> WriteResult:
+    """Create a branch that holds tables as they were earlier on main."""
+    input = RestoreTablesInput(run_ref=state.run_ref, restore=restore, catalog_id=state.catalog_id)
+    return _record_existing_rows(state, await calls.restore_tables(input))
+
+
+def _record_existing_rows(state: RunState, result: ExistingRowsResult) -> WriteResult:
     state.record_branch(result.branch)
     state.record_write(result.write_result)
     raise_if_cancelled()
+    return result.write_result
 
 
 async def _open_branch(calls: ActivityCalls, state: RunState) -> None:

@@ -1,0 +1,33 @@
+"""Which run, attempt and branch an activity works for."""
+
+from pydantic import Field
+
+from sluice.base_model import Model
+from sluice.identifiers import attempt_branch
+
+
+class RunRef(Model):
+    """The run and the attempt that an activity works for."""
+
+    run_id: str
+    workflow_id: str
+    pipeline: str
+    label: str
+    attempt: int
+
+    @property
+    def branch(self) -> str:
+        """The branch of this attempt: no other attempt of any run writes on it."""
+        return attempt_branch(self.label, self.run_id, self.attempt)
+
+
+class BranchRef(Model):
+    """A branch created for one attempt, at a recorded hash of main."""
+
+    name: str
+    base: str
+    catalog_id: str  # the catalog's identity
+    sorted_tables: list[str] = Field(default_factory=list)
+    """The tables of which Spark sorts what is written to them, over all tasks."""
+    commit_timeout: float = 5.0
+    """How long, in seconds, the catalog works on a commit at most: after that, a publish in flight is decided."""

@@ -1,0 +1,85 @@
+"""Inputs and results of the activities that write an attempt and verify the write."""
+
+from pydantic import Field
+
+from sluice.base_model import Model
+from sluice.contracts.references import BranchRef, RunRef
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
+
+
+class OpenBranchInput(Model):
+    """Input of `open_branch`: create the branch of one attempt."""
+
+    run_ref: RunRef
+    tables: dict[str, Table]
+    schema_is_fixed: bool
+    """Whether the write cannot add columns, so that checks of existing tables can be held to theirs."""
+    input_digest: str
+    again: bool
+    attempts: int = 1  # how often the write may be tried
+    needs_approval: bool = False  # whether people have to approve the run
+    catalog_id: str | None = None  # the catalog that earlier attempts of this run saw, if any
+
+
+class WriteTableInput(Model):
+    """Input of `write_table`: run one Spark job on one branch."""
+
+    run_ref: RunRef
+    branch: str
+    write: Write
+    tables: dict[str, Table]
+    input_digest: str
+    sorted_tables: list[str] = Field(default_factory=list)
+    """The tables of which Spark sorts what is written to them, over all tasks."""
+    folder: str = ""
+    """Where the run was started: a program of the user's runs there, if the worker has that folder."""
+
+
+class JobReport(Model):
+    """What the write job reports. It is compared with the branch, and never trusted alone."""
+
+    rows_read: int | None = None
+    rows_written: int | None = None
+    log: str = ""
+    """Where the whole log of the attempt lies, on the worker's machine."""
+
+
+class VerifyWriteInput(Model):
+    """Input of `verify_write`: read back from the branch what an attempt did to it."""
+
+    run_ref: RunRef
+    branch: BranchRef
+    write: Write
+    tables: list[str]
+    job: JobReport
+    since: str = ""
+    """The hash of the branch after which all snapshots must be of this attempt; empty means its base."""
+    quarantined_rows: dict[str, int] = Field(default_factory=dict)
+    """By quarantine table, the number of rows that the attempt must have added, where bad rows were quarantined."""
+
+
+class TableChange(Model):
+    """What a run did to one table, from its snapshots."""
+
+    operation: str
+    """Iceberg's name of it: append, overwrite, delete, replace; joined by '+' where there are several."""
+    added_rows: int = 0
+    deleted_rows: int = 0
+    added_files: int = 0
+    added_bytes: int = 0
+    distribution: str = ""
+    """How Spark spreads rows that are written to the table: none, hash (by partition) or range (sorted)."""
+    total_rows: int | None = None
+    """The rows of the table after the run, or None where row-level deletes hide it."""
+    created: bool = False
+
+
+class WriteResult(Model):
+    """A verified write: complete on the branch, and by this attempt alone."""
+
+    head: str
+    """The hash of the branch that holds exactly the write."""
+    tables: dict[str, TableChange]
+    conflicts: list[str] = Field(default_factory=list)
+    """The tables that main changed meanwhile too, so that a merge now would fail."""
