@@ -2,16 +2,19 @@
 
 import shutil
 from pathlib import Path
+from typing import Literal
 
 from sluice.contracts.references import RunRef
 from sluice.errors import JobFailed
 from sluice.settings import Settings
 
+JobName = Literal["write", "scan", "quarantine-rows"]
+"""The jobs of an attempt, as their folders are named. The name of a pod on Kubernetes holds it, too."""
 _MIN_FREE_BYTES = 100 * 2**20
 """With less free space than this, Spark is not started."""
 
 
-def create_job_folder(settings: Settings, run_ref: RunRef, job: str) -> Path:
+def create_job_folder(settings: Settings, run_ref: RunRef, job: JobName) -> Path:
     """Create and return the folder of one job of one attempt; delete the scratch space of dead attempts.
 
     Raises:

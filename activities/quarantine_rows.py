@@ -35,7 +35,7 @@ class QuarantineRowsActivity:
         with as_application_error():
             run_ref, catalog = input.audit.run_ref, self.tables.catalog
             spark_catalog = self.spark.settings.sluice_catalog
-            folder = create_job_folder(self.spark.settings, run_ref, "quarantine_rows")
+            folder = create_job_folder(self.spark.settings, run_ref, "quarantine-rows")
             bad_rows = partial(self._bad_rows, input)
             spec = QuarantineRowsSpec(
                 spark_catalog=spark_catalog,

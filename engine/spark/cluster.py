@@ -163,8 +163,12 @@ class ClusterEngine:
 
 
 def submission_name(job: SparkJob) -> str:
-    """Return the name of a job's submission, which follows from run, attempt, job and try."""
-    return f"{_run_name(job.run_id)}-a{job.attempt}-{job.folder.name}-{job.try_number}"
+    """Return the name of a job's submission, which follows from run, attempt, job and try.
+
+    Kubernetes refuses a pod with an underscore in its name.
+    """
+    folder_name = job.folder.name.replace("_", "-")
+    return f"{_run_name(job.run_id)}-a{job.attempt}-{folder_name}-{job.try_number}"
 
 
 def _run_name(run_id: str) -> str:

@@ -1,9 +1,12 @@
 """Cluster mode: names of submissions, commands to list and end them, configuration of drivers."""
 
+import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from activities.job_folder import JobName
 from engine.job import SparkJob
 from engine.process.progress import OutputReader
 from engine.runner import open_engine
@@ -32,6 +35,12 @@ def test_a_submission_is_named_by_run_attempt_job_and_try(tmp_path: Path) -> Non
         Kubernetes("k8s://x", "n").submission_conf(job(tmp_path))["spark.kubernetes.driver.pod.name"]
         == "sluice-r-a2-write-1"
     )
+
+
+@pytest.mark.parametrize("name", [*get_args(JobName), "with_underscore"])
+def test_kubernetes_accepts_the_name_of_each_job(name: str, tmp_path: Path) -> None:
+    submitted = SparkJob(Path("job.py"), tmp_path / name, "wap/x/r/a2", catalog={}, run_id="0b1e-4f", attempt=2)
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", submission_name(submitted))
 
 
 def test_yarn_ends_exactly_what_it_listed() -> None:
