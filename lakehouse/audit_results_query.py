@@ -1,6 +1,7 @@
 """SQL over the audit results, in a DuckDB that reaches nothing else: no file, no network, no setting."""
 
 import json
+import time
 from threading import Timer
 from typing import Any
 
@@ -36,12 +37,13 @@ def run_sql(results: pa.Table, sql: str, memory: str) -> QueryAuditResultsResult
         connection.register(_VIEW, results)
         connection.execute(_LOCKED)
         timer = Timer(_LIMIT, connection.interrupt)
+        started = time.monotonic()
         timer.start()
         try:
             return _read(connection, sql)
-        except duckdb.InterruptException:
-            raise InvalidInput(f"the query took longer than {_LIMIT:.0f} seconds: narrow it") from None
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow raises what fails after the first rows
+            if time.monotonic() - started >= _LIMIT:
+                raise InvalidInput(f"the query took longer than {_LIMIT:.0f} seconds: narrow it") from None
             raise InvalidInput(str(error).split("\n\n")[0]) from None
         finally:
             timer.cancel()

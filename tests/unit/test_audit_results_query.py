@@ -47,6 +47,13 @@ def test_what_is_no_query_is_refused_with_a_reason(sql: str, message: str) -> No
         run_sql(RESULTS, sql, "1GB")
 
 
+def test_a_value_in_a_later_row_that_cannot_be_cast_is_the_user_s_error() -> None:
+    rows = pa.table({"observed": ["1"] * 5000 + ["x"]})
+    with pytest.raises(InvalidInput, match="Conversion Error: Could not convert string 'x'") as raised:
+        run_sql(rows, "SELECT observed::INT FROM results", "1GB")
+    assert "\n" not in str(raised.value)
+
+
 def test_a_result_that_temporal_cannot_carry_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"larger than 1 MiB.*LIMIT"):
         run_sql(RESULTS, f"SELECT repeat('x', {MAX_RESULT_BYTES}) FROM results", "1GB")
