@@ -20,6 +20,12 @@ HOME = "SLUICE_HOME"
 STACK_FILE = "stack.json"
 DEFAULT_HOME = Path(__file__).resolve().parent.parent / ".sluice"
 """Beside the code, so that command line and worker find it from any folder."""
+_OLD_VARIABLES = {
+    "SLUICE_REALM": "is now called SLUICE_INSTALLATION",
+    "SLUICE_ACT_TIMEOUT": "is now called SLUICE_ACTIVITY_TIMEOUT",
+    "SLUICE_SPARK_QUEUE": "does not exist any more: that task queue is SLUICE_TASK_QUEUE with `-spark` appended",
+}
+"""They are refused: two installations that share a catalog and lose their names would reap each other's branches."""
 
 
 class Settings(Model):
@@ -178,8 +184,10 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """Build the settings from environment variables.
 
     Raises:
-        BadEnvironment: the value of a variable is not valid.
+        BadEnvironment: the value of a variable is not valid, or a variable has an old name.
     """
+    if old := [f"{name} {change}" for name, change in _OLD_VARIABLES.items() if environment.get(name)]:
+        raise BadEnvironment(f"{'; '.join(old)}. Rename or remove it in the environment and in `.env`")
     fields = {name: environment[name.upper()] for name in Settings.model_fields if name.upper() in environment}
     try:
         return Settings.model_validate(fields)
