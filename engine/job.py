@@ -13,8 +13,8 @@ class SparkJob:
     folder: Path
     """The job's own folder, for its configuration, scratch space and log."""
     branch: str
-    catalog: Mapping[str, str] = field(default_factory=dict)
-    """The Spark configuration of the catalog, bound to the branch or pinned to a hash of it."""
+    catalog: Mapping[str, str] = field(repr=False)
+    """The Spark configuration of the catalog, bound to the branch or pinned to a hash of it. It holds the token."""
     run_id: str = ""
     attempt: int = 0
     args: list[str] = field(default_factory=list)

@@ -80,5 +80,5 @@ def test_options_come_after_those_of_the_environment(tmp_path: Path, monkeypatch
 
 @pytest.mark.parametrize(("size", "quick"), [(None, False), (0, True), (SMALL_INPUT, False)])
 def test_only_a_small_job_does_without_the_second_compiler(size: int | None, quick: bool, tmp_path: Path) -> None:
-    job = SparkJob(program=tmp_path, folder=tmp_path, branch="b", input_bytes=size)
+    job = SparkJob(program=tmp_path, folder=tmp_path, branch="b", catalog={}, input_bytes=size)
     assert bool(compiler_option(job)) == quick

@@ -25,7 +25,7 @@ application_1795316122137_0012\t   sluice application_1_2\t       N/A
 
 
 def job(folder: Path, **more: str) -> SparkJob:
-    return SparkJob(Path("job.py"), folder / "write", "wap/x/r/a2", run_id="r", attempt=2, conf=more)
+    return SparkJob(Path("job.py"), folder / "write", "wap/x/r/a2", catalog={}, run_id="r", attempt=2, conf=more)
 
 
 def test_a_submission_is_named_by_run_attempt_job_and_try(tmp_path: Path) -> None:

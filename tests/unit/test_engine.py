@@ -62,6 +62,13 @@ def spark_job(folder: Path, **more: object) -> SparkJob:
     return SparkJob(**fields)  # type: ignore[arg-type]  # the fields are a test's to vary
 
 
+def test_a_job_does_not_show_the_token_of_its_catalog(tmp_path: Path) -> None:
+    job = spark_job(tmp_path, catalog={"spark.sql.catalog.nessie.authentication.token": "s3cret"})
+    assert "s3cret" not in repr(job)
+    with pytest.raises(TypeError, match="catalog"):
+        SparkJob(Path("job.py"), tmp_path, "wap/x/r/a1")  # type: ignore[call-arg]  # what it must refuse
+
+
 def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
     evil = {"spark.sql.catalog.nessie.ref": "main", "spark.sql.files.ignoreCorruptFiles": "true", "spark.x": "y"}
     configuration = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=evil))
