@@ -46,7 +46,7 @@ async def take_decision(calls: ActivityCalls, state: RunState, decision: Decisio
     why = state.refusal(decision)
     if why is None:
         completed = state.complete(decision)
-        why = await _verify(calls, state, completed) or state.refusal(decision)  # others may have decided meanwhile
+        why = await _verify(calls, state, completed) or state.refusal(completed)  # the run went on meanwhile
         if not why:
             state.record_decision(completed)
             return None
