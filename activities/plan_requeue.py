@@ -38,7 +38,8 @@ class PlanRequeueActivity:
                 input.selection,
                 columns=TableState.load(version, None, self.io).types,
                 quarantined_columns=TableState.load(quarantine, None, self.io).types,
-                quarantine_version=quarantine.metadata_location,
+                quarantine_location=quarantine.metadata_location,
+                quarantine_snapshot=quarantine.snapshot_id,
                 spark_catalog=self.spark_catalog,
             )
 

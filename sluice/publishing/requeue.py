@@ -38,7 +38,8 @@ def plan_requeue(
     *,
     columns: Mapping[str, str],
     quarantined_columns: Mapping[str, str],
-    quarantine_version: str,
+    quarantine_location: str,
+    quarantine_snapshot: int | None,
     spark_catalog: str,
 ) -> RequeuePlan:
     """Plan a run that moves rows from a quarantine table back into their table, with the checks of the pipeline.
@@ -46,7 +47,8 @@ def plan_requeue(
     Args:
         columns: the columns of the table, by name with their types.
         quarantined_columns: those of its quarantine table.
-        quarantine_version: the metadata location of the quarantine table, which is part of the input's identity.
+        quarantine_location: the metadata location of the quarantine table.
+        quarantine_snapshot: the snapshot of the quarantine table; both are part of the input's identity.
         spark_catalog: the name of the catalog in Spark.
 
     Raises:
@@ -67,10 +69,19 @@ def plan_requeue(
             "tables": {table: pipeline.tables[table], quarantine_table(table): Table()},
         }
     )
-    digest = hashlib.sha256("\0".join(["requeue", quarantine_version, *statements]).encode()).hexdigest()
+    digest = requeue_digest(quarantine_location, quarantine_snapshot, statements)
     return RequeuePlan(
         pipeline=Pipeline.model_validate(changed.model_dump(by_alias=True)), input=RunInput(digest=digest)
     )
+
+
+def requeue_digest(quarantine_location: str, quarantine_snapshot: int | None, statements: Sequence[str]) -> str:
+    """Return the identity of a requeue's input: the version of the quarantine table, and the SQL.
+
+    Both parts of the version count, because table versions may share a metadata file.
+    """
+    parts = ["requeue", quarantine_location, str(quarantine_snapshot), *statements]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _parse_values(

@@ -24,14 +24,15 @@ COLUMNS = {"id": "int", "name": "string"}
 QUARANTINED = {**COLUMNS, "quarantined_run": "string"}
 
 
-def plan(**selection: object) -> RequeuePlan:
+def plan(location: str = "v1.json", snapshot: int | None = 1, /, **selection: object) -> RequeuePlan:
     return plan_requeue(
         PIPELINE,
         "geo.cities",
         RequeueSelection.model_validate(selection),
         columns=COLUMNS,
         quarantined_columns=QUARANTINED,
-        quarantine_version="v1.json",
+        quarantine_location=location,
+        quarantine_snapshot=snapshot,
         spark_catalog="lake",
     )
 
@@ -53,11 +54,10 @@ def test_a_requeue_moves_the_selected_rows_repaired() -> None:
 
 
 def test_the_same_requeue_has_the_same_identity_until_the_quarantine_table_changes() -> None:
-    other = plan_requeue(
-        PIPELINE, "geo.cities", RequeueSelection(), columns=COLUMNS, quarantined_columns=QUARANTINED,
-        quarantine_version="v2.json", spark_catalog="lake",
-    )  # fmt: skip
-    assert plan().input == plan().input != other.input
+    assert plan().input == plan().input
+    versions = [("v1.json", 1), ("v2.json", 1), ("v1.json", 2), ("v1.json", None)]
+    assert len({plan(location, snapshot).input.digest for location, snapshot in versions}) == len(versions)
+    assert plan().input != plan(where="id = 2").input
 
 
 @pytest.mark.parametrize(
