@@ -22,5 +22,5 @@ class PlanReleaseActivity:
         """Return what a run of the quarantined rows starts from."""
         with as_application_error():
             branch = find_quarantined_branch(self.catalog, input.run)
-            resume = plan_release(branch.branch, branch.base, branch.audited, input.statements)
+            resume = plan_release(branch.branch, branch.base, branch.quarantined_hash, input.statements)
             return ReleasePlan(summary=branch.summary, resume=resume)

@@ -14,12 +14,12 @@ from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.write import TableChange
 from sluice.errors import InvalidPipeline
 from sluice.publishing.certificate import (
-    AUDITED,
     BASE,
     CAUSE,
     EXPIRES,
     INSTALLATION,
     PIPELINE,
+    QUARANTINED,
     REASON,
     RUN_ID,
     WORKFLOW_ID,
@@ -57,9 +57,9 @@ class QuarantinedBranch:
         return self.properties[BASE]
 
     @property
-    def audited(self) -> str:
-        """The hash that holds exactly what was kept out."""
-        return self.properties[AUDITED]
+    def quarantined_hash(self) -> str:
+        """The hash that holds exactly what was kept out, whether it was audited or not."""
+        return self.properties[QUARANTINED]
 
     @property
     def expires(self) -> datetime | None:
@@ -99,7 +99,7 @@ def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, pro
         catalog.copy_branch(name, of, head)
     if catalog.head(name) == head:
         message = f"Quarantine: {properties.get(REASON, '')}"[:500]
-        catalog.commit_tables(name, head, message, properties={**properties, AUDITED: head})
+        catalog.commit_tables(name, head, message, properties={**properties, QUARANTINED: head})
 
 
 def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBranch:
@@ -137,7 +137,7 @@ def read_quarantined_tables(
     Args:
         rows: how many of the added rows of each table to read.
     """
-    for diff in catalog.diff(branch.base, branch.branch, branch.audited):
+    for diff in catalog.diff(branch.base, branch.branch, branch.quarantined_hash):
         if diff.after is None:
             yield QuarantinedTable(diff.name, None, [], 0, [])
             continue

@@ -21,6 +21,8 @@ WORKFLOW_ID = "sluice.workflow-id"
 PIPELINE = "sluice.pipeline"
 INPUT = "sluice.input-digest"
 AUDITED = "sluice.audited-hash"
+QUARANTINED = "sluice.quarantined-hash"
+"""The hash of what a quarantine keeps, whether it was audited or not."""
 ATTEMPT = "sluice.attempt"
 BASE = "sluice.base"
 CAUSE = "sluice.cause"
@@ -46,9 +48,25 @@ def branch_properties(run_ref: RunRef, installation: str) -> dict[str, str]:
     }
 
 
-def quarantine_properties(run_ref: RunRef, base: str, cause: str, reason: str, expires: str) -> dict[str, str]:
-    """Return what the last commit on a quarantined branch says: why it is kept, and until when (ISO 8601)."""
+def quarantine_properties(
+    run_ref: RunRef,
+    base: str,
+    cause: str,
+    reason: str,
+    expires: str,
+    *,
+    head: str = "",
+    audited_hash: str | None = None,
+) -> dict[str, str]:
+    """Return what the last commit on a quarantined branch says: why it is kept, and until when (ISO 8601).
+
+    Args:
+        head: the hash that is kept, where it is known.
+        audited_hash: the hash that the run audited, if it audited any; it is recorded only if it is the head.
+    """
+    audited = {AUDITED: head} if head and head == audited_hash else {}
     return {
+        **audited,
         RUN_ID: run_ref.run_id,
         WORKFLOW_ID: run_ref.workflow_id,
         PIPELINE: run_ref.pipeline,

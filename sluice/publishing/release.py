@@ -8,12 +8,14 @@ from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 
 
-def plan_release(branch: str, base: str, audited_hash: str, statements: Sequence[str]) -> Resume:
-    """Plan what a release starts from: exactly the rows that were audited, repaired by these SQL statements.
+def plan_release(branch: str, base: str, quarantined_hash: str, statements: Sequence[str]) -> Resume:
+    """Plan what a release starts from: exactly the rows that are quarantined, repaired by these SQL statements.
 
     Once the rows are published, the quarantined branch is deleted.
     """
-    return Resume(branch=branch, base=base, head=audited_hash, statements=list(statements), obsolete_branches=[branch])
+    return Resume(
+        branch=branch, base=base, head=quarantined_hash, statements=list(statements), obsolete_branches=[branch]
+    )
 
 
 def choose_pipeline(quarantined: QuarantineSummary, earlier: Pipeline | None, given: Pipeline | None) -> Pipeline:

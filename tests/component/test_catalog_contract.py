@@ -415,9 +415,9 @@ def test_a_quarantine_outlives_its_branch_and_describes_itself(lake: Lake) -> No
     create_quarantine(lake.catalog, name, head, branch.name, described)
     try:
         kept = find_quarantined_branch(lake.catalog, run_id)
-        assert (kept.branch, kept.base, kept.audited) == (name, branch.base, head)
+        assert (kept.branch, kept.base, kept.quarantined_hash) == (name, branch.base, head)
         assert name in [each.branch for each in list_quarantined_branches(lake.catalog)]
-        (diff,) = lake.catalog.diff(kept.base, name, kept.audited)
+        (diff,) = lake.catalog.diff(kept.base, name, kept.quarantined_hash)
         assert (diff.name, diff.after) == (lake.table(), lake.version(1))
     finally:
         lake.catalog.delete_branch(name)

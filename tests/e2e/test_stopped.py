@@ -55,6 +55,8 @@ def test_a_failed_audit_quarantines_and_main_stays(system: SystemHarness, lake: 
     kept = lake.commit(lake.head(result["branch"]))  # it says why, and changes nothing
     assert kept["parentCommitHashes"] == [result["audited_hash"]]
     assert kept["allProperties"]["sluice.cause"] == ["audit"]
+    for name in ("sluice.quarantined-hash", "sluice.audited-hash"):
+        assert kept["allProperties"][name] == [result["audited_hash"]]
     assert len(lake.rows("t.bad", result["branch"])) == 3
 
     discarding = system.run(pipeline("bad2", source, "[not_null: kind]", "on_failure: discard"))

@@ -12,7 +12,9 @@ from temporalio.testing import ActivityEnvironment
 from activities.confirm_publication import ConfirmPublicationActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.find_conflicts import FindConflictsActivity
+from activities.manage_quarantine import ManageQuarantineActivity
 from activities.open_branch import OpenBranchActivity
+from activities.plan_release import PlanReleaseActivity
 from activities.publish_branch import PublishBranchActivity
 from activities.quarantine_branch import QuarantineBranchActivity
 from activities.rebase_branch import RebaseBranchActivity
@@ -30,17 +32,19 @@ from sluice.contracts.existing_rows import (
     Resume,
     ResumeBranchInput,
 )
+from sluice.contracts.lake_queries import PlanReleaseInput
 from sluice.contracts.publish import ConfirmPublicationInput, FindConflictsInput, Publication, PublishBranchInput
-from sluice.contracts.quarantine import QuarantineBranchInput
+from sluice.contracts.quarantine import ManageQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
 from sluice.errors import NoSuchBranch
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import INPUT, PIPELINE, RUN_ID, quarantine_properties
+from sluice.publishing.certificate import AUDITED, INPUT, PIPELINE, RUN_ID, quarantine_properties
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
+LATER = "2026-02-01T00:00:00+00:00"
 APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
 
 
@@ -175,7 +179,9 @@ def test_tables_that_checks_looked_at_may_not_change_meanwhile(lake: MemoryLake)
 def test_a_quarantined_branch_is_resumed(lake: MemoryLake) -> None:
     run = Run(lake, "r1")
     branch, written = run.write(1)
-    properties = quarantine_properties(run.ref, branch.base, "audit", "why", "2026-02-01T00:00:00+00:00")
+    properties = quarantine_properties(
+        run.ref, branch.base, "audit", "why", LATER, head=written.head, audited_hash=written.head
+    )
     input = QuarantineBranchInput(
         branch=branch, head=written.head, name="quarantine/p/2026-01-31/r1", properties=properties
     )
@@ -183,13 +189,31 @@ def test_a_quarantined_branch_is_resumed(lake: MemoryLake) -> None:
     assert [call(quarantine, input), call(quarantine, input)] == [input.name, input.name]
     assert lake.catalog.find_head(branch.name) is None
     kept = find_quarantined_branch(lake.catalog, "r1")
+    assert kept.quarantined_hash == kept.properties[AUDITED] == written.head
     again = Run(lake, "r2")
-    resume = Resume(branch=kept.branch, base=kept.base, head=kept.audited)
+    resume = Resume(branch=kept.branch, base=kept.base, head=kept.quarantined_hash)
     resumed = call(
         ResumeBranchActivity(lake.catalog, {}, "here").resume_branch,
         ResumeBranchInput(run_ref=again.ref, resume=resume, write=APPEND, tables=["t.x"]),
     )
     assert again.publish(resumed.branch, resumed.write_result.head).merged and lake.ids("t.x") == [1]
+
+
+def test_a_quarantine_of_what_was_never_audited_has_no_audited_hash(lake: MemoryLake) -> None:
+    run = Run(lake, "r1")
+    branch, written = run.write(1)
+    properties = quarantine_properties(run.ref, branch.base, "error", "it broke", LATER)
+    name = "quarantine/p/2026-01-31/r1"
+    input = QuarantineBranchInput(branch=branch, name=name, properties=properties)  # it failed before its audit
+    assert call(QuarantineBranchActivity(lake.catalog, "here").quarantine_branch, input) == name
+    kept = find_quarantined_branch(lake.catalog, "r1")
+    assert kept.quarantined_hash == written.head and AUDITED not in kept.properties
+    keep = ManageQuarantineInput(action="keep", branch=name, by="ana", until="2026-03-01T00:00:00+00:00")
+    assert call(ManageQuarantineActivity(lake.catalog, "here").manage_quarantine, keep) == name
+    kept = find_quarantined_branch(lake.catalog, "r1")
+    assert kept.quarantined_hash == written.head and AUDITED not in kept.properties
+    plan = call(PlanReleaseActivity(lake.catalog).plan_release, PlanReleaseInput(run="r1"))
+    assert (plan.resume.head, plan.resume.base) == (written.head, branch.base)
 
 
 def test_an_attempt_that_changed_nothing_leaves_no_quarantine(lake: MemoryLake) -> None:

@@ -12,7 +12,15 @@ from sluice.errors import InvalidInput, InvalidPipeline, NothingWritten, Unexpec
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities, require_capabilities
-from sluice.publishing.certificate import EXPIRES, INSTALLATION, PIPELINE, RUN_ID, WORKFLOW_ID
+from sluice.publishing.certificate import (
+    AUDITED,
+    EXPIRES,
+    INSTALLATION,
+    PIPELINE,
+    RUN_ID,
+    WORKFLOW_ID,
+    quarantine_properties,
+)
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read, writable_tables
 from sluice.publishing.orphans import is_expired, is_idle, names_its_run, orphan_action, orphan_quarantine
 from sluice.publishing.rebase import RebaseCandidate, TableLayout, rebase_problem
@@ -193,6 +201,16 @@ def test_an_orphan_branch_becomes_a_quarantine_that_names_its_run() -> None:
     assert quarantine.name == "quarantine/p/2026-01-31/r-a2"
     assert quarantine.properties.items() >= OWNER.items()
     assert quarantine.properties[EXPIRES] == (NOW + timedelta(days=14)).isoformat()
+    assert AUDITED not in quarantine.properties
+
+
+@pytest.mark.parametrize(("audited_hash", "recorded"), [("h", "h"), ("older", None), (None, None)])
+def test_a_quarantine_names_the_audited_hash_only_if_it_keeps_that(
+    audited_hash: str | None, recorded: str | None
+) -> None:
+    properties = quarantine_properties(RUN, "b", "audit", "why", "later", head="h", audited_hash=audited_hash)
+    assert properties.get(AUDITED) == recorded
+    assert AUDITED not in quarantine_properties(RUN, "b", "error", "why", "later")
 
 
 def opening(**more: object) -> OpenBranchInput:

@@ -8,7 +8,9 @@ from temporalio.exceptions import ApplicationError
 
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult, QuarantineRowsResult
+from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.run import RecordRunInput
+from sluice.publishing.certificate import AUDITED
 from tests.harness.workflow import HEAD, WorkflowHarness, fails_with_a_bug
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -129,12 +131,34 @@ async def test_the_audited_hash_is_empty_until_the_audit_has_finished(harness: W
 
 async def test_a_run_that_was_never_audited_has_no_audited_hash_and_keeps_its_head(harness: WorkflowHarness) -> None:
     recorded: list[RecordRunInput] = []
+    quarantined: list[QuarantineBranchInput] = []
+
+    async def quarantine(input: QuarantineBranchInput, _: int) -> str:
+        quarantined.append(input)
+        return input.name
 
     async def record(input: RecordRunInput, _: int) -> str:
         recorded.append(input)
         return "report.json"
 
-    harness.fakes.overrides |= {"audit_branch": fails_with_a_bug, "record_run": record}
+    harness.fakes.overrides |= {"audit_branch": fails_with_a_bug, "record_run": record, "quarantine_branch": quarantine}
     result = await harness.end(await harness.start())
     assert (result.outcome, result.audited_hash) == ("failed", None)
     assert [(each.result.audited_hash, each.head) for each in recorded] == [(None, HEAD)]
+    assert [(each.head, AUDITED in each.properties) for each in quarantined] == [(HEAD, False)]
+
+
+async def test_a_quarantine_after_an_audit_carries_the_audited_hash(harness: WorkflowHarness) -> None:
+    quarantined: list[QuarantineBranchInput] = []
+
+    async def failed_check(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=[CheckResult(table="t.x", check="unique", columns=["a"], verdict="fail")])
+
+    async def quarantine(input: QuarantineBranchInput, _: int) -> str:
+        quarantined.append(input)
+        return input.name
+
+    harness.fakes.overrides |= {"audit_branch": failed_check, "quarantine_branch": quarantine}
+    result = await harness.end(await harness.start())
+    assert (result.outcome, result.audited_hash) == ("quarantined", HEAD)
+    assert [(each.head, each.properties[AUDITED]) for each in quarantined] == [(HEAD, HEAD)]

@@ -58,11 +58,20 @@ async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, rea
     assert state.branch
     now, run_ref = workflow.now(), state.run_ref
     expires = now + timedelta(seconds=state.request.pipeline.keep)
+    head = state.write_result.head if state.write_result else ""
     input = QuarantineBranchInput(
         branch=state.branch,
-        head=state.write_result.head if state.write_result else "",
+        head=head,
         name=quarantine_branch(run_ref.pipeline, now.date().isoformat(), run_ref.run_id),
-        properties=quarantine_properties(run_ref, state.branch.base, end.cause, reason, expires.isoformat()),
+        properties=quarantine_properties(
+            run_ref,
+            state.branch.base,
+            end.cause,
+            reason,
+            expires.isoformat(),
+            head=head,
+            audited_hash=state.result.audited_hash,
+        ),
     )
     return await calls.quarantine_branch(input)
 
