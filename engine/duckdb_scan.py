@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from engine.duckdb_session import DuckDBSession, ParquetView
-from engine.process.heartbeat import wait_with_heartbeat
+from engine.process.heartbeat import wait_despite_cancellation, wait_with_heartbeat
 from engine.scan import ScanContext
 from sluice.audit.answers import check_key
 from sluice.audit.engine_choice import DUCKDB_KINDS, duckdb_refusals
@@ -45,15 +45,15 @@ class DuckDBScan:
 
     async def scan(self, groups: Sequence[ScanGroup], context: ScanContext) -> dict[str, ScanAnswer]:
         """Answer what DuckDB can. A cancellation interrupts the running query and waits for its end."""
-        with DuckDBSession(self.settings.sluice_scan_memory, context.folder / "scratch") as session:
-            work = asyncio.create_task(asyncio.to_thread(_scan_one_at_a_time, session, groups))
-            try:
-                await wait_with_heartbeat(work, context.heartbeat, "scanning data files")
-            finally:
-                if not work.done():
-                    session.interrupt()
-                    await asyncio.wait({work})
-            return work.result()
+        session = DuckDBSession(self.settings.sluice_scan_memory, context.folder / "scratch")
+        work = asyncio.create_task(asyncio.to_thread(_scan_one_at_a_time, session, groups))
+        try:
+            await wait_with_heartbeat(work, context.heartbeat, "scanning data files")
+        except BaseException:
+            session.interrupt()
+            await wait_despite_cancellation(work)
+            raise
+        return work.result()
 
     def sample(self, group: ScanGroup, scratch: Path) -> list[dict[str, Any]]:
         """Return a few bad rows of the one check of a group; none if DuckDB cannot read them."""
@@ -67,13 +67,15 @@ class DuckDBScan:
 
 
 def _scan_one_at_a_time(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[str, ScanAnswer]:
-    while not _ONE_SCAN.acquire(timeout=_LOCK_SECONDS):
-        if session.interrupted:
-            raise duckdb.InterruptException("interrupted before the scan began")
-    try:
-        return scan_groups_by(session, groups)
-    finally:
-        _ONE_SCAN.release()
+    """Scan, and close the session here: only this thread knows when no query runs any more."""
+    with session:
+        while not _ONE_SCAN.acquire(timeout=_LOCK_SECONDS):
+            if session.interrupted:
+                raise duckdb.InterruptException("interrupted before the scan began")
+        try:
+            return scan_groups_by(session, groups)
+        finally:
+            _ONE_SCAN.release()
 
 
 def scan_groups_by(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[str, ScanAnswer]:

@@ -44,7 +44,7 @@ class ParquetView:
 
 
 class DuckDBSession:
-    """A DuckDB for one audit. Use it as a context manager; `interrupt` works from any thread."""
+    """A DuckDB for one audit. Use it as a context manager; `interrupt` works from any thread, and once it is closed."""
 
     def __init__(self, memory: str, scratch: Path, threads: int = 0) -> None:
         config: dict[str, Any] = {"memory_limit": memory, "temp_directory": str(scratch)}
@@ -54,12 +54,16 @@ class DuckDBSession:
         self._connection = duckdb.connect(":memory:", config=config)
         self._connection.execute("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
         self._interrupted = threading.Event()
+        self._closing = threading.Lock()
+        self._closed = False
 
     def __enter__(self) -> "DuckDBSession":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        with self._closing:
+            self._closed = True
+            self._connection.close()
 
     @property
     def interrupted(self) -> bool:
@@ -69,7 +73,9 @@ class DuckDBSession:
     def interrupt(self) -> None:
         """End the running query, and refuse every later one."""
         self._interrupted.set()
-        self._connection.interrupt()
+        with self._closing:
+            if not self._closed:
+                self._connection.interrupt()
 
     def answer(
         self,

@@ -23,6 +23,17 @@ async def wait_with_heartbeat(task: "asyncio.Future[Any]", heartbeat: Heartbeat,
         await asyncio.wait([task], timeout=HEARTBEAT_INTERVAL)
 
 
+async def wait_despite_cancellation(task: "asyncio.Future[Any]") -> None:
+    """Wait until a task is done, however often the wait is cancelled. Its result or error is dropped."""
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            continue
+    if not task.cancelled():
+        task.exception()  # read, or asyncio would log that nobody did
+
+
 async def run_in_thread(function: Callable[[], T], heartbeat: Heartbeat, doing: str) -> T:
     """Run a function in another thread, send heartbeats meanwhile, and return its result."""
     task = asyncio.create_task(asyncio.to_thread(function))

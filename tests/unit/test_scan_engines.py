@@ -1,6 +1,7 @@
 """The scan engines without Spark: what a job is handed, what its answer becomes, what DuckDB hands back."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -119,6 +120,53 @@ def test_a_cancelled_scan_interrupts_its_query_and_waits_for_it(
 
     asyncio.run(cancelled())
     assert ended.is_set()
+
+
+def test_a_scan_that_is_cancelled_again_still_waits_for_its_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the worker shuts down while a cancelled scan ends."""
+    begun, go_on = threading.Event(), threading.Event()
+    closed_during_query: list[bool] = []
+    unread: list[dict[str, Any]] = []
+
+    def slow(session: DuckDBSession, _: object) -> dict[str, ScanAnswer]:
+        begun.set()
+        go_on.wait(60)
+        try:
+            session._connection.execute("SELECT 1")
+            closed_during_query.append(False)
+        except duckdb.ConnectionException:
+            closed_during_query.append(True)
+        raise duckdb.InterruptException("interrupted")
+
+    monkeypatch.setattr("engine.duckdb_scan.scan_groups_by", slow)
+
+    async def cancelled_twice() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, problem: unread.append(problem))
+        work = asyncio.create_task(DuckDBScan(Settings(sluice_home=tmp_path)).scan([], context(tmp_path)))
+        await asyncio.to_thread(begun.wait)
+        for _ in range(2):
+            work.cancel()
+            await asyncio.wait([work], timeout=0.1)
+        assert not work.done()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        gc.collect()  # asyncio reports an error that nobody read when its task is freed
+
+    try:
+        asyncio.run(cancelled_twice())
+    finally:
+        go_on.set()
+    assert (closed_during_query, unread) == ([False], [])
+
+
+def test_a_session_may_be_interrupted_once_it_is_closed(tmp_path: Path) -> None:
+    with DuckDBSession("64MB", tmp_path) as session:
+        pass
+    session.interrupt()
+    assert session.interrupted
 
 
 def test_the_settings_leave_all_scans_to_spark() -> None:
