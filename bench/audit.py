@@ -31,8 +31,7 @@ from bench import suites, tables
 from engine.scan_engines import in_process_engines
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.iceberg.statistics import file_statistics
-from lakehouse.iceberg.table_state import TableState, forget
-from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.iceberg.table_state import TableState, clear_table_caches
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
 from sluice.checks import expand
@@ -56,14 +55,13 @@ class Audit:
     """Sluice's audit of one table: the very activities that a worker runs."""
 
     def __init__(self, settings: Settings, base: str) -> None:
-        self._catalog = open_catalog(settings)
         self._settings, self._base, self._reports = settings, base, ReportStore(settings.lake, {})
-        self._head = self._catalog.head(tables.BRANCH)
+        self._head = open_catalog(settings).head(tables.BRANCH)
 
     def __call__(self, table: str, suite: str) -> AuditResult:
         """Audit a table; return what is left for Spark, which must be nothing here."""
         checks = [one for written in SUITES[suite] for one in expand(written)]
-        order = AuditInput(
+        audit_input = AuditInput(
             run_ref=RunRef(run_id="bench", workflow_id="bench", pipeline="bench", label="bench", attempt=1),
             branch=tables.BRANCH,
             base=self._base,
@@ -71,16 +69,14 @@ class Audit:
             tables={table: Table.model_validate({"checks": checks})},
         )
         worker = ActivityEnvironment()
-        forget()  # a run audits a hash that nobody read before
-        assert isinstance(self._catalog, NessieCatalog)
-        self._catalog.forget()
-        audited, engines = AuditedTables(self._catalog, {}), in_process_engines(self._settings)
+        clear_table_caches()  # a run audits a hash that nobody read before, and a new catalog read nothing
+        audited, engines = AuditedTables(open_catalog(self._settings), {}), in_process_engines(self._settings)
         audit = AuditBranchActivity(audited, self._reports, self._settings, engines)
-        plan = worker.run(audit.audit_branch, order)
+        plan = worker.run(audit.audit_branch, audit_input)
         decided = list(plan.decided)
         if plan.files:
             scan = ScanFilesActivity(TableScanner(audited, self._reports, self._settings), engines)
-            scanned = asyncio.run(worker.run(scan.scan_files, ScanInput(audit=order, undecided=plan.files)))
+            scanned = asyncio.run(worker.run(scan.scan_files, ScanInput(audit=audit_input, undecided=plan.files)))
             decided += scanned.decided
         bad = [check for check in decided if check.verdict != "pass"]
         assert not bad and not plan.undecided and len(decided) == len(checks), (bad, plan.undecided)

@@ -108,14 +108,14 @@ class TableState:
 
     def entries(self, added_only: bool) -> Iterator[ManifestEntry]:
         """List the live data files, or those of them that the run added."""
-        ours = {snapshot.snapshot_id for snapshot in self.snapshots}
+        run_snapshots = {snapshot.snapshot_id for snapshot in self.snapshots}
         for manifest in self.manifests:
             if manifest.content != ManifestContent.DATA:
                 continue
-            if added_only and manifest.added_snapshot_id not in ours:
+            if added_only and manifest.added_snapshot_id not in run_snapshots:
                 continue  # a manifest from before the run lists no file of the run
             for entry in manifest.fetch_manifest_entry(self.table.io, discard_deleted=True):
-                if not added_only or entry.snapshot_id in ours:
+                if not added_only or entry.snapshot_id in run_snapshots:
                     yield entry
 
     def total(self, key: str) -> int:
@@ -182,8 +182,8 @@ def _ancestry(table: StaticTable) -> Iterator[Snapshot]:
         snapshot = by_id.get(parent) if parent is not None else None
 
 
-def forget() -> None:
-    """Forget every table and manifest list that was read, for measurements."""
+def clear_table_caches() -> None:
+    """Empty the caches of tables and manifest lists that this process read, for measurements."""
     _load_table.cache_clear()
     clear_manifest_cache()
 

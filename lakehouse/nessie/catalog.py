@@ -268,10 +268,6 @@ class NessieCatalog:
         """Return what Nessie refused a job, if lines of the job's output tell so."""
         return explain_refused_write(lines)
 
-    def forget(self) -> None:
-        """Forget the contents of tables that were read, for measurements."""
-        self._contents.clear()
-
     def _main_and_head(self) -> tuple[str, str]:
         return self.main, self.head(self.main)
 
