@@ -71,7 +71,7 @@ class ReapBranchesActivity:
         try:
             owner = self._find_owner(name)
             if owner is None:
-                result.strange.append(name)
+                result.unrecognized.append(name)
             elif owner[INSTALLATION] == self.installation and not self._is_running(owner):
                 self._reap_orphan(result, name, owner, now)
         except NoSuchBranch:
@@ -103,7 +103,7 @@ class ReapBranchesActivity:
         is_published = bool(changed) and self.catalog.find_publication(head, "") is not None
         action = orphan_action(attempt, changed_tables=len(changed), is_published=is_published)
         if action == "report":
-            result.strange.append(name)
+            result.unrecognized.append(name)
             return
         if action == "quarantine":
             quarantine = orphan_quarantine(owner, attempt or 0, base, now)

@@ -1,4 +1,4 @@
-"""Draw what the measurements of whole runs found.
+"""Draw the results of the measurements of whole runs.
 
     python bench/plot_runs.py docs/measurements docs/images/runs.png
 
@@ -17,8 +17,9 @@ from matplotlib import pyplot
 
 
 def read(folder: Path, name: str) -> object:
-    """Return what a measurement found."""
-    return json.loads((folder / f"{name}.json").read_text())["found"]
+    """Return the results of a measurement."""
+    measurement = json.loads((folder / f"{name}.json").read_text())
+    return measurement["results" if "results" in measurement else "found"]  # older measurements have "found"
 
 
 def draw_runs(panel: object, results: list) -> None:
@@ -32,9 +33,9 @@ def draw_runs(panel: object, results: list) -> None:
     }
     for number, way in enumerate(ways):
         heights = [medians[rows, way] / medians[rows, "bare"] for rows in sizes]
-        places = [index + number * 0.2 for index in range(len(sizes))]
-        panel.bar(places, heights, 0.2, label=way)
-        for position, height, rows in zip(places, heights, sizes, strict=True):
+        positions = [index + number * 0.2 for index in range(len(sizes))]
+        panel.bar(positions, heights, 0.2, label=way)
+        for position, height, rows in zip(positions, heights, sizes, strict=True):
             panel.annotate(f"{medians[rows, way]:.1f} s", (position, height), ha="center", va="bottom", fontsize=7)
     panel.set_xticks([index + 0.3 for index in range(len(sizes))], [f"{rows:,} rows" for rows in sizes])
     panel.set(title="A whole command, against a bare spark-submit", ylabel="times the bare one", ylim=(0, 1.35))

@@ -128,4 +128,4 @@ def save(name: str, results: Any) -> None:
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
     MEASUREMENTS.mkdir(exist_ok=True)
-    (MEASUREMENTS / f"{name}.json").write_text(json.dumps({"machine": machine, "found": results}, indent=1) + "\n")
+    (MEASUREMENTS / f"{name}.json").write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")

@@ -123,9 +123,9 @@ def _import_test(
     for key in ("to", "compare_model"):
         if key in parameters:
             parameters[key] = _referenced(str(parameters[key]), namespace)
-    for key, ours in _CONFIG.items():
+    for key, option in _CONFIG.items():
         if key in config:
-            parameters[ours] = (
+            parameters[option] = (
                 {"error": "fail"}.get(str(config[key]), config[key]) if key == "severity" else config[key]
             )
     imported.add(table, what, str(name), {**parameters, "scope": scope})

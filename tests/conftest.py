@@ -14,14 +14,24 @@ from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness, link_tools
 
-_OURS = ("TEMPORAL", "NESSIE", "SLUICE", "SLACK", "TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL")
+_PREFIXES = (
+    "TEMPORAL",
+    "NESSIE",
+    "SLUICE",
+    "SLACK",
+    "TABLE_NAME",
+    "NAMESPACE",
+    "BRANCH_NAME",
+    "S3_PATH",
+    "NOT_NULL",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def plain_environment() -> None:
     """Forget what this shell says of Temporal, Nessie and Slack: tests bring their own."""
     for name in list(os.environ):
-        if name.startswith(_OURS) and name != "TEMPORAL_CLI_PATH":
+        if name.startswith(_PREFIXES) and name != "TEMPORAL_CLI_PATH":
             del os.environ[name]
 
 

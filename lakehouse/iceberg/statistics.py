@@ -48,10 +48,10 @@ def collect_statistics(
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
     latest = _latest_deletes(state)
     all_files = StatisticsNeed.LIVE_FILES in needs
-    ours = {snapshot.snapshot_id for snapshot in state.snapshots}
+    run_snapshots = {snapshot.snapshot_id for snapshot in state.snapshots}
     entries = list(state.entries(added_only=not all_files))
     live = [_statistics_of_file(entry, fields, latest) for entry in entries]
-    added = [file for entry, file in zip(entries, live, strict=True) if entry.snapshot_id in ours]
+    added = [file for entry, file in zip(entries, live, strict=True) if entry.snapshot_id in run_snapshots]
     return TableStatistics(
         types=state.types,
         added=added,
@@ -203,14 +203,14 @@ def _change(state: TableState, needs: Collection[StatisticsNeed], tables: Collec
 def _partitions(state: TableState) -> set[str]:
     """Return the partition of every file that the run added, removed or deleted rows from."""
     partitions, specs, schema = set(), state.table.specs(), state.table.schema()
-    ours = {snapshot.snapshot_id for snapshot in state.snapshots}
+    run_snapshots = {snapshot.snapshot_id for snapshot in state.snapshots}
     for snapshot in state.snapshots:
         for manifest in snapshot.manifests(state.table.io):
-            if manifest.added_snapshot_id not in ours:
+            if manifest.added_snapshot_id not in run_snapshots:
                 continue
             spec = specs[manifest.partition_spec_id]
             for entry in manifest.fetch_manifest_entry(state.table.io, discard_deleted=False):
-                if entry.status != ManifestEntryStatus.EXISTING and entry.snapshot_id in ours:
+                if entry.status != ManifestEntryStatus.EXISTING and entry.snapshot_id in run_snapshots:
                     path = spec.partition_to_path(entry.data_file.partition, schema)
                     partitions.add(path or "the whole table")
     return partitions

@@ -59,13 +59,13 @@ class CompareColumns(RowCheck):
         left, right = (file.column(name) for name in self.own_columns)
         if file.values(self.left) == 0 or file.values(self.right) == 0:
             return 0
-        ours, theirs = enclosed(left, types[self.left]), enclosed(right, types[self.right])
-        if ours is None or theirs is None:
+        left_bounds, right_bounds = enclosed(left, types[self.left]), enclosed(right, types[self.right])
+        if left_bounds is None or right_bounds is None:
             return None
-        if _always(ours, self.operator, theirs):
+        if _always(left_bounds, self.operator, right_bounds):
             return 0
         whole = left.nulls == 0 and right.nulls == 0
-        return file.rows if whole and _always(ours, _OPPOSITE[self.operator], theirs) else None
+        return file.rows if whole and _always(left_bounds, _OPPOSITE[self.operator], right_bounds) else None
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
@@ -75,15 +75,15 @@ class CompareColumns(RowCheck):
         return [given]
 
 
-def _always(ours: tuple[Any, Any], operator: str, theirs: tuple[Any, Any]) -> bool:
-    """Return whether the comparison holds for all values between the first bounds and between the second."""
+def _always(left: tuple[Any, Any], operator: str, right: tuple[Any, Any]) -> bool:
+    """Return whether the comparison holds for all values between the left bounds and between the right ones."""
     if operator in ("<", "<="):
-        return bool(ours[1] < theirs[0] or (operator == "<=" and ours[1] == theirs[0]))
+        return bool(left[1] < right[0] or (operator == "<=" and left[1] == right[0]))
     if operator in (">", ">="):
-        return bool(ours[0] > theirs[1] or (operator == ">=" and ours[0] == theirs[1]))
+        return bool(left[0] > right[1] or (operator == ">=" and left[0] == right[1]))
     if operator == "!=":
-        return bool(ours[1] < theirs[0] or ours[0] > theirs[1])
-    return bool(ours[0] == ours[1] == theirs[0] == theirs[1])
+        return bool(left[1] < right[0] or left[0] > right[1])
+    return bool(left[0] == left[1] == right[0] == right[1])
 
 
 class Relationships(ColumnRows):

@@ -46,7 +46,7 @@ class ReapBranchesResult(Model):
     """The new names of orphan branches that hold rows: they are quarantined."""
     expired: list[str] = Field(default_factory=list)
     """Expired quarantines, which were deleted."""
-    strange: list[str] = Field(default_factory=list)
+    unrecognized: list[str] = Field(default_factory=list)
     """Branches named like an attempt's whose commits name no run: the reaper ignores them."""
     kept: int = 0
     """How many quarantines exist."""

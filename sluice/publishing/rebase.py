@@ -79,14 +79,14 @@ def _problem(table: RebaseCandidate, appends: bool, rows_quarantined: bool, cata
 
 
 def _layout_rules(table: RebaseCandidate, irrelevant: tuple[str, ...]) -> list[tuple[bool, str]]:
-    name, ours, main = table.name, table.layout, table.layout_on_main
-    newest = max(ours.format_version, main.format_version)
-    changed = _relevant(ours.properties, irrelevant) != _relevant(table.properties_before, irrelevant)
+    name, layout, main = table.name, table.layout, table.layout_on_main
+    newest = max(layout.format_version, main.format_version)
+    changed = _relevant(layout.properties, irrelevant) != _relevant(table.properties_before, irrelevant)
     return [
         (newest > _NEWEST_FORMAT, f"{name} has format version {newest}"),
-        (list(ours.columns) != list(main.columns), f"the schema of {name} differs from main's"),
-        (not {*ours.partitionings} <= {*main.partitionings}, f"the partitioning of {name} differs from main's"),
-        (list(ours.sort_order) != list(main.sort_order), f"the sort order of {name} differs from main's"),
+        (list(layout.columns) != list(main.columns), f"the schema of {name} differs from main's"),
+        (not {*layout.partitionings} <= {*main.partitionings}, f"the partitioning of {name} differs from main's"),
+        (list(layout.sort_order) != list(main.sort_order), f"the sort order of {name} differs from main's"),
         (changed, f"the run changed properties of {name}"),
     ]
 

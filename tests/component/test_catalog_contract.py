@@ -320,37 +320,37 @@ def test_a_publish_by_properties_is_found(lake: Lake) -> None:
 
 def test_main_that_moved_at_the_same_table_is_a_conflict(lake: Lake) -> None:
     lake.published("earlier", lake.put(1))
-    ours, head = lake.open("ours", lake.put(2))
-    lake.published("theirs", lake.put(3))
+    branch, head = lake.open("first", lake.put(2))
+    lake.published("second", lake.put(3))
     before = lake.catalog.head(lake.catalog.main)
-    assert lake.catalog.find_conflicts(ours.name, head) == [lake.table()]
-    publication = lake.publish(ours, head)
+    assert lake.catalog.find_conflicts(branch.name, head) == [lake.table()]
+    publication = lake.publish(branch, head)
     assert (publication.merged, publication.conflicts) == (False, [lake.table()])
     assert (lake.on_main(), lake.catalog.head(lake.catalog.main)) == (lake.version(3), before)
 
 
 def test_two_branches_that_create_the_same_table_conflict(lake: Lake) -> None:
     _require(lake, "new_tables")
-    ours, head = lake.open("ours", lake.put(1))
-    lake.published("theirs", lake.put(2))
-    assert lake.catalog.find_conflicts(ours.name, head) == [lake.table()]
-    assert lake.publish(ours, head).conflicts == [lake.table()]
+    branch, head = lake.open("first", lake.put(1))
+    lake.published("second", lake.put(2))
+    assert lake.catalog.find_conflicts(branch.name, head) == [lake.table()]
+    assert lake.publish(branch, head).conflicts == [lake.table()]
 
 
 def test_main_that_moved_at_another_table_is_no_conflict(lake: Lake) -> None:
-    ours, head = lake.open("ours", lake.put(1))
-    lake.published("theirs", lake.put(1, "two"))
-    assert lake.catalog.find_conflicts(ours.name, head) == []
-    assert lake.publish(ours, head).merged
+    branch, head = lake.open("first", lake.put(1))
+    lake.published("second", lake.put(1, "two"))
+    assert lake.catalog.find_conflicts(branch.name, head) == []
+    assert lake.publish(branch, head).merged
     assert (lake.on_main(), lake.on_main("two")) == (lake.version(1), lake.version(1, "two"))
 
 
 def test_a_conflict_at_one_table_keeps_all_out(lake: Lake) -> None:
     _require(lake, "many_tables")
     lake.published("earlier", lake.put(1), lake.put(1, "two"))
-    ours, head = lake.open("ours", lake.put(2), lake.put(2, "two"))
-    lake.published("theirs", lake.put(3, "two"))
-    assert lake.publish(ours, head).conflicts == [lake.table("two")]
+    branch, head = lake.open("first", lake.put(2), lake.put(2, "two"))
+    lake.published("second", lake.put(3, "two"))
+    assert lake.publish(branch, head).conflicts == [lake.table("two")]
     assert (lake.on_main(), lake.on_main("two")) == (lake.version(1), lake.version(3, "two"))
 
 
@@ -377,7 +377,7 @@ def test_a_repeated_publish_finds_the_first(lake: Lake) -> None:
     branch, head = lake.open("a1", lake.put(2), lake.put(1, "created"))
     first = lake.publish(branch, head)
     assert lake.publish(branch, head) == first
-    lake.published("theirs", lake.put(1, "two"))
+    lake.published("second", lake.put(1, "two"))
     assert lake.publish(branch, head) == first
     publishing = [commit for commit in lake.catalog.history(lake.catalog.main) if commit.hash == first.main_after]
     assert len(publishing) == 1
@@ -387,7 +387,7 @@ def test_a_publication_is_found_by_its_hash(lake: Lake) -> None:
     branch, head = lake.open("a1", lake.put(1))
     assert lake.catalog.find_publication(head, branch.base) is None
     publication = lake.publish(branch, head)
-    lake.published("theirs", lake.put(1, "two"))
+    lake.published("second", lake.put(1, "two"))
     lake.catalog.delete_branch(branch.name)
     assert lake.catalog.find_publication(head, branch.base) == publication
     assert lake.catalog.find_publication(head, "") == publication

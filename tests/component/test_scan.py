@@ -158,7 +158,7 @@ TO_SPARK = ("(?i)", "id % 2", "lower(t)", "'id', 'operator': '<', 'right': 'dec'
 
 @pytest.fixture(scope="module")
 def rich(spark: SparkSession, stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Table:
-    table = Table(spark, open_catalog(read_settings(stack)), "i.rich", tmp_path_factory.mktemp("duck"))
+    table = Table(spark, open_catalog(read_settings(stack)), "i.rich", tmp_path_factory.mktemp("duckdb"))
     table.fill(COLUMNS, BEFORE, ADDED)
     return table
 
@@ -175,18 +175,28 @@ def seen(result: CheckResult) -> tuple[Any, ...]:
 
 def test_every_check_says_the_same_by_either_engine(rich: Table) -> None:
     checks = [check_of(written) for written, _, _ in CASES]
-    by_duckdb, by_spark = rich.by_duckdb(checks), rich.by_spark(checks)
+    results = zip(CASES, rich.by_duckdb(checks), rich.by_spark(checks), strict=True)
     wrong = []
-    for (written, verdict, observed), duck, spark in zip(CASES, by_duckdb, by_spark, strict=True):
+    for (written, verdict, observed), by_duckdb, by_spark in results:
         expected = (verdict, observed)
-        if seen(spark) != expected:
-            wrong.append(f"{written}: Spark found {seen(spark)}, expected {expected}")
-        if duck is None:
+        if seen(by_spark) != expected:
+            wrong.append(f"{written}: Spark found {seen(by_spark)}, expected {expected}")
+        if by_duckdb is None:
             if not any(part in str(written) for part in TO_SPARK):
                 wrong.append(f"{written}: DuckDB was not asked")
-        elif seen(duck) != expected or duck.failed_rows != spark.failed_rows or duck.sample != spark.sample:
-            wrong.append(f"{written}: DuckDB found {seen(duck)} {duck.sample}, expected {expected} {spark.sample}")
-        if spark.failed_rows and not spark.sample and spark.verdict != "pass" and spark.check != "not_null_proportion":
+        elif (
+            seen(by_duckdb) != expected
+            or by_duckdb.failed_rows != by_spark.failed_rows
+            or by_duckdb.sample != by_spark.sample
+        ):
+            observed_by_duckdb = f"{seen(by_duckdb)} {by_duckdb.sample}"
+            wrong.append(f"{written}: DuckDB found {observed_by_duckdb}, expected {expected} {by_spark.sample}")
+        if (
+            by_spark.failed_rows
+            and not by_spark.sample
+            and by_spark.verdict != "pass"
+            and by_spark.check != "not_null_proportion"
+        ):
             wrong.append(f"{written}: no sample")
     assert not wrong, "\n".join(wrong)
 
@@ -321,7 +331,7 @@ def test_a_query_returns_the_bad_rows(table: Table) -> None:
     assert (broken.verdict, "nowhere" in broken.message) == ("error", True)
 
 
-def test_what_may_pass_fails_the_job_until_the_last_try(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retryable_error_fails_the_job_until_the_last_try(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> None:
         raise PySparkException("Failed to execute GET request against Nessie")
 
@@ -404,11 +414,11 @@ def test_what_is_beyond_duckdb_is_handed_back(
     )
     scanner = TableScanner(AuditedTables(table.catalog, {}), ReportStore(settings.lake, {}), settings)
     scan = ScanFilesActivity(scanner, in_process_engines(settings))
-    order = ScanInput(audit=audit, undecided={table.name: [0]})
-    plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, order))
+    scan_input = ScanInput(audit=audit, undecided={table.name: [0]})
+    plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, scan_input))
     assert [check.verdict for check in plan.decided] == ["pass"] and not plan.undecided
     monkeypatch.setattr(DuckDBSession, "answer", too_much)
-    plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, order))
+    plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, scan_input))
     assert plan.decided == [] and plan.undecided == {table.name: [0]}
 
 

@@ -29,7 +29,7 @@ while not Path({go!r}).exists():
 async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
     system: SystemHarness, client: Client, tmp_path: Path
 ) -> None:
-    environment = {**system.environment, "SLUICE_TASK_QUEUE": "crowd", "SPARK_SLOTS": "1"}
+    environment = {**system.environment, "SLUICE_TASK_QUEUE": "one-slot", "SPARK_SLOTS": "1"}
     system = SystemHarness(tmp_path, environment)
     worker = WorkerProcess(environment, tmp_path)
     go, program = tmp_path / "go", tmp_path / "slow.py"
@@ -38,15 +38,15 @@ async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
         source = csv_file(tmp_path / "in.csv", [{"id": 1}])
         name = system.start(pipeline("ahead", source, more="approval: {timeout: 1h}"))
         system.wait_for_stage(name, "waiting for approval")
-        crowd = [await _writing(client, program, number) for number in range(_WAITING)]
-        while {(await run.query(WriteAuditPublish.status)).stage for run in crowd} != {"writing"}:
+        waiting_for_slot = [await _writing(client, program, number) for number in range(_WAITING)]
+        while {(await run.query(WriteAuditPublish.status)).stage for run in waiting_for_slot} != {"writing"}:
             await asyncio.sleep(0.2)
         waiting = client.get_workflow_handle_for(WriteAuditPublish.run, name)
         await waiting.execute_update(WriteAuditPublish.decide, Decision(approve=True, by="ana"))
         assert (await asyncio.wait_for(waiting.result(), 300)).outcome == "published"
-        for run in crowd:
+        for run in waiting_for_slot:
             await run.cancel()
-        await asyncio.gather(*(run.result() for run in crowd), return_exceptions=True)
+        await asyncio.gather(*(run.result() for run in waiting_for_slot), return_exceptions=True)
     finally:
         go.touch()
         worker.stop()
@@ -59,7 +59,7 @@ async def _writing(client: Client, program: Path, number: int) -> Handle:
         pipeline=Pipeline.model_validate(stated),
         input=RunInput(digest=str(number)),
         starter="tester",
-        policy=Policy(heartbeat_timeout=5, spark_queue="crowd-spark"),
+        policy=Policy(heartbeat_timeout=5, spark_queue="one-slot-spark"),
         revision=REVISION,
     )
-    return await client.start_workflow(WriteAuditPublish.run, request, id=f"behind-{number}", task_queue="crowd")
+    return await client.start_workflow(WriteAuditPublish.run, request, id=f"behind-{number}", task_queue="one-slot")

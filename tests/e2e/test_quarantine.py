@@ -102,8 +102,8 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     lost = system.wait_for_stage(terminated, "waiting for approval")
     held = system.wait_for_stage(waiting, "waiting for approval")
     await client.get_workflow_handle(terminated).terminate("by hand")
-    strangers = ["wap/somebody/elses", "quarantine/somebody/elses"]
-    for name in strangers:
+    unrecognized = ["wap/somebody/elses", "quarantine/somebody/elses"]
+    for name in unrecognized:
         catalog.create_branch(name, catalog.initialize_main())
     expired = _kept_out(system, tmp_path, "reap-old", "keep: 1s")["branch"]
     time.sleep(1.5)
@@ -112,24 +112,24 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
     assert description.schedule.spec.intervals
 
     async def reap_branches() -> dict[str, Any]:
-        order = ReapBranchesInput(grace=0)
+        reap_input = ReapBranchesInput(grace=0)
         queue = settings.sluice_task_queue
-        reaped = await client.execute_workflow(ReapBranches.run, order, id="reap-now", task_queue=queue)
+        reaped = await client.execute_workflow(ReapBranches.run, reap_input, id="reap-now", task_queue=queue)
         return reaped.model_dump()
 
     reaped = await reap_branches()
     branches = lake.branches()
-    assert held["branch"] in branches and set(strangers) <= set(branches)
+    assert held["branch"] in branches and set(unrecognized) <= set(branches)
     assert lost["branch"] not in branches and expired not in branches
     assert reaped["expired"] == [expired] and reaped["freed_bytes"] > 0
     (kept,) = reaped["quarantined"]
-    assert lost["run_id"] in kept and strangers[0] in reaped["strange"]
+    assert lost["run_id"] in kept and unrecognized[0] in reaped["unrecognized"]
     assert lake.rows("t.reap_gone", kept) == [{"id": 1}]
     again = await reap_branches()
     assert again["quarantined"] == again["expired"] == []
     system.cancel(waiting)
     wait_for(lambda: not lake.branches(held["run_id"]))
-    for name in [*strangers, kept]:
+    for name in [*unrecognized, kept]:
         lake.discard(name)
 
 

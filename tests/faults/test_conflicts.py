@@ -27,11 +27,11 @@ def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(
     runs = []
     for number in range(RUNS):
         source = csv_file(tmp_path / f"{number}.csv", [{"id": number * 5 + i, "run": number} for i in range(5)])
-        text = pipeline(f"crowd-{number}", source, checks).replace(f"t.crowd_{number}", "t.crowd")
+        text = pipeline(f"concurrent-{number}", source, checks).replace(f"t.concurrent_{number}", "t.concurrent")
         runs.append(system.start(text))
     ended = _ended(system, runs)
     assert [(outcome.code, outcome.json["outcome"]) for outcome in ended] == [(0, "published")] * RUNS
-    assert sorted(row["id"] for row in lake.rows("t.crowd")) == list(range(RUNS * 5))
+    assert sorted(row["id"] for row in lake.rows("t.concurrent")) == list(range(RUNS * 5))
     taken = [conflict for outcome in ended for conflict in outcome.json["conflicts"]]
     assert taken and {conflict["resolved"] for conflict in taken} == {"rebased"}, taken
     assert not any(lake.branches(outcome.json["run_id"]) for outcome in ended)

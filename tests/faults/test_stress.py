@@ -11,11 +11,11 @@ from tests.harness.proxies import CuttingProxy, NessieProxy, seeded
 
 _TABLES = 3
 _ATTEMPTS = 12
-"""Spark asks Nessie some ten times, and gives up where one answer fails: an attempt seldom lives through a storm."""
+"""Spark asks Nessie some ten times, and gives up where one answer fails: few attempts succeed under these faults."""
 
 
-def storm(faults: FaultHarness, runs: int, seed: int, kills: int) -> None:
-    """Run a storm, and hold what must hold; the seed repeats the schedule of faults."""
+def run_under_faults(faults: FaultHarness, runs: int, seed: int, kills: int) -> None:
+    """Start concurrent runs under random faults, and check what they left; the seed repeats the schedule of faults."""
     print(f"seed {seed}: SLUICE_SEED={seed} repeats it")
     draw = random.Random(seed)
     host, port = faults.environment["TEMPORAL_ADDRESS"].split(":")
@@ -25,7 +25,7 @@ def storm(faults: FaultHarness, runs: int, seed: int, kills: int) -> None:
     try:
         current = faults.start_worker(**through)
         started = [
-            faults.start_tagged(f"storm-{n}", f"t.storm_{seed % 10**6}_{n % _TABLES}", rows=5, attempts=_ATTEMPTS)
+            faults.start_tagged(f"stress-{n}", f"t.stress_{seed % 10**6}_{n % _TABLES}", rows=5, attempts=_ATTEMPTS)
             for n in range(runs)
         ]
         with ThreadPoolExecutor(3) as pool:
@@ -51,13 +51,13 @@ def _seed() -> int:
     return int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
 
 
-def test_a_small_storm(faults: FaultHarness) -> None:
-    """Six runs over three tables, Nessie failing, Temporal cut off, a worker killed."""
-    storm(faults, runs=6, seed=_seed(), kills=1)
+def test_a_few_runs_under_stress(faults: FaultHarness) -> None:
+    """Nessie fails, Temporal is cut off, a worker is killed: what six concurrent runs publish is on main once."""
+    run_under_faults(faults, runs=6, seed=_seed(), kills=1)
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(1800)
-def test_a_storm(faults: FaultHarness) -> None:
-    """Twenty runs over three tables, Nessie failing, Temporal cut off, workers killed."""
-    storm(faults, runs=20, seed=_seed(), kills=4)
+def test_many_runs_under_stress(faults: FaultHarness) -> None:
+    """Nessie fails, Temporal is cut off, workers are killed: what twenty concurrent runs publish is on main once."""
+    run_under_faults(faults, runs=20, seed=_seed(), kills=4)

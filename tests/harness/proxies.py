@@ -170,10 +170,10 @@ class CuttingProxy:
         except OSError:
             writer.close()
             return
-        ours = {writer, back}
-        self._open |= ours
+        writers = {writer, back}
+        self._open |= writers
         await asyncio.gather(_pass(reader, back), _pass(there, writer))
-        self._open -= ours
+        self._open -= writers
 
     def stop(self) -> None:
         """Stop serving, and cut what is open."""

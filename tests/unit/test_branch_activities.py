@@ -144,35 +144,35 @@ def test_a_zombie_cannot_write_to_a_discarded_branch(lake: MemoryLake) -> None:
 def test_appends_are_rebased_onto_a_newer_main(lake: MemoryLake) -> None:
     first = Run(lake, "r0")
     first.publish(*_published(first, 0))
-    ours, theirs = Run(lake, "r1"), Run(lake, "r2")
-    branch, written = ours.write(1)
-    theirs.publish(*_published(theirs, 2))
+    run, other = Run(lake, "r1"), Run(lake, "r2")
+    branch, written = run.write(1)
+    other.publish(*_published(other, 2))
     conflicts = call(
         FindConflictsActivity(lake.catalog).find_conflicts, FindConflictsInput(branch=branch, head=written.head)
     )
-    assert conflicts == ["t.x"] == ours.publish(branch, written.head).conflicts
-    rebased = ours.rebase(branch, written)
+    assert conflicts == ["t.x"] == run.publish(branch, written.head).conflicts
+    rebased = run.rebase(branch, written)
     assert rebased.branch and rebased.write_result and rebased.write_result.tables["t.x"].added_rows == 1
-    assert ours.publish(rebased.branch, rebased.write_result.head).merged
+    assert run.publish(rebased.branch, rebased.write_result.head).merged
     assert lake.ids("t.x") == [0, 1, 2]
 
 
 def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake) -> None:
-    ours, theirs = Run(lake, "r1"), Run(lake, "r2")
-    branch, written = ours.write(1)
-    theirs.publish(*_published(theirs, 2))
-    result = ours.rebase(branch, written, APPEND.model_copy(update={"on_conflict": "rewrite"}))
+    run, other = Run(lake, "r1"), Run(lake, "r2")
+    branch, written = run.write(1)
+    other.publish(*_published(other, 2))
+    result = run.rebase(branch, written, APPEND.model_copy(update={"on_conflict": "rewrite"}))
     assert result.branch is None and "may depend on what main held before" in result.why_not
-    assert lake.catalog.find_head(ours.ref.branch) is None
+    assert lake.catalog.find_head(run.ref.branch) is None
 
 
 def test_tables_that_checks_looked_at_may_not_change_meanwhile(lake: MemoryLake) -> None:
     other = Run(lake, "r0", "t.other")
     other.publish(*_published(other, 0))
-    ours, theirs = Run(lake, "r1"), Run(lake, "r2", "t.other")
-    branch, written = ours.write(1)
-    theirs.publish(*_published(theirs, 2))
-    publication = ours.publish(branch, written.head, referenced_tables=["t.other"])
+    run, other = Run(lake, "r1"), Run(lake, "r2", "t.other")
+    branch, written = run.write(1)
+    other.publish(*_published(other, 2))
+    publication = run.publish(branch, written.head, referenced_tables=["t.other"])
     assert (publication.merged, publication.conflicts) == (False, ["t.other"])
 
 

@@ -242,11 +242,11 @@ def test_bounds_are_read_by_the_present_type(kind: str, raw: bytes | None, value
 
 
 def test_files_that_cannot_hold_a_key_are_left_out() -> None:
-    ours = [file(nulls=0, lower=10, upper=20)]
-    theirs = [file(nulls=0, lower=low, upper=high) for low, high in ((1, 9), (9, 10), (20, 25), (21, 25), (None, None))]
-    assert [each.column("c").lower for each in files_with_keys(theirs, "c", ours, "c")] == [9, 20, None]
-    assert files_with_keys(theirs, "c", [file(nulls=None)], "c") == theirs
-    assert files_with_keys(theirs, "c", [file(nulls=10)], "c") == []
+    added = [file(nulls=0, lower=10, upper=20)]
+    files = [file(nulls=0, lower=low, upper=high) for low, high in ((1, 9), (9, 10), (20, 25), (21, 25), (None, None))]
+    assert [each.column("c").lower for each in files_with_keys(files, "c", added, "c")] == [9, 20, None]
+    assert files_with_keys(files, "c", [file(nulls=None)], "c") == files
+    assert files_with_keys(files, "c", [file(nulls=10)], "c") == []
 
 
 def test_bad_rows_of_a_file_with_deletes_are_counted_again() -> None:

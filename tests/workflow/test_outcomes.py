@@ -159,7 +159,7 @@ async def test_a_cancel_while_people_decide(harness: WorkflowHarness) -> None:
     assert harness.fakes.calls[-4:] == ["discard_branch", "record_run", "can_notify", "notify"]
 
 
-async def test_attempts_that_never_began_do_not_count(harness: WorkflowHarness) -> None:
+async def test_attempts_that_were_never_started_do_not_count(harness: WorkflowHarness) -> None:
     """As when a paused worker still draws work: nobody hears of it until the heartbeat is missed."""
 
     async def silent_at_first(_: Any, number: int) -> JobReport:
