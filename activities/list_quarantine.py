@@ -32,10 +32,10 @@ class ListQuarantineActivity:
     def list_quarantine(self, input: ListQuarantineInput) -> ListQuarantineResult:
         """Return every quarantined branch, or the one of a run."""
         with as_application_error():
-            if input.run:
-                branches = [find_quarantined_branch(self.catalog, input.run)]
-            else:
+            if input.run is None:
                 branches = list_quarantined_branches(self.catalog)
+            else:
+                branches = [find_quarantined_branch(self.catalog, input.run)]
             result = ListQuarantineResult(quarantined=[self._entry(branch, input.sizes) for branch in branches])
             check_result_size(len(result.model_dump_json()))
             return result

@@ -109,7 +109,7 @@ def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBr
         InvalidPipeline: there is none.
     """
     for each in list_quarantined_branches(catalog):
-        if named in (each.branch, each.run_id, each.workflow_id, each.pipeline):
+        if named and named in (each.branch, each.run_id, each.workflow_id, each.pipeline):
             return each
     raise InvalidPipeline(f"nothing of {named!r} is quarantined: `quarantine list` shows what is")
 

@@ -24,8 +24,8 @@ class ListQuarantineInput(Model):
     """What `list_quarantine` lists: every quarantined branch, or the one of a run."""
 
     kind: Literal["list_quarantine"] = "list_quarantine"
-    run: str = ""
-    """A branch, a run or workflow id, or a pipeline, which means its latest; empty means all."""
+    run: str | None = None
+    """A branch, a run or workflow id, or a pipeline, which means its latest; None lists all, an empty name none."""
     sizes: bool = False
     """Whether to measure the data files that only the branch holds, which reads its metadata."""
 

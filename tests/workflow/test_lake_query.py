@@ -106,7 +106,12 @@ async def test_audit_results_are_queried(lake: Lake) -> None:
 
 
 async def test_what_an_activity_refuses_is_the_error_of_the_domain(lake: Lake) -> None:
-    for query in (ListQuarantineInput(run="nobody"), PlanReleaseInput(run="nobody"), PlanRollbackInput(run_id="r")):
+    for query in (
+        ListQuarantineInput(run="nobody"),
+        ListQuarantineInput(run=""),
+        PlanReleaseInput(run="nobody"),
+        PlanRollbackInput(run_id="r"),
+    ):
         with pytest.raises(InvalidPipeline, match=r"nothing of 'nobody' is quarantined|main has no commit of run r"):
             await lake.ask(query)
 
