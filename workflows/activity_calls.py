@@ -223,11 +223,12 @@ class ActivityCalls:
         "reap_branches", ReapBranchesInput, ReapBranchesResult, Kind.ACTIVITY,
         lambda input: "orphan branches and expired quarantines",
         timeout=fixed(600), total_timeout=fixed(3600), retry=_HOUSEKEEPING)
-    # What the command line asks about the lake; see `workflows/lake_query.py`.
+    # What the command line asks about the lake; see `workflows/lake_query.py`. The workflow has 5 minutes. One try may
+    # use most of them where the work grows with the number of quarantines, or with the history of main.
     list_quarantine = ActivityCall(
         "list_quarantine", ListQuarantineInput, ListQuarantineResult, Kind.ACTIVITY,
         lambda query: query.run or "all quarantined branches",
-        timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+        timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     describe_quarantine = ActivityCall(
         "describe_quarantine", DescribeQuarantineInput, DescribeQuarantineResult, Kind.ACTIVITY,
         lambda query: query.run, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
@@ -236,7 +237,7 @@ class ActivityCalls:
         lambda query: query.run, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     plan_rollback = ActivityCall(
         "plan_rollback", PlanRollbackInput, PlanRollbackResult, Kind.ACTIVITY,
-        lambda query: query.run_id, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+        lambda query: query.run_id, timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     plan_requeue = ActivityCall(
         "plan_requeue", PlanRequeueInput, RequeuePlan, Kind.ACTIVITY,
         lambda query: query.pipeline.name, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)

@@ -11,6 +11,9 @@ from temporalio.client import Client
 from engine.spark.engine import SubmitEngine
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
+from runtime.short_workflow import TIME_LIMIT
+from sluice.contracts.lake_queries import RESULTS
+from sluice.contracts.run import Policy
 from sluice.settings import Settings
 from worker import control_activities, spark_activities
 from workflows.activity_calls import ActivityCall, ActivityCalls, Kind
@@ -50,3 +53,13 @@ def test_a_call_is_limited_in_time_or_in_tries(name: str) -> None:
     call = CALLS[name]
     assert call.total_timeout is not None or call.retry.maximum_attempts > 0
     assert call.name in CALLS, "the name of an activity is the name of one of its rows"
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS.values() if call.input in RESULTS], ids=lambda call: call.name)
+def test_a_query_ends_before_its_workflow_does(call: ActivityCall[Any, Any]) -> None:
+    assert call.total_timeout is not None and call.total_timeout(Policy(), None) < TIME_LIMIT.total_seconds()
+
+
+@pytest.mark.parametrize("name", ["list_quarantine", "plan_rollback"])
+def test_a_query_whose_work_grows_has_minutes_for_one_try(name: str) -> None:
+    assert CALLS[name].timeout(Policy(), None) >= 240
