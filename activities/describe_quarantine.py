@@ -9,6 +9,7 @@ from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import find_quarantined_branch, read_quarantined_tables
 from lakehouse.report_store import ReportStore
+from sluice.audit.verdicts import short_row, trim_samples
 from sluice.contracts.lake_queries import (
     DescribeQuarantineInput,
     DescribeQuarantineResult,
@@ -40,13 +41,13 @@ class DescribeQuarantineActivity:
                     change=table.change,
                     columns=table.columns,
                     bytes=table.bytes,
-                    rows=[{name: json_value(value) for name, value in row.items()} for row in table.rows],
+                    rows=[short_row(json_value(row)) for row in table.rows],
                 )
                 for table in read_quarantined_tables(self.catalog, self.io, branch, rows=input.rows)
             }
             run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
             report = self.reports.read_report(run_ref)
-            checks = report.checks if report else []
+            checks = trim_samples(report.checks) if report else []
             result = DescribeQuarantineResult(summary=branch.summary, tables=tables, checks=checks)
-            check_result_size(len(result.model_dump_json()))
+            check_result_size(len(result.model_dump_json().encode()), "ask for fewer rows of each table by --rows")
             return result

@@ -17,8 +17,12 @@ from sluice.contracts.lake_queries import (
     ListQuarantineInput,
     ListQuarantineResult,
     QuarantineEntry,
+    QuarantineSummary,
     check_result_size,
 )
+
+_REASON = 200
+"""The most characters of a reason in a list; `describe_quarantine` returns the whole."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +34,25 @@ class ListQuarantineActivity:
 
     @activity.defn(name="list_quarantine")
     def list_quarantine(self, input: ListQuarantineInput) -> ListQuarantineResult:
-        """Return every quarantined branch, or the one of a run."""
+        """Return every quarantined branch, or the one of a run, each with the beginning of its reason."""
         with as_application_error():
             if input.run is None:
                 branches = list_quarantined_branches(self.catalog)
             else:
                 branches = [find_quarantined_branch(self.catalog, input.run)]
             result = ListQuarantineResult(quarantined=[self._entry(branch, input.sizes) for branch in branches])
-            check_result_size(len(result.model_dump_json()))
+            check_result_size(
+                len(result.model_dump_json().encode()), "discard quarantines that are not needed any more"
+            )
             return result
 
     def _entry(self, branch: QuarantinedBranch, measured: bool) -> QuarantineEntry:
         size = (
             sum(table.bytes for table in read_quarantined_tables(self.catalog, self.io, branch)) if measured else None
         )
-        return QuarantineEntry(summary=branch.summary, bytes=size)
+        return QuarantineEntry(summary=_shorten_reason(branch.summary), bytes=size)
+
+
+def _shorten_reason(summary: QuarantineSummary) -> QuarantineSummary:
+    reason = summary.reason
+    return summary.model_copy(update={"reason": reason[:_REASON] + "…"}) if len(reason) > _REASON else summary

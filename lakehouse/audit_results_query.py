@@ -60,7 +60,7 @@ def _read(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryAuditResultsR
         for row in zip(*columns, strict=True):
             rows.append([_json_value(value) for value in row])
             size += len(json.dumps(rows[-1]))
-        check_result_size(size)
+        check_result_size(size, "ask for less, by fewer columns, a condition or LIMIT")
     return QueryAuditResultsResult(columns=list(relation.columns), rows=rows)
 
 

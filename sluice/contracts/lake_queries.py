@@ -189,8 +189,12 @@ class LakeQueryRequest(Model):
     query: Annotated[LakeQueryInput, Field(discriminator="kind")]
 
 
-def check_result_size(size: int) -> None:
-    """Refuse a result that is too large for Temporal, given its size in bytes as JSON.
+def check_result_size(size: int, remedy: str) -> None:
+    """Refuse a result that is too large for Temporal.
+
+    Args:
+        size: its size in bytes as JSON.
+        remedy: how to make it smaller.
 
     Raises:
         InvalidInput: it is.
@@ -198,5 +202,5 @@ def check_result_size(size: int) -> None:
     if size > MAX_RESULT_BYTES:
         raise InvalidInput(
             f"the result is larger than {MAX_RESULT_BYTES // 1024**2} MiB, the most that a query returns through "
-            "Temporal: ask for less, by a narrower query, LIMIT or fewer --rows"
+            f"Temporal: {remedy}"
         )

@@ -1,0 +1,82 @@
+"""What the queries about quarantines return: evidence that is cut to a size that Temporal carries."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities import describe_quarantine
+from activities.describe_quarantine import DescribeQuarantineActivity
+from activities.list_quarantine import ListQuarantineActivity
+from lakehouse.quarantine import QuarantinedTable, create_quarantine
+from lakehouse.report_store import ReportStore
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.lake_queries import DescribeQuarantineInput, DescribeQuarantineResult, ListQuarantineInput
+from sluice.publishing.certificate import BASE, PIPELINE, REASON, RUN_ID
+from tests.harness.memory_catalog import MemoryCatalog
+
+
+def run(activity: Callable[..., Any], query: object) -> Any:
+    return ActivityEnvironment().run(activity, query)
+
+
+def catalog_with_quarantines(count: int, reason: str) -> MemoryCatalog:
+    catalog = MemoryCatalog()
+    main = catalog.initialize_main()
+    catalog.create_branch("wap/x/a1", main)
+    for number in range(count):
+        properties = {RUN_ID: f"run-{number}", PIPELINE: "cities", BASE: main, REASON: reason}
+        create_quarantine(catalog, f"quarantine/cities/2026-01-01/run-{number}", main, "wap/x/a1", properties)
+    return catalog
+
+
+class Reports(ReportStore):
+    """A store of one report, with large samples."""
+
+    def read_report(self, run_ref: object) -> Any:
+        sample = [{"text": "x" * 100} for _ in range(5)]
+        check = CheckResult(
+            table="t.x", check="not_null", columns=["a"], verdict="fail", expected="no nulls", sample=sample
+        )
+        return type("Report", (), {"checks": [check] * 100})()
+
+
+def describe(monkeypatch: pytest.MonkeyPatch, folder: Path, rows: list[dict[str, Any]]) -> DescribeQuarantineResult:
+    table = QuarantinedTable("t.x", None, [], 0, rows)
+    monkeypatch.setattr(describe_quarantine, "read_quarantined_tables", lambda *_, **__: iter([table]))
+    activity = DescribeQuarantineActivity(catalog_with_quarantines(1, "r" * 500), {}, Reports(folder.as_uri(), {}))
+    described: DescribeQuarantineResult = run(activity.describe_quarantine, DescribeQuarantineInput(run="run-0"))
+    return described
+
+
+def test_a_described_quarantine_has_every_verdict_and_short_evidence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    described = describe(monkeypatch, tmp_path, [{"id": 1, "text": "y" * 5000}])
+    assert len(described.checks) == 100
+    assert sum(len(check.model_dump_json().encode()) for check in described.checks) <= 40 * 1024
+    (row,) = described.tables["t.x"].rows
+    assert row["id"] == 1 and len(row["text"]) < 200
+    assert described.summary.reason == "r" * 500
+
+
+def test_a_description_is_measured_in_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rows = [{"text": "語" * 100} for _ in range(4000)]  # 0.4 million characters, 1.2 million bytes
+    with pytest.raises(ApplicationError, match=r"larger than 1 MiB.*--rows"):
+        describe(monkeypatch, tmp_path, rows)
+
+
+def test_many_quarantines_with_long_reasons_are_listed() -> None:
+    activity = ListQuarantineActivity(catalog_with_quarantines(300, "r" * 5000), {})
+    entries = run(activity.list_quarantine, ListQuarantineInput()).quarantined
+    assert {(len(entry.summary.reason), entry.summary.reason[-1]) for entry in entries} == {(201, "…")}
+
+
+def test_a_list_that_is_too_large_names_the_remedy_of_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sluice.contracts.lake_queries.MAX_RESULT_BYTES", 1000)
+    activity = ListQuarantineActivity(catalog_with_quarantines(10, ""), {})
+    with pytest.raises(ApplicationError, match="discard quarantines that are not needed any more"):
+        run(activity.list_quarantine, ListQuarantineInput())
