@@ -66,6 +66,7 @@ from runtime.schedules import register_reaper
 from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.errors import BadEnvironment, ServiceUnavailable
+from sluice.publishing.capabilities import describe_capabilities
 from sluice.settings import Settings, read_environment, read_settings
 from workflows.lake_query import LakeQuery
 from workflows.manage_quarantine import ManageQuarantine
@@ -90,6 +91,7 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
     io, role = file_io_properties(settings), settings.sluice_worker_role
     reports = ReportStore(settings.lake, io)
     catalog = open_catalog(settings)
+    log.info("the catalog: %s", describe_capabilities(catalog.capabilities))
     control = control_activities(client, settings, catalog, io, reports) if role != "spark" else []
     spark = spark_activities(settings, engine, catalog, io, reports) if role != "control" else []
     workers = []

@@ -11,6 +11,7 @@ from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
+from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.certificate import INPUT, PIPELINE
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read
 
@@ -30,6 +31,7 @@ class OpenBranchActivity:
     def open_branch(self, input: OpenBranchInput) -> BranchRef:
         """Create the attempt's branch at the head of main, with the namespaces that its tables need."""
         with as_application_error():
+            require_capabilities(self.catalog.capabilities, ())  # before a repeated input is looked for by properties
             identity = self.catalog.identity()
             if input.catalog_id is not None:
                 self.catalog.check_identity(input.catalog_id)

@@ -60,6 +60,8 @@ class CommitInfo:
     message: str
     committed_at: datetime
     properties: Mapping[str, str] = field(default_factory=dict)
+    merged: str = ""
+    """The hash of a branch that it merged, where the catalog records it as a parent; empty for other commits."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ def commit_info(commit: dict[str, Any]) -> CommitInfo:
     return CommitInfo(
         hash=commit["hash"],
         parent=parents[0],
+        merged=parents[1] if len(parents) > 1 else "",
         message=commit.get("message", ""),
         committed_at=_time(commit),
         properties=_properties(commit),

@@ -18,7 +18,6 @@ class OpenBranchInput(Model):
     input_digest: str
     again: bool
     attempts: int = 1  # how often the write may be tried
-    needs_approval: bool = False  # whether people have to approve the run
     catalog_id: str | None = None  # the catalog that earlier attempts of this run saw, if any
 
 

@@ -20,7 +20,7 @@ class CatalogCapabilities:
     main_permissions: bool
     """Whether the server can forbid writers to change main."""
     commit_properties: bool
-    """Whether a commit carries properties, which can be found by their values."""
+    """Whether a commit carries properties, which can be found by their values. Every pipeline needs that."""
     repeated_publish: Literal["merge parent", "commit property"]
     """How a repeated publish is recognised: by the published hash as a parent of the merge, or by a property of it."""
     commit_timeout: float
@@ -35,7 +35,6 @@ def missing_capabilities(
     new_tables: Collection[str],
     *,
     attempts: int = 1,
-    approval: bool = False,
 ) -> list[str]:
     """Return what a pipeline needs of the catalog and does not get, one sentence each.
 
@@ -43,9 +42,13 @@ def missing_capabilities(
         tables: every table that the run may change, quarantine tables included.
         new_tables: those of them that main does not have.
         attempts: how often the write may be tried.
-        approval: whether people have to approve the run.
     """
     problems = []
+    if not capabilities.commit_properties:
+        problems.append(
+            "the catalog keeps no properties on commits, and every pipeline needs them: a repeated input, "
+            "a quarantine, an orphan branch and a run to roll back are recognised by them"
+        )
     if len(tables) > 1 and not capabilities.many_tables:
         problems.append(
             f"the catalog cannot publish {len(tables)} tables at once ({', '.join(sorted(tables))}): "
@@ -57,16 +60,28 @@ def missing_capabilities(
         )
     if attempts > 1 and not capabilities.fencing_by_deletion:
         problems.append("the catalog cannot fence a lost attempt by deleting its branch: set `attempts: 1`")
-    if approval and not capabilities.commit_properties:
-        problems.append("the catalog keeps no properties on commits, which record approvals: leave `approval` out")
     return problems
 
 
 def require_capabilities(capabilities: CatalogCapabilities, tables: Collection[str]) -> None:
-    """Make sure that the catalog can publish these tables at once.
+    """Make sure that the catalog can do what every pipeline needs, and can publish these tables at once.
 
     Raises:
         InvalidPipeline: it cannot.
     """
     if problems := missing_capabilities(capabilities, tables, ()):
         raise InvalidPipeline("\n".join(problems))
+
+
+def describe_capabilities(capabilities: CatalogCapabilities) -> str:
+    """Return in one line what a catalog can do and what it cannot, for the log of a worker."""
+    abilities = {
+        "publish many tables at once": capabilities.many_tables,
+        "create tables on branches": capabilities.new_tables,
+        "fence by deleting a branch": capabilities.fencing_by_deletion,
+        "forbid writers to change main": capabilities.main_permissions,
+        "keep properties on commits": capabilities.commit_properties,
+    }
+    answers = [f"{ability}: {'yes' if able else 'no'}" for ability, able in abilities.items()]
+    repeat = f"a repeated publish is recognised by a {capabilities.repeated_publish}"
+    return "; ".join([*answers, repeat, f"a commit takes at most {capabilities.commit_timeout:g} s"])

@@ -1,7 +1,8 @@
 """What every implementation of the port for catalogs must do (`lakehouse/catalog.py`, ADR 21).
 
 To hold a new implementation to it, add a line to `IMPLEMENTATIONS`: a function from the fixtures of a test to an
-open catalog. A test of a capability is skipped where the catalog declares that it does not have it.
+open catalog; and, if it declares `main_permissions`, a line to `WRITERS`: one to the same catalog, opened with the
+identity of a writer. A test of a capability is skipped where the catalog declares that it does not have it.
 """
 
 import uuid
@@ -16,7 +17,7 @@ from lakehouse.published_commits import list_published_commits
 from lakehouse.quarantine import create_quarantine, find_quarantined_branch, list_quarantined_branches
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
-from sluice.errors import CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
+from sluice.errors import BadEnvironment, CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
 from sluice.publishing.certificate import BASE, REASON, RUN_ID
 from sluice.settings import read_settings
 from tests.harness.memory_catalog import MemoryCatalog
@@ -25,6 +26,12 @@ IMPLEMENTATIONS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
     "memory": lambda _: MemoryCatalog(),
     "nessie": lambda request: open_catalog(read_settings(request.getfixturevalue("stack"))),
 }
+WRITERS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
+    "nessie": lambda request: open_catalog(
+        read_settings({**request.getfixturevalue("stack"), "NESSIE_PUBLISHER_TOKEN_FILE": ""})
+    ),
+}
+"""The same catalogs, opened without the publisher's identity."""
 MANY = 260
 """More tables than one page of a catalog's answer is likely to hold."""
 
@@ -95,6 +102,15 @@ def lake(request: pytest.FixtureRequest) -> Iterator[Lake]:
     lake = Lake(IMPLEMENTATIONS[request.param](request))
     yield lake
     lake.close()
+
+
+@pytest.fixture
+def writer(lake: Lake, request: pytest.FixtureRequest) -> BranchCatalog:
+    """The catalog of `lake`, opened with the identity of a writer."""
+    _require(lake, "main_permissions")
+    implementation = request.node.callspec.params["lake"]
+    assert implementation in WRITERS, f"{implementation} declares main_permissions: add it to WRITERS"
+    return WRITERS[implementation](request)
 
 
 def _require(lake: Lake, capability: str) -> None:
@@ -383,6 +399,27 @@ def test_a_repeated_publish_finds_the_first(lake: Lake) -> None:
     assert len(publishing) == 1
 
 
+def test_a_repeated_publish_is_recognised_in_the_declared_way(lake: Lake) -> None:
+    """The answer to the first publish was lost: what the commit on main says is all that there is."""
+    lake.published("earlier", lake.put(1))
+    branch, head = lake.open("a1", lake.put(2))
+    first = lake.publish(branch, head)
+    lake.published("theirs", lake.put(1, "two"))
+    (commit,) = [each for each in lake.catalog.history(lake.catalog.main) if each.hash == first.main_after]
+    if lake.catalog.capabilities.repeated_publish == "merge parent":
+        assert commit.merged == head
+    else:
+        assert head in commit.properties.values()
+    before = lake.catalog.head(lake.catalog.main)
+    again = lake.catalog.publish(branch, head, "ben", "publish again", {"another": "request"})
+    assert (again, lake.catalog.head(lake.catalog.main)) == (first, before)
+
+
+def test_a_commit_that_merged_nothing_names_no_merged_hash(lake: Lake) -> None:
+    branch, _ = lake.open("a1", lake.put(1))
+    assert next(lake.catalog.history(branch.name)).merged == ""
+
+
 def test_a_publication_is_found_by_its_hash(lake: Lake) -> None:
     branch, head = lake.open("a1", lake.put(1))
     assert lake.catalog.find_publication(head, branch.base) is None
@@ -497,6 +534,32 @@ def test_an_orphan_branch_shares_nothing_with_main(lake: Lake) -> None:
     assert lake.catalog.create_orphan_branch(orphan) == newer
     assert lake.catalog.table_version(orphan, lake.table("own")) == lake.version(5, "own")
     assert lake.on_main("own") is None
+
+
+# Permissions on main
+
+
+def test_a_writer_cannot_commit_to_main(lake: Lake, writer: BranchCatalog) -> None:
+    lake.published("a1", lake.put(1))
+    before = lake.catalog.head(lake.catalog.main)
+    assert writer.identity() == lake.catalog.identity()
+    with pytest.raises(BadEnvironment):
+        writer.commit_tables(writer.main, before, "bypass", [lake.put(2)])
+    assert (lake.catalog.head(lake.catalog.main), lake.on_main()) == (before, lake.version(1))
+
+
+def test_a_writer_cannot_publish(lake: Lake, writer: BranchCatalog) -> None:
+    branch, head = lake.open("a1", lake.put(1))
+    before = lake.catalog.head(lake.catalog.main)
+    with pytest.raises(BadEnvironment):
+        writer.publish(branch, head, "ana", "bypass", {})
+    assert (lake.catalog.head(lake.catalog.main), lake.on_main()) == (before, None)
+
+
+def test_a_writer_can_commit_to_the_branch_of_an_attempt(lake: Lake, writer: BranchCatalog) -> None:
+    branch, head = lake.open("a1", lake.put(1))
+    newer = writer.commit_tables(branch.name, head, "write", [lake.put(2)])
+    assert lake.catalog.table_version(branch.name, lake.table(), newer) == lake.version(2)
 
 
 # Identity, capabilities, Spark

@@ -33,8 +33,6 @@ class _Commit:
     info: CommitInfo
     tables: Mapping[str, TableVersion]
     """Every table at this commit."""
-    merged: str = ""
-    """The hash of the branch that it merged, if it is a merge."""
 
 
 @dataclass
@@ -180,7 +178,7 @@ class MemoryCatalog:
     def find_publication(self, head: str, since: str) -> Publication | None:
         """Return the merge that brought the hash `head` into main after the hash `since`, if there is one."""
         for commit in self.history(self.main):
-            if self._commits[commit.hash].merged == head:
+            if commit.merged == head:
                 return Publication(merged=True, main_before=commit.parent, main_after=commit.hash)
             if commit.hash == since:
                 return None
@@ -217,9 +215,10 @@ class MemoryCatalog:
     ) -> str:
         parent = self._branches[branch]
         tables = {**self._commits[parent].tables, **changed}
-        info = CommitInfo(uuid.uuid4().hex * 2, parent, message, datetime.now(timezone.utc), dict(properties))
+        now = datetime.now(timezone.utc)
+        info = CommitInfo(uuid.uuid4().hex * 2, parent, message, now, dict(properties), merged)
         held = {name: version for name, version in tables.items() if version is not None}
-        self._commits[info.hash] = _Commit(info, held, merged)
+        self._commits[info.hash] = _Commit(info, held)
         self._branches[branch] = info.hash
         return info.hash
 
@@ -235,7 +234,7 @@ class MemoryCatalog:
         return next(each for each in self._ancestors(head) if each in on_main)
 
     def _merged(self, commit: str) -> str:
-        return self._commits[commit].merged
+        return self._commits[commit].info.merged
 
     def _diff(self, base: str, head: str) -> list[TableDiff]:
         if not {base, head} <= self._commits.keys():

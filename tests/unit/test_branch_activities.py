@@ -248,6 +248,14 @@ def test_a_catalog_without_a_capability_refuses_before_spark_starts(tmp_path: Pa
     assert [each.name for each in catalog.list_branches()] == ["main"]
 
 
+def test_a_catalog_without_properties_on_commits_refuses_every_pipeline(tmp_path: Path) -> None:
+    catalog = MemoryCatalog(capabilities=replace(CAPABILITIES, commit_properties=False))
+    with pytest.raises(ApplicationError, match="no properties on commits, and every pipeline needs them") as refused:
+        Run(MemoryLake(catalog, tmp_path), "r1").open()
+    assert (refused.value.type, refused.value.non_retryable) == ("InvalidPipeline", True)
+    assert [each.name for each in catalog.list_branches()] == ["main"]
+
+
 def test_another_catalog_is_noticed(lake: MemoryLake) -> None:
     branch, written = Run(lake, "r1").write(1)
     other = branch.model_copy(update={"catalog_id": "another"})

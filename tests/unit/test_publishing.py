@@ -11,7 +11,12 @@ from sluice.contracts.write import JobReport, OpenBranchInput, TableChange, Veri
 from sluice.errors import InvalidInput, InvalidPipeline, NothingWritten, UnexpectedWrite
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities, require_capabilities
+from sluice.publishing.capabilities import (
+    CatalogCapabilities,
+    describe_capabilities,
+    missing_capabilities,
+    require_capabilities,
+)
 from sluice.publishing.certificate import (
     AUDITED,
     EXPIRES,
@@ -225,7 +230,6 @@ def opening(**more: object) -> OpenBranchInput:
         ("many_tables", {"tables": {"t.x": {"on_bad_rows": "quarantine", "max_bad_rows": 1}}}, "t.x__quarantine"),
         ("new_tables", {"tables": {"t.x": {}, "t.new": {}}}, "cannot create a table on a branch (t.new)"),
         ("fencing_by_deletion", {"attempts": 3}, "set `attempts: 1`"),
-        ("commit_properties", {"needs_approval": True}, "leave `approval` out"),
     ],
 )
 def test_what_the_catalog_cannot_do_is_refused_before_spark_starts(
@@ -237,6 +241,22 @@ def test_what_the_catalog_cannot_do_is_refused_before_spark_starts(
     assert problem in actual
     assert opening_problems(input, types, ALL) == []
     assert opening_problems(opening(), types, capabilities) == []
+
+
+def test_every_pipeline_needs_properties_on_commits() -> None:
+    without = replace(ALL, commit_properties=False)
+    (problem,) = opening_problems(opening(), {"t.x": {"a": "int"}}, without)
+    assert problem.startswith("the catalog keeps no properties on commits, and every pipeline needs them")
+    with pytest.raises(InvalidPipeline, match="a repeated input, a quarantine, an orphan branch and a run"):
+        require_capabilities(without, ())
+
+
+def test_capabilities_are_described_in_one_line() -> None:
+    assert describe_capabilities(replace(ALL, main_permissions=False)) == (
+        "publish many tables at once: yes; create tables on branches: yes; fence by deleting a branch: yes; "
+        "forbid writers to change main: no; keep properties on commits: yes; "
+        "a repeated publish is recognised by a merge parent; a commit takes at most 5 s"
+    )
 
 
 def test_capabilities_that_a_resumed_run_or_a_roll_back_needs() -> None:

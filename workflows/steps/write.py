@@ -69,7 +69,6 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         input_digest=state.request.input.digest,
         again=state.request.again,
         attempts=pipeline.write.attempts,
-        needs_approval=pipeline.approval is not None,
         catalog_id=state.catalog_id,
     )
     state.record_branch(await calls.open_branch(input))
