@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog.noop import NoopCatalog
@@ -164,6 +165,7 @@ def _check(written: Any) -> Check:
     return REGISTRY[fields["check"]].model_validate({**fields, "scope": "table"})
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 @given(files=FILES, mode=MODES, evolves=st.booleans(), deleted=st.none() | st.integers(-3, 3))
 def test_a_proof_never_contradicts_a_full_scan(
@@ -186,6 +188,7 @@ def test_a_proof_never_contradicts_a_full_scan(
             PROVEN.add(str(CHECKS[index]))
 
 
+@pytest.mark.slow
 def test_the_proofs_were_tried() -> None:
     assert len(PROVEN) > len(CHECKS) * 0.8, [written for written in CHECKS if str(written) not in PROVEN]
 

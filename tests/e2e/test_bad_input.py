@@ -76,6 +76,7 @@ def test_services_that_cannot_be_reached(system: SystemHarness, tmp_path: Path) 
     assert system.command("list", TEMPORAL_ADDRESS=nobody).code == 7
 
 
+@pytest.mark.slow
 def test_commands_about_the_lake_say_that_they_need_a_worker(system: SystemHarness) -> None:
     for command in (("results",), ("quarantine", "list"), ("quarantine", "show", "some-run")):
         ended = system.command(*command, SLUICE_TASK_QUEUE="nobody-polls-this")

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file
 from tests.harness.system import SystemHarness
@@ -102,6 +104,7 @@ def test_above_the_cap_the_whole_run_is_kept_out(system: SystemHarness, lake: La
     lake.discard(kept)
 
 
+@pytest.mark.slow
 def test_strange_column_names_all_the_way(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("it's a.b,select,größe 日本\n1,x,5\n2,y,-5\n2,z,1\n,w,3\n")
     ended = system.run(f"""\
@@ -124,6 +127,7 @@ tables:
     assert sorted(str(row["select"]) for row in lake.rows("t.strange__quarantine")) == ["w", "y", "z"]
 
 
+@pytest.mark.slow
 def test_a_row_that_main_made_bad_meanwhile(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     """Bad rows of rebased files are quarantined on the newer main: a key that was new is a duplicate there."""
     good = [{"id": number, "label": "x", "amount": number} for number in (1, 5, 6)]

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from temporalio.client import Client
 
 from runtime.find_run import Handle
@@ -26,6 +27,7 @@ while not Path({go!r}).exists():
 """
 
 
+@pytest.mark.slow
 async def test_writes_that_wait_for_a_slot_hold_up_no_other_step(
     system: SystemHarness, client: Client, tmp_path: Path
 ) -> None:

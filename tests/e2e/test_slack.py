@@ -58,6 +58,7 @@ def slack() -> Iterator[Slack]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_people_are_told_and_a_broken_slack_changes_nothing(
     system: SystemHarness, slack: Slack, warm_stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
