@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.statistics import collect_statistics, file_statistics, schema_fields
 from lakehouse.iceberg.table_state import TableState
+from sluice.audit.engine_choice import field_id_problem
 from sluice.audit.statistics import StatisticsNeed
 from sluice.audit.tables import AuditedTable, ReferencedTable, referenced_tables
 from sluice.checks.base import Check, TableReference
@@ -69,13 +70,15 @@ def audited_table(
         referenced_rows={key: each.rows for key, each in referenced.items()},
         now=now,
     )
+    schema = state.table.schema()
+    has_defaults = any(field.initial_default is not None for field in schema.fields)
     return AuditedTable(
         name=name,
         checks=checks,
         statistics=statistics,
-        fields=schema_fields(state.table.schema()),
+        fields=schema_fields(schema),
         is_new=state.before is None,
-        field_id_problem=field_id_problem(state),
+        field_id_problem=field_id_problem(state.table.properties, has_defaults=has_defaults),
         referenced=referenced,
     )
 
@@ -90,12 +93,3 @@ def needed_statistics(checks: Sequence[Check]) -> set[StatisticsNeed]:
     """Return the statistics that checks need; a check of scope `table` needs every live file."""
     live = {StatisticsNeed.LIVE_FILES} if any(check.scope == "table" for check in checks) else set()
     return live | {need for check in checks for need in check.needs}
-
-
-def field_id_problem(state: TableState) -> str | None:
-    """Return why the data files of a table cannot be read by field id alone, or None."""
-    if "schema.name-mapping.default" in state.table.properties:
-        return "files are mapped by name"
-    if any(field.initial_default is not None for field in state.table.schema().fields):
-        return "a column has a default"
-    return None

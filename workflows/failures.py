@@ -1,4 +1,4 @@
-"""Failures of a run: their cause, whether another attempt is made, and how cancellation is handled."""
+"""Failures of a run: their cause, whether another attempt may succeed, and how cancellation is handled."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -15,15 +15,10 @@ from temporalio.exceptions import (
 )
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.run import Cause, Stage
+    from sluice.contracts.run import Cause
     from sluice.publishing.outcomes import cause_of
 
 _T = TypeVar("_T")
-_WRITE_STAGES: tuple[Stage, ...] = ("writing", "verifying", "quarantining rows")
-"""The stages in which a failed attempt is followed by another, on a new branch."""
-_MAX_NEVER_STARTED = 10
-"""So many attempts may be lost with workers that never started them, and do not count as failed: a paused worker still
-takes tasks."""
 
 
 class RunStopped(Exception):
@@ -32,23 +27,6 @@ class RunStopped(Exception):
     def __init__(self, cause: Cause, reason: str) -> None:
         super().__init__(reason)
         self.cause = cause
-
-
-class AttemptLimit:
-    """Counts failed attempts of a run, and decides whether another one is made."""
-
-    def __init__(self, attempts: int) -> None:
-        self._attempts = attempts
-        self._failed = self._never_started = 0
-
-    def allows_another(self, stage: Stage, error: ActivityError) -> bool:
-        """Count a failed attempt; return whether another one is made."""
-        if was_never_started(error):
-            self._never_started += 1
-        else:
-            self._failed += 1
-        is_in_limit = self._failed < self._attempts and self._never_started <= _MAX_NEVER_STARTED
-        return is_in_limit and stage in _WRITE_STAGES and is_retryable(error)
 
 
 async def run_shielded(work: Coroutine[Any, Any, _T]) -> _T:

@@ -10,8 +10,9 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.run import RunRequest, RunResult, RunStatus
     from sluice.publishing.outcomes import describe_blocking_checks
+    from sluice.publishing.retries import AttemptLimit
     from workflows.activity_calls import ActivityCalls
-    from workflows.failures import AttemptLimit, RunStopped, root_cause, run_shielded
+    from workflows.failures import RunStopped, is_retryable, root_cause, run_shielded, was_never_started
     from workflows.run_state import RunState
     from workflows.steps.approval import take_decision, wait_for_approval
     from workflows.steps.audit import audit
@@ -72,7 +73,9 @@ class WriteAuditPublish:
                     await write(self._calls, self._state)
                 conflicts = self._conflicts_at_write() or await self._audit_and_publish()
             except ActivityError as error:
-                if not limit.allows_another(self._state.stage, error):
+                if not limit.allows_another(
+                    self._state.stage, was_never_started=was_never_started(error), is_retryable=is_retryable(error)
+                ):
                     raise
                 await self._fence(f"attempt {self._state.attempt} failed: {root_cause(error)[1]}")
                 has_write = False

@@ -27,6 +27,18 @@ class RefusingEngine(Protocol):
         """Return the checks that it must not answer, each with the reason."""
 
 
+def field_id_problem(properties: Mapping[str, str], *, has_defaults: bool) -> str | None:
+    """Return why the data files of a table cannot be read by field id alone, as DuckDB does, or None.
+
+    Args:
+        properties: of the table.
+        has_defaults: whether a column has a default for rows of files that were written before it.
+    """
+    if "schema.name-mapping.default" in properties:
+        return "files are mapped by name"
+    return "a column has a default" if has_defaults else None
+
+
 def accepted_checks(
     table: AuditedTable, checks: Mapping[int, Check], engines: Sequence[RefusingEngine]
 ) -> dict[int, Check]:

@@ -29,13 +29,25 @@ class RunEnding(Model):
     keep_branch: bool
     """Whether what the branch holds is kept, quarantined, for a person."""
 
+    def final_outcome(self, *, is_kept: bool) -> Outcome:
+        """Return the outcome once it is known whether a branch is kept: a quarantine of nothing is `discarded`."""
+        return "discarded" if self.outcome == "quarantined" and not is_kept else self.outcome
 
-def ending(cause: Cause, on_failure: OnFailure) -> RunEnding:
+
+def ending(cause: Cause, on_failure: OnFailure, *, rows_are_kept_already: bool = False) -> RunEnding:
     """Decide the outcome of a run that does not publish, and whether its branch is kept.
 
     After a failed audit, a rejection or an expired approval the pipeline's `on_failure` decides. The branch of a
     cancelled run, or of one with invalid input, is discarded. After any other error it is kept for a person.
+
+    Args:
+        rows_are_kept_already: whether another branch, or main, holds the rows of the run: then its own is not kept.
     """
+    end = _ending_by_cause(cause, on_failure)
+    return end.model_copy(update={"keep_branch": False}) if rows_are_kept_already else end
+
+
+def _ending_by_cause(cause: Cause, on_failure: OnFailure) -> RunEnding:
     if cause in ("audit", "rejected", "expired"):
         keep = on_failure == "quarantine"
         return RunEnding(outcome="quarantined" if keep else "discarded", cause=cause, keep_branch=keep)

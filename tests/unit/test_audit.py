@@ -8,7 +8,7 @@ import pytest
 from sluice.audit.answers import check_key, verdicts
 from sluice.audit.bad_rows import bad_row_limit, bad_rows_of_table, quarantinable_checks
 from sluice.audit.carry_over import carried_over_verdicts
-from sluice.audit.engine_choice import accepted_checks, duckdb_refusals
+from sluice.audit.engine_choice import accepted_checks, duckdb_refusals, field_id_problem
 from sluice.audit.files import other_live_files, referenced_files
 from sluice.audit.planner import plan_audit, sample_group
 from sluice.audit.scan_groups import ScanGroup, scan_groups
@@ -57,6 +57,13 @@ def refusal(audited: AuditedTable, max_bytes: int = MORE_THAN_ALL) -> str | None
 
 def verdict(index: int = 0, kind: Any = "fail", name: str = "n.t") -> CheckResult:
     return CheckResult(table=name, index=index, check="x", columns=[], verdict=kind)
+
+
+def test_which_tables_cannot_be_read_by_field_id_alone() -> None:
+    assert field_id_problem({"p": "1"}, has_defaults=False) is None
+    assert field_id_problem({}, has_defaults=True) == "a column has a default"
+    mapped = {"schema.name-mapping.default": "[]"}
+    assert field_id_problem(mapped, has_defaults=False) == "files are mapped by name"
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,10 @@ def test_when_an_approval_has_an_outcome() -> None:
 def test_endings(cause: Cause, on_failure: OnFailure, outcome: Outcome, kept: bool) -> None:
     end = ending(cause, on_failure)
     assert (end.outcome, end.keep_branch) == (outcome, kept)
+    kept_already = ending(cause, on_failure, rows_are_kept_already=True)
+    assert (kept_already.outcome, kept_already.cause, kept_already.keep_branch) == (outcome, cause, False)
+    assert end.final_outcome(is_kept=True) == outcome
+    assert end.final_outcome(is_kept=False) == ("discarded" if outcome == "quarantined" else outcome)
 
 
 def result(outcome: Outcome | None, cause: Cause | None = None, **more: object) -> RunResult:

@@ -21,9 +21,10 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
     if state.is_published:
         return  # after the merge there is nothing to compensate
     cause, reason = explain_error(error)
-    end = ending(cause, state.request.pipeline.on_failure)
-    if state.request.resume or state.request.restore:
-        end = end.model_copy(update={"keep_branch": False})  # another branch, or main, holds its rows
+    request = state.request
+    end = ending(
+        cause, request.pipeline.on_failure, rows_are_kept_already=bool(request.resume) or bool(request.restore)
+    )
     state.enter_stage("compensating", reason)
     try:
         kept = await _keep_or_discard(calls, state, end, reason)
@@ -36,7 +37,7 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
         if kept:
             reason += f" (and the branch {kept} could not be quarantined or deleted: {root_cause(failure)[1]})"
     if not state.is_published:
-        outcome = "discarded" if end.outcome == "quarantined" and not kept else end.outcome
+        outcome = end.final_outcome(is_kept=bool(kept))
         state.update_result(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
 
 

@@ -8,6 +8,7 @@ from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import MergeTicket
+    from sluice.publishing.retries import count_rebases, wait_before_rebase
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled
     from workflows.run_state import RunState
@@ -21,14 +22,16 @@ _MAX_WAIT = timedelta(minutes=3)
 async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> None:
     """Wait until the first table with a conflict has its merge slot free for this run. Nothing depends on the slot.
 
-    After its first conflict a run does not wait: most runs meet only one, with a run that has ended by then, and a
-    slot costs more than a rebase. A run that waits for people would hold the slot too long: it waits a random time.
+    Which runs wait, and how, is decided by `wait_before_rebase`.
     """
-    rebases = sum(conflict.resolved == "rebased" for conflict in state.result.conflicts)
-    if not rebases:
+    earlier, request = state.result.conflicts, state.request
+    wait = wait_before_rebase(
+        earlier, needs_approval=request.pipeline.approval is not None, merge_queue=request.policy.merge_queue
+    )
+    if wait == "none":
         return
-    if state.request.pipeline.approval or not state.request.policy.merge_queue:
-        delay = _MAX_DELAY * workflow.random().random() / (1 + rebases) ** 2
+    if wait == "random delay":
+        delay = _MAX_DELAY * workflow.random().random() / (1 + count_rebases(earlier)) ** 2
         await workflow.sleep(delay, summary="random delay before the rebase")
         return
     if state.merge_ticket:

@@ -4,6 +4,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.existing_rows import RebaseBranchInput
+    from sluice.publishing.retries import conflict_limit_reached
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, raise_if_cancelled
     from workflows.run_state import RunState
@@ -16,7 +17,9 @@ async def rebase(calls: ActivityCalls, state: RunState, conflicts: list[str]) ->
     Raises:
         RunStopped: main changed tables of the run too often.
     """
-    _check_limits(state, conflicts)
+    policy = state.request.policy
+    if conflict_limit_reached(state.result.conflicts, policy.max_rebases, policy.max_rewrites):
+        raise RunStopped("error", f"main changed {', '.join(conflicts)} each time before the merge")
     if state.request.resume or state.request.restore:
         state.record_conflict(conflicts, "rebased")
         return False  # the next attempt takes its rows again from the branch, or from main, that holds them
@@ -46,10 +49,3 @@ async def rebase(calls: ActivityCalls, state: RunState, conflicts: list[str]) ->
     state.orphan_branch = ""
     raise_if_cancelled()
     return True
-
-
-def _check_limits(state: RunState, conflicts: list[str]) -> None:
-    policy, earlier = state.request.policy, state.result.conflicts
-    rebases = sum(conflict.resolved == "rebased" for conflict in earlier)
-    if rebases >= policy.max_rebases or len(earlier) - rebases >= policy.max_rewrites:
-        raise RunStopped("error", f"main changed {', '.join(conflicts)} each time before the merge")
