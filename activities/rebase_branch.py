@@ -44,7 +44,7 @@ class RebaseBranchActivity:
         diffs = self.catalog.diff(input.branch.base, input.branch.name, input.write_result.head)
         tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
         problem = rebase_problem(
-            [table.candidate for table in tables],
+            tables,
             appends=input.write.rebases,
             rows_quarantined=input.rows_quarantined,
             catalog_properties=self.catalog.capabilities.own_table_properties,

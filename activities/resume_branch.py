@@ -53,7 +53,7 @@ class ResumeBranchActivity:
         require_capabilities(self.catalog.capabilities, [diff.name for diff in diffs])
         tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
         problem = rebase_problem(
-            [table.candidate for table in tables],
+            tables,
             appends=input.write.rebases,
             rows_quarantined=True,
             catalog_properties=self.catalog.capabilities.own_table_properties,

@@ -18,21 +18,68 @@ from pyiceberg.table.sorting import SortOrder
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff, TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.iceberg.table_state import TableState, load_table
-from sluice.publishing.rebase import RebaseCandidate, TableLayout
+from sluice.publishing.rebase import TableLayout
 
 
 @dataclass(frozen=True)
 class TableRebase:
-    """One table that a run changed, and the version of it that main holds now."""
+    """One table that a run changed, and the version of it that main holds now. Implements `RebaseCandidate`."""
 
     diff: TableDiff
     on_main: TableVersion | None
     io: Mapping[str, str]
 
     @property
-    def is_unchanged_on_main(self) -> bool:
-        """Whether main holds the version that the run began with."""
-        return self.on_main == self.diff.before
+    def name(self) -> str:
+        """The table's name."""
+        return self.diff.name
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the run dropped it."""
+        return self.diff.after is None
+
+    @property
+    def changed_on_main(self) -> bool:
+        """Whether main holds another version than the one that the run began with."""
+        return self.on_main != self.diff.before
+
+    @property
+    def dropped_on_main(self) -> bool:
+        """Whether main does not have it any more."""
+        return self.on_main is None
+
+    @cached_property
+    def operations(self) -> set[str]:
+        """Iceberg's names of the operations of the run's snapshots."""
+        return {snapshot.summary.operation.value for snapshot in self._state.snapshots if snapshot.summary}
+
+    @cached_property
+    def deletes_rows(self) -> bool:
+        """Whether the run wrote row-level deletes."""
+        return _writes_deletes(self._state)
+
+    @cached_property
+    def removed_files(self) -> int:
+        """How many data files of before the run it removed."""
+        return _removed_files(self._state) if self.operations - {"append"} else 0
+
+    @cached_property
+    def layout(self) -> TableLayout:
+        """The table's layout on the branch, with the partitionings of the files that the run added."""
+        table = self._state.table
+        specs = table.metadata.specs()
+        return _layout(table, {_partitioning(specs[file.spec_id]) for file in self._files})
+
+    @cached_property
+    def layout_on_main(self) -> TableLayout:
+        """The table's layout on main now."""
+        return _layout(self._target, {_partitioning(self._target.spec())})
+
+    @property
+    def properties_before(self) -> Mapping[str, str]:
+        """The table's properties before the run; those on main for a table that the run created."""
+        return (self._state.before or self._target).properties
 
     @cached_property
     def _state(self) -> TableState:
@@ -49,44 +96,19 @@ class TableRebase:
         """The data files that the run added."""
         return [entry.data_file for entry in self._state.entries(added_only=True)]
 
-    @cached_property
-    def candidate(self) -> RebaseCandidate:
-        """What decides whether the run's changes to the table can be rebased."""
-        name = self.diff.name
-        if self.diff.after is None or self.is_unchanged_on_main or self.on_main is None:
-            return RebaseCandidate(
-                name,
-                dropped=self.diff.after is None,
-                changed_on_main=not self.is_unchanged_on_main,
-                dropped_on_main=self.on_main is None,
-            )
-        state, target = self._state, self._target
-        operations = {snapshot.summary.operation.value for snapshot in state.snapshots if snapshot.summary}
-        specs = state.table.metadata.specs()
-        return RebaseCandidate(
-            name,
-            operations=operations,
-            deletes_rows=_writes_deletes(state),
-            removed_files=_removed_files(state) if operations - {"append"} else 0,
-            layout=_layout(state.table, {_partitioning(specs[file.spec_id]) for file in self._files}),
-            layout_on_main=_layout(target, {_partitioning(target.spec())}),
-            properties_before=(state.before or target).properties,
-        )
-
     def commit(self, marks: Mapping[str, str]) -> TableCommit:
         """Write the metadata by which main holds what the run did, if need be; return what commits it to a branch.
 
         Args:
             marks: the properties of a new snapshot, which name the attempt.
         """
-        name = self.diff.name
-        if self.is_unchanged_on_main:
+        if not self.changed_on_main:
             assert self.diff.after
-            return table_commit(name, self.diff.after.metadata_location, self._state.table.metadata)
+            return table_commit(self.name, self.diff.after.metadata_location, self._state.table.metadata)
         target = self._target
         written: list[tuple[str, TableMetadata]] = []
         catalog = BranchCommitCatalog(lambda location, metadata: written.append((location, metadata)))
-        table = Table(("rebase", *name.split(".")), target.metadata, target.metadata_location, target.io, catalog)
+        table = Table(("rebase", *self.name.split(".")), target.metadata, target.metadata_location, target.io, catalog)
         with (
             table.transaction() as transaction,
             transaction.update_snapshot(snapshot_properties=dict(marks)).fast_append() as append,
@@ -94,7 +116,7 @@ class TableRebase:
             for file in self._files:
                 append.append_data_file(file)
         location, metadata = written[-1]
-        return table_commit(name, location, metadata)
+        return table_commit(self.name, location, metadata)
 
 
 def read_rebase(catalog: BranchCatalog, io: Mapping[str, str], diff: TableDiff, base: str) -> TableRebase:

@@ -1,7 +1,9 @@
 """What can be rebased: files that were only added, and that fit the table as main has it now."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Protocol
 
 _NEWEST_FORMAT = 2
 """Version 3 numbers rows in the metadata; PyIceberg does not write that yet."""
@@ -21,30 +23,55 @@ class TableLayout:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class RebaseCandidate:
-    """One table that a run changed, beside what main holds of it now."""
+class RebaseCandidate(Protocol):
+    """One table that a run changed, beside what main holds of it now.
 
-    name: str
-    dropped: bool = False
-    """Whether the run dropped it."""
-    changed_on_main: bool = True
-    """Whether main holds another version than when the run began."""
-    dropped_on_main: bool = False
-    operations: Collection[str] = ("append",)
-    """Iceberg's names of the operations of the run's snapshots."""
-    deletes_rows: bool = False
-    """Whether the run wrote row-level deletes."""
-    removed_files: int = 0
-    """How many data files of before the run it removed."""
-    layout: TableLayout = TableLayout()
-    layout_on_main: TableLayout = TableLayout()
-    properties_before: Mapping[str, str] = field(default_factory=dict)
-    """The table's properties before the run; those on main for a table that the run created."""
+    The catalog knows the first four members. The others may read metadata and manifests, so they are asked for last.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the run dropped it."""
+
+    @property
+    def changed_on_main(self) -> bool:
+        """Whether main holds another version than when the run began."""
+
+    @property
+    def dropped_on_main(self) -> bool:
+        """Whether main does not have it any more."""
+
+    @property
+    def operations(self) -> Collection[str]:
+        """Iceberg's names of the operations of the run's snapshots."""
+
+    @property
+    def deletes_rows(self) -> bool:
+        """Whether the run wrote row-level deletes."""
+
+    @property
+    def removed_files(self) -> int:
+        """How many data files of before the run it removed."""
+
+    @property
+    def layout(self) -> TableLayout:
+        """The table's layout on the branch, with the partitionings of the files that the run added."""
+
+    @property
+    def layout_on_main(self) -> TableLayout:
+        """The table's layout on main now."""
+
+    @property
+    def properties_before(self) -> Mapping[str, str]:
+        """The table's properties before the run; those on main for a table that the run created."""
 
 
 def rebase_problem(
-    candidates: Iterable[RebaseCandidate],
+    candidates: Sequence[RebaseCandidate],
     *,
     appends: bool,
     rows_quarantined: bool,
@@ -52,43 +79,50 @@ def rebase_problem(
 ) -> str:
     """Return why what a run did cannot be rebased onto main as it is now; empty if it can.
 
+    No manifest of any table is read where the catalog alone tells that one of them cannot be rebased.
+
     Args:
         appends: whether the files may be added to a newer table: what they hold does not depend on the older one.
         rows_quarantined: whether bad rows were quarantined on the branch, which removes files of the run itself.
         catalog_properties: beginnings of table properties that the catalog writes for itself.
     """
-    problems = (_problem(each, appends, rows_quarantined, catalog_properties) for each in candidates)
-    return next((problem for problem in problems if problem), "")
+    irrelevant = (*_IRRELEVANT, *catalog_properties)
+    changed = [table for table in candidates if table.changed_on_main]
+    problems = (
+        *(f"{table.name} was dropped" for table in candidates if table.dropped),
+        *(problem for table in changed for problem in _version_problems(table, appends)),
+    )
+    by_contents = (problem for table in changed for problem in _content_problems(table, rows_quarantined, irrelevant))
+    return next(chain(problems, by_contents), "")
 
 
-def _problem(table: RebaseCandidate, appends: bool, rows_quarantined: bool, catalog_properties: tuple[str, ...]) -> str:
-    """Return the first rule that a table breaks. Where main did not change it, dropping it is the only one."""
+def _version_problems(table: RebaseCandidate, appends: bool) -> Iterator[str]:
+    if not appends:
+        yield f"what was written to {table.name} may depend on what main held before"
+    if table.dropped_on_main:
+        yield f"main dropped {table.name} meanwhile"
+
+
+def _content_problems(table: RebaseCandidate, rows_quarantined: bool, irrelevant: tuple[str, ...]) -> Iterator[str]:
+    """Yield the rules that a table breaks, one by one: each reads no more of the table than it needs."""
     name = table.name
-    rules = [
-        (table.dropped, f"{name} was dropped"),
-        (not appends, f"what was written to {name} may depend on what main held before"),
-        (table.dropped_on_main, f"main dropped {name} meanwhile"),
-        (table.deletes_rows, f"the run deleted rows of {name}"),
-        (bool({*table.operations} - {"append"}) and not rows_quarantined, f"the run did more to {name} than append"),
-        (table.removed_files > 0, f"the run replaced files of {name}"),
-        *_layout_rules(table, (*_IRRELEVANT, *catalog_properties)),
-    ]
-    if not table.changed_on_main:
-        rules = rules[:1]
-    return next((problem for is_broken, problem in rules if is_broken), "")
-
-
-def _layout_rules(table: RebaseCandidate, irrelevant: tuple[str, ...]) -> list[tuple[bool, str]]:
-    name, layout, main = table.name, table.layout, table.layout_on_main
-    newest = max(layout.format_version, main.format_version)
-    changed = _relevant(layout.properties, irrelevant) != _relevant(table.properties_before, irrelevant)
-    return [
-        (newest > _NEWEST_FORMAT, f"{name} has format version {newest}"),
-        (list(layout.columns) != list(main.columns), f"the schema of {name} differs from main's"),
-        (not {*layout.partitionings} <= {*main.partitionings}, f"the partitioning of {name} differs from main's"),
-        (list(layout.sort_order) != list(main.sort_order), f"the sort order of {name} differs from main's"),
-        (changed, f"the run changed properties of {name}"),
-    ]
+    if table.deletes_rows:
+        yield f"the run deleted rows of {name}"
+    if {*table.operations} - {"append"} and not rows_quarantined:
+        yield f"the run did more to {name} than append"
+    if table.removed_files:
+        yield f"the run replaced files of {name}"
+    layout, main = table.layout, table.layout_on_main
+    if (newest := max(layout.format_version, main.format_version)) > _NEWEST_FORMAT:
+        yield f"{name} has format version {newest}"
+    if list(layout.columns) != list(main.columns):
+        yield f"the schema of {name} differs from main's"
+    if not {*layout.partitionings} <= {*main.partitionings}:
+        yield f"the partitioning of {name} differs from main's"
+    if list(layout.sort_order) != list(main.sort_order):
+        yield f"the sort order of {name} differs from main's"
+    if _relevant(layout.properties, irrelevant) != _relevant(table.properties_before, irrelevant):
+        yield f"the run changed properties of {name}"
 
 
 def _relevant(properties: Mapping[str, str], irrelevant: tuple[str, ...]) -> dict[str, str]:

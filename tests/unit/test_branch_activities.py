@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+from pyiceberg.manifest import ManifestFile
+from pyiceberg.table.snapshots import Snapshot
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -22,6 +24,8 @@ from activities.restore_tables import RestoreTablesActivity
 from activities.resume_branch import ResumeBranchActivity
 from activities.verify_write import VerifyWriteActivity
 from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.catalog import TableDiff
+from lakehouse.iceberg.rebase import TableRebase, read_rebase
 from lakehouse.iceberg.table_state import TableState, load_table
 from lakehouse.quarantine import find_quarantined_branch
 from sluice.contracts.existing_rows import (
@@ -41,6 +45,7 @@ from sluice.errors import NoSuchBranch
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import AUDITED, INPUT, PIPELINE, RUN_ID, quarantine_properties
+from sluice.publishing.rebase import rebase_problem
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -157,10 +162,13 @@ def test_appends_are_rebased_onto_a_newer_main(lake: MemoryLake) -> None:
     assert lake.ids("t.x") == [0, 1, 2]
 
 
-def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake) -> None:
+def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog alone tells that, so no manifest is read."""
     run, other = Run(lake, "r1"), Run(lake, "r2")
     branch, written = run.write(1)
     other.publish(*_published(other, 2))
+    monkeypatch.setattr(Snapshot, "manifests", _refuse_to_read)
+    monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", _refuse_to_read)
     result = run.rebase(branch, written, APPEND.model_copy(update={"on_conflict": "rewrite"}))
     assert result.branch is None and "may depend on what main held before" in result.why_not
     assert lake.catalog.find_head(run.ref.branch) is None
@@ -289,6 +297,22 @@ def test_a_table_is_read_at_the_snapshot_of_its_version(lake: MemoryLake) -> Non
     assert [each.snapshot_id for each in state.snapshots] == [second.snapshot_id]
     assert (state.change().added_rows, state.change().total_rows) == (1, 2)
     assert TableState.load(replace(newest, snapshot_id=None), None, {}).snapshots == []
+
+
+def test_no_manifest_is_read_where_another_table_was_dropped(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, other = Run(lake, "r1"), Run(lake, "r2")
+    branch, written = run.write(1)
+    other.publish(*_published(other, 2))
+    (diff,) = lake.catalog.diff(branch.base, branch.name, written.head)
+    appended = read_rebase(lake.catalog, {}, diff, lake.catalog.head("main"))
+    dropped = TableRebase(TableDiff("t.y", before=diff.after, after=None), diff.after, {})
+    monkeypatch.setattr(Snapshot, "manifests", _refuse_to_read)
+    monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", _refuse_to_read)
+    assert rebase_problem([appended, dropped], appends=True, rows_quarantined=False) == "t.y was dropped"
+
+
+def _refuse_to_read(*_: object, **__: object) -> NoReturn:
+    raise AssertionError("a manifest was read")
 
 
 def _published(run: Run, *ids: int) -> tuple[BranchRef, str]:

@@ -1,6 +1,7 @@
 """The decisions about branches: complete writes, rebases, orphans, and what is refused at opening."""
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -28,7 +29,7 @@ from sluice.publishing.certificate import (
 )
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read, writable_tables
 from sluice.publishing.orphans import is_expired, is_idle, names_its_run, orphan_action, orphan_quarantine
-from sluice.publishing.rebase import RebaseCandidate, TableLayout, rebase_problem
+from sluice.publishing.rebase import TableLayout, rebase_problem
 from sluice.publishing.rollback import check_unchanged_since_plan, restored_change
 from sluice.publishing.written_tables import (
     WrittenTable,
@@ -145,7 +146,25 @@ def test_what_a_quarantined_branch_may_change() -> None:
 
 
 LAYOUT = TableLayout(columns=["1: a"], partitionings=["day"], sort_order=["a"], properties={"p": "1"})
-FITS = RebaseCandidate("t.x", layout=LAYOUT, layout_on_main=LAYOUT, properties_before={"p": "1"})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A `RebaseCandidate` that only appends, to a table that main changed too."""
+
+    name: str
+    dropped: bool = False
+    changed_on_main: bool = True
+    dropped_on_main: bool = False
+    operations: Sequence[str] = ("append",)
+    deletes_rows: bool = False
+    removed_files: int = 0
+    layout: TableLayout = LAYOUT
+    layout_on_main: TableLayout = LAYOUT
+    properties_before: Mapping[str, str] = field(default_factory=lambda: {"p": "1"})
+
+
+FITS = Candidate("t.x")
 
 
 @pytest.mark.parametrize(
