@@ -21,4 +21,4 @@ class ScanBranchActivity:
     async def scan_branch(self, input: ScanInput) -> AuditResult:
         """Answer all undecided checks. One that Spark cannot answer is an error, which blocks the merge."""
         with as_application_error():
-            return await self.scanner.scan(input, [self.engine], "spark")
+            return await self.scanner.scan(input, [self.engine], "spark", is_last=True)

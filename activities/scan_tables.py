@@ -13,7 +13,7 @@ from lakehouse.audited_tables import AuditedTables
 from lakehouse.report_store import ReportStore
 from sluice.audit.answers import verdicts
 from sluice.audit.scan_groups import ScanGroup, scan_groups
-from sluice.audit.verdicts import CheckResult, trim_samples
+from sluice.audit.verdicts import CheckResult, error_result, trim_samples
 from sluice.contracts.audit import SCAN_ATTEMPTS, AuditInput, AuditResult, ScanInput
 from sluice.settings import Settings
 
@@ -26,8 +26,15 @@ class TableScanner:
     reports: ReportStore
     settings: Settings
 
-    async def scan(self, input: ScanInput, engines: Sequence[ScanEngine], part: str) -> AuditResult:
-        """Answer undecided checks by these engines in order; hand back the checks that none of them answered."""
+    async def scan(
+        self, input: ScanInput, engines: Sequence[ScanEngine], part: str, *, is_last: bool = False
+    ) -> AuditResult:
+        """Answer undecided checks by these engines in order; hand back the checks that none of them answered.
+
+        Args:
+            part: the part of the stored report that these verdicts are.
+            is_last: whether no other engine follows: then each of those checks gets an error.
+        """
         try_number = activity.info().attempt
         folder = create_job_folder(self.settings, input.audit.run_ref, "scan")
         context = ScanContext(input.audit, folder, activity.heartbeat, try_number, try_number >= SCAN_ATTEMPTS)
@@ -39,6 +46,9 @@ class TableScanner:
             answers = await engine.scan(groups, context) if groups else {}
             decided += [verdict for group in groups for verdict in verdicts(group, answers, engine.name)]
             undecided = _still_undecided(undecided, decided)
+        if is_last:
+            decided += _unanswered(input.audit, undecided, engines[-1])
+            undecided = {}
         self.reports.write_verdicts(input.audit.run_ref, input.audit.head, part, decided)
         return AuditResult(decided=trim_samples(decided), undecided={name: [*each] for name, each in undecided.items()})
 
@@ -53,6 +63,15 @@ class TableScanner:
                 accepted = {index: check for index, check in checks.items() if index not in refused}
                 groups += scan_groups(table, accepted, engine.dialect)[0]
         return groups
+
+
+def _unanswered(audit: AuditInput, undecided: Mapping[str, Sequence[int]], engine: ScanEngine) -> list[CheckResult]:
+    why = f"{engine.name}, the last engine, did not answer it"
+    return [
+        error_result(name, index, audit.tables[name].checks[index], why)
+        for name, indexes in undecided.items()
+        for index in indexes
+    ]
 
 
 def _still_undecided(undecided: Mapping[str, Sequence[int]], decided: Sequence[CheckResult]) -> dict[str, list[int]]:

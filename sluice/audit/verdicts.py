@@ -1,7 +1,7 @@
 """Verdicts: the result of each check with its evidence, and the report of the whole audit."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -131,6 +131,17 @@ def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
         scope=check.scope,
         message=why,
     )
+
+
+def missing_verdicts(checks: Mapping[str, Sequence[Check]], results: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return an error for every check, by table, that no result answers: it blocks, for nothing was proven of it."""
+    answered = {(result.table, result.index) for result in results}
+    return [
+        error_result(table, index, check, "no engine gave a verdict on it")
+        for table, listed in checks.items()
+        for index, check in enumerate(listed)
+        if (table, index) not in answered
+    ]
 
 
 def short_row(row: dict[str, Any]) -> dict[str, Any]:

@@ -3,23 +3,33 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import duckdb
 import pytest
+from temporalio.testing import ActivityEnvironment
 
+from activities.scan_branch import ScanBranchActivity
+from activities.scan_files import ScanFilesActivity
+from activities.scan_tables import TableScanner
 from engine.duckdb_scan import DuckDBScan, scan_groups_by
 from engine.duckdb_session import DuckDBSession
 from engine.job import JobResult, SparkJob
 from engine.runner import Spark
-from engine.scan import ScanContext
+from engine.scan import ScanContext, ScanEngine
 from engine.scan_engines import in_process_engines
 from engine.spark_scan import SparkScan
+from lakehouse.audited_tables import AuditedTables
+from lakehouse.report_store import ReportStore
 from sluice.audit.answers import check_key
 from sluice.audit.scan_groups import ScanGroup, scan_groups
+from sluice.audit.tables import AuditedTable
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.audit import AuditInput, ScanInput
+from sluice.contracts.references import RunRef
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec
 from sluice.errors import JobFailed
 from sluice.settings import Settings
@@ -167,6 +177,46 @@ def test_a_session_may_be_interrupted_once_it_is_closed(tmp_path: Path) -> None:
         pass
     session.interrupt()
     assert session.interrupted
+
+
+class SilentEngine:
+    """An engine that answers only the first of the checks that it is given."""
+
+    name, dialect = "spark", SPARK
+
+    def refusals(self, *_: object) -> dict[int, str]:
+        return {}
+
+    async def scan(self, scanned: Sequence[ScanGroup], _: ScanContext) -> dict[str, ScanAnswer]:
+        return {check_key(scanned[0].table.name, 0): ScanAnswer(error="no")}
+
+
+class FakeTables:
+    def load(self, input: AuditInput) -> Iterable[tuple[str, AuditedTable]]:
+        yield "n.t", table(RANGE, UNIQUE, added=[file("/a")])
+
+
+class FakeReports:
+    def __init__(self) -> None:
+        self.written: list[CheckResult] = []
+
+    def write_verdicts(self, run_ref: RunRef, head: str, part: str, checks: Sequence[CheckResult]) -> None:
+        self.written += checks
+
+
+def test_a_check_that_no_engine_answers_is_handed_back_or_an_error(tmp_path: Path) -> None:
+    reports, engine = FakeReports(), cast(ScanEngine, SilentEngine())
+    scanner = TableScanner(
+        cast(AuditedTables, FakeTables()), cast(ReportStore, reports), Settings(sluice_home=tmp_path)
+    )
+    order = ScanInput(audit=audit_input(t=[RANGE, UNIQUE]), undecided={"n.t": [0, 1]})
+    by_files = asyncio.run(ActivityEnvironment().run(ScanFilesActivity(scanner, [engine]).scan_files, order))
+    assert ([each.index for each in by_files.decided], by_files.undecided) == ([0], {"n.t": [1]})
+    reports.written.clear()
+    by_spark = asyncio.run(ActivityEnvironment().run(ScanBranchActivity(scanner, engine).scan_branch, order))
+    assert [(each.index, each.verdict) for each in by_spark.decided] == [(0, "error"), (1, "error")]
+    assert by_spark.undecided == {} and reports.written == by_spark.decided
+    assert by_spark.decided[1].message == "spark, the last engine, did not answer it"
 
 
 def test_the_settings_leave_all_scans_to_spark() -> None:

@@ -77,8 +77,35 @@ async def test_sql_in_checks_is_read_inside_the_workflow(harness: WorkflowHarnes
         {"check": "sql", "query": "WITH a AS (SELECT 1) SELECT * FROM t.x JOIN a ON true WHERE y RLIKE 'z'"},
         {"check": "match_regex", "column": "a", "pattern": "^a.*$"},
     ]
+
+    async def pass_all(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=_passed(*range(len(checks))))
+
+    harness.fakes.overrides["audit_branch"] = pass_all
     result = await harness.end(await harness.start(tables={"t.x": {"checks": checks}}))
     assert result.outcome == "published"
+
+
+async def test_a_check_without_a_verdict_blocks(harness: WorkflowHarness) -> None:
+    async def plan(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=_passed(0), files={"t.x": [1]}, undecided={"t.x": [2]})
+
+    async def hands_back(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=[], undecided={"t.x": [1]})
+
+    async def hands_back_too(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=_passed(1), undecided={"t.x": [2]})
+
+    harness.fakes.overrides |= {"audit_branch": plan, "scan_files": hands_back, "scan_branch": hands_back_too}
+    checks = [{"check": "unique", "column": column} for column in "abc"]
+    result = await harness.end(await harness.start(tables={"t.x": {"checks": checks}}))
+    assert (result.outcome, result.cause) == ("quarantined", "audit")
+    assert "unique(c) of t.x: no engine gave a verdict on it" in result.reason
+    assert [(each.index, each.verdict) for each in result.checks] == [(0, "pass"), (1, "pass"), (2, "error")]
+
+
+def _passed(*indexes: int) -> list[CheckResult]:
+    return [CheckResult(table="t.x", index=index, check="x", columns=[], verdict="pass") for index in indexes]
 
 
 async def test_what_duckdb_hands_back_goes_to_spark(harness: WorkflowHarness) -> None:

@@ -4,7 +4,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from sluice.audit.bad_rows import quarantinable_checks, quarantine_table
-    from sluice.audit.verdicts import AuditReport
+    from sluice.audit.verdicts import AuditReport, missing_verdicts
     from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput
     from sluice.contracts.write import JobReport, VerifyWriteInput
     from workflows.activity_calls import ActivityCalls
@@ -45,7 +45,8 @@ async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
         verdicts = [*verdicts, *scanned.decided]
         state.record_verdicts(verdicts)
         raise_if_cancelled()
-    return state.record_audit(verdicts)
+    checks = {name: table.checks for name, table in state.request.pipeline.tables.items()}
+    return state.record_audit([*verdicts, *missing_verdicts(checks, verdicts)])
 
 
 async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[str, list[int]]) -> None:
