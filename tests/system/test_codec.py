@@ -38,7 +38,7 @@ async def test_what_was_encrypted_is_decrypted_by_the_same_key_alone() -> None:
 @pytest.mark.parametrize("text", ["short c2hvcnQ=", "noise ???", "lonely"])
 def test_a_key_file_without_keys(text: str, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text(text)
-    with pytest.raises(BadEnvironment, match=r"keys:1: this is no key"):
+    with pytest.raises(BadEnvironment, match=r"keys:1: this is not a key"):
         read_codec(str(tmp_path / "keys"))
 
 
