@@ -10,6 +10,10 @@ import psutil
 import pytest
 import requests
 
+from devstack.stack import ROOT
+from lakehouse.open_catalog import open_catalog
+from sluice.errors import BadEnvironment
+from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import BYPASS, csv_file, pipeline
 from tests.harness.processes import wait_for
@@ -140,10 +144,16 @@ def _history(system: SystemHarness, run: str) -> str:
 def test_a_wrong_token_is_said_plainly(system: SystemHarness, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_text("nonsense")
-    files = {"NESSIE_PUBLISHER_TOKEN_FILE": str(wrong)}
-    output = system.command("results", **files)
-    assert (
-        output.code == 2 and "does not accept the token of this process" in output.err and "nonsense" not in output.err
+    settings = read_settings({**system.environment, "NESSIE_PUBLISHER_TOKEN_FILE": str(wrong)})
+    with pytest.raises(BadEnvironment, match="does not accept the token of this process") as refused:
+        open_catalog(settings).head(settings.sluice_main)
+    assert "nonsense" not in str(refused.value)
+    worker = subprocess.run(
+        [sys.executable, str(ROOT / "worker.py")],
+        env={**os.environ, **system.environment, "NESSIE_PUBLISHER_TOKEN_FILE": str(tmp_path / "none")},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    output = system.command("results", NESSIE_PUBLISHER_TOKEN_FILE=str(tmp_path / "none"))
-    assert output.code == 2 and "No such file" in output.err
+    assert worker.returncode == 2 and "NESSIE_PUBLISHER_TOKEN_FILE" in worker.stderr, worker
+    assert "No such file" in worker.stderr and "Traceback" not in worker.stderr, worker
