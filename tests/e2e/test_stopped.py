@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +94,11 @@ def test_an_approval_that_comes_too_late(system: SystemHarness, lake: LakeReader
     assert not lake.branches("unanswered")
 
 
+def _restore_interrupts() -> None:
+    """Let a child process be interrupted, also where the tests run in the background, which ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _detaches(system: SystemHarness, run: str) -> None:
     """Ctrl-C ends the following, and not the run."""
     command = [sys.executable, str(PROGRAM), "watch", run, "--json"]
@@ -105,10 +109,17 @@ def _detaches(system: SystemHarness, run: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_restore_interrupts,  # noqa: PLW1509  # it takes no lock
     )
-    time.sleep(3)
+    assert follower.stderr
+    lines = []
+    for line in follower.stderr:  # it follows the run once it shows how to decide
+        lines.append(line)
+        if " reject " in line:
+            break
     follower.send_signal(signal.SIGINT)
-    out, err = follower.communicate(timeout=30)
+    out, rest = follower.communicate(timeout=90)
+    err = "".join(lines) + rest
     assert (follower.returncode, out) == (130, "")
     assert "the run goes on" in err
     assert system.status(run)["stage"] == "waiting for approval"
