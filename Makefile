@@ -36,7 +36,7 @@ s3: setup ## Install what Spark needs to read and write S3 (70 MB)
 setup-dev: python-version ## Install what is needed to develop: the same, the development tools and a test server
 	$(SET_UP) develop
 
-test: setup-dev check ## Run lint, types and something of every kind of test (under ten minutes)
+test: setup-dev check ## Run lint, types and something of every kind of test
 	$(PY) -m pytest -m quick --durations=15 $(PYTEST_ARGS)
 
 test-rest: setup-dev ## Run the tests that `make test` does not run
