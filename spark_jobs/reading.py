@@ -1,18 +1,31 @@
-"""Read a source so that no row and no value is dropped silently: what cannot be read fails the job."""
+"""Read a source so that no row and no value is dropped silently: what cannot be read fails the job.
+
+What the files hold was looked at before (`lakehouse/source_files/inspect.py`): the specification says which JSON files
+are read whole, and how many rows there are.
+"""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType, StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
-from sluice.identifiers import suggestion
-from sluice.pipeline.source import Source
+from sluice.identifiers import quoted, suggestion
+from sluice.pipeline.source import Format
+from spark_jobs.schemas import lost_fields, merged_schema
 
 _MIN_TASK_BYTES = 8 * 2**20
 """How much of the input a task reads at least. Each task writes a file of its own: less would make tiny files."""
+_NOT_A_NUMBER = r"^\s*([+-]?0[0-9]|\+)"
+"""Values that look like numbers and lose something as numbers: leading zeros, and the plus of telephone numbers."""
+_LITERAL_PATHS = {"__globPaths__": "false"}
+"""Spark's own option by which it takes a path as it is: `a[1].csv` is a file, and not a pattern."""
+_WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
 
 
 def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> DataFrame:
@@ -23,23 +36,21 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
             the table's types, and a value of another type fails the read.
 
     Raises:
-        InvalidInput: the columns of the files are not those of the table.
+        InvalidInput: the columns of the files are not those of the table, or would not be read whole.
     """
     source = spec.write.source
     assert source is not None
     format = source.reader_format()
-    options = {"mode": "FAILFAST", **_default_options(format), **source.options}
-    if spec.base_path:
-        options.setdefault("basePath", spec.base_path)
-    if format == "json" and "multiLine" not in options and _begins_with_array(spark, spec.files):
-        options["multiLine"] = "true"
-    schema = _stated_schema(spark, source, options, spec, target, format)
-    reader = spark.read.format(format).options(**options)
-    if schema is not None:
-        reader = reader.schema(schema)
-    elif format == "csv":
-        reader = reader.option("inferSchema", options.get("inferSchema", "true"))
-    return reader.load(spec.files).coalesce(tasks(spec.bytes))
+    options = _options(format, source.options, spec)
+    if format == "csv" and options["header"].lower() != "true" and not source.schema_:
+        raise InvalidInput("the CSV files have no header: name their columns in source.schema")
+    groups = _groups(spec, format)
+    stated = _parsed(spark, source.schema_) if source.schema_ else None
+    schema = _schema(spark, spec, format, options, groups, stated or target)
+    frames = [_load(spark, format, {**options, **more}, files, schema) for files, more in groups]
+    rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+    _check_folders(rows.schema, target, spec)
+    return rows.coalesce(tasks(spec.bytes))
 
 
 def tasks(size: int) -> int:
@@ -65,35 +76,154 @@ def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None
     raise InvalidInput(f"the columns of the input are not those of {table}: {'; '.join(problems)}")
 
 
-def _default_options(format: str) -> dict[str, str]:
+def check_rows_read(spec: IngestSpec, rows_read: int | None) -> None:
+    """Make sure that Spark read as many rows as the files were counted to hold.
+
+    Raises:
+        InvalidInput: it did not.
+    """
+    if None not in (spec.rows, rows_read) and spec.rows != rows_read:
+        raise InvalidInput(
+            f"Spark read {rows_read:,} rows of {len(spec.files):,} files that hold {spec.rows:,}: look for line breaks "
+            "and quotes in values, and state source.options (sep, quote, escape, header) as the files need them"
+        )
+
+
+def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dict[str, str]:
+    """Return the options of the reader, which Spark does not distinguish by capital letters."""
+    options = {"mode": "FAILFAST", **_LITERAL_PATHS}
     if format == "csv":
-        return {"header": "true", "enforceSchema": "false"}  # Spark then checks the header of every file
-    if format in ("parquet", "orc"):
-        return {"mergeSchema": "true"}  # else Spark drops a column that only some files have
-    return {}
+        # By `enforceSchema`, Spark checks the header of every file. RFC 4180 doubles the quotes within a value.
+        options |= {"header": "true", "enforceSchema": "false", "escape": '"'}
+        if spec.spans_lines:
+            options["multiLine"] = "true"
+    elif format in ("parquet", "orc"):
+        options["mergeSchema"] = "true"  # else Spark drops a column that only some files have
+    by_lower = {name.lower(): name for name in options}
+    for name, value in stated.items():
+        options[by_lower.get(name.lower(), name)] = value
+    lower = {name.lower(): value for name, value in options.items()}
+    if format == "csv" and lower.get("encoding", lower.get("charset", "")).lower().startswith(_WIDE_ENCODINGS):
+        options["multiLine"] = "true"  # by lines, Spark would look for line breaks of one byte
+    if format == "json":  # each file is read as what it holds
+        options = {name: value for name, value in options.items() if name.lower() != "multiline"}
+    if spec.base_path:
+        options["basePath"] = spec.base_path
+    return options
 
 
-def _stated_schema(
+def _groups(spec: IngestSpec, format: Format) -> list[tuple[list[str], dict[str, str]]]:
+    """Return the files in groups that are read by the same options, and what these are beside the common ones."""
+    if format != "json" or not spec.one_value:
+        return [(spec.files, {})]
+    whole = set(spec.one_value)
+    lines = [file for file in spec.files if file not in whole]
+    return [*([(lines, {})] if lines else []), (spec.one_value, {"multiLine": "true"})]
+
+
+def _schema(
     spark: SparkSession,
-    source: Source,
-    options: dict[str, str],
     spec: IngestSpec,
-    target: StructType | None,
-    format: str,
-) -> StructType | str | None:
-    """Return the schema to read text files with: that of the pipeline, else that of the table."""
-    if source.schema_:
-        return source.schema_
-    if format == "csv" and options["header"].lower() != "true":
-        raise InvalidInput("the CSV files have no header: name their columns in source.schema")
-    if target is None or format not in ("csv", "json"):
+    format: Format,
+    options: Mapping[str, str],
+    groups: Sequence[tuple[list[str], dict[str, str]]],
+    wanted: StructType | None,
+) -> StructType | None:
+    """Return the schema to read with, where Spark is not to take that of the files.
+
+    Raises:
+        InvalidInput: a part of the files would be dropped.
+    """
+    source = spec.write.source
+    assert source is not None
+    is_stated = source.schema_ is not None
+    if format == "csv":
+        if wanted is None:
+            return _inferred_csv(spark, options, spec)
+        if is_stated:
+            return wanted  # a header of other names fails the read
+        return _in_order_of(_load(spark, format, options, spec.files[:1], None).columns, wanted, spec)
+    if format != "json" and not is_stated:
         return None
-    names = spark.read.format(format).options(**options).load(spec.files[:1] if format == "csv" else spec.files).columns
-    check_names(names, next(iter(spec.tables)), target.names)
-    by_name = {field.name.lower(): field for field in target.fields}
+    inferred = [_load(spark, format, {**options, **more}, files, None).schema for files, more in groups]
+    if wanted is None:
+        return merged_schema(inferred)
+    if not is_stated:
+        names = {name.lower(): name for schema in inferred for name in schema.names}
+        wanted = _in_order_of(list(names.values()), wanted, spec)
+    folders = _columns_of_folders(spec)
+    lost = {name for schema in inferred for name in lost_fields(schema, wanted) if name not in folders}
+    if lost:
+        owner = "source.schema" if is_stated else next(iter(spec.tables))
+        raise InvalidInput(
+            f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to it, or leave "
+            "them out by a transform"
+        )
+    return wanted
+
+
+def _in_order_of(names: Sequence[str], wanted: StructType, spec: IngestSpec) -> StructType:
+    """Return the wanted fields in the order of the files."""
+    check_names(names, next(iter(spec.tables)), wanted.names)
+    by_name = {field.name.lower(): field for field in wanted.fields}
     return StructType([by_name[name.lower()] for name in names])
 
 
-def _begins_with_array(spark: SparkSession, files: list[str]) -> bool:
-    rows = spark.read.text(files[0]).filter("trim(value) <> ''").take(1)
-    return bool(rows) and rows[0][0].lstrip("\ufeff \t").startswith("[")
+def _inferred_csv(spark: SparkSession, options: Mapping[str, str], spec: IngestSpec) -> StructType | None:
+    """Infer the types of a CSV file. A column with values such as 00123 or +47 stays text: they are no numbers."""
+    options = {"inferSchema": "true", **options}
+    inferred = _load(spark, "csv", options, spec.files, None).schema
+    numbers = [field.name for field in inferred if isinstance(field.dataType, NumericType)]
+    folders = _columns_of_folders(spec)
+    numbers = [name for name in numbers if name not in folders]
+    if not numbers:
+        return inferred
+    as_text = StructType([StructField(field.name, StringType()) for field in inferred if field.name not in folders])
+    plain = {name: value for name, value in options.items() if name not in ("inferSchema", "basePath")}
+    text = _load(spark, "csv", plain, spec.files, as_text)
+    looks = [F.max(F.col(quoted(name)).rlike(_NOT_A_NUMBER)).alias(str(index)) for index, name in enumerate(numbers)]
+    row = text.agg(*looks).collect()[0]
+    texts = {name for name, is_text in zip(numbers, row, strict=True) if is_text}
+    return StructType(
+        [StructField(field.name, StringType()) if field.name in texts else field for field in inferred.fields]
+    )
+
+
+def _columns_of_folders(spec: IngestSpec) -> dict[str, set[str]]:
+    """Return the values of each column that Spark makes of folders named `column=value`."""
+    columns: dict[str, set[str]] = {}
+    base = f"{spec.base_path.rstrip('/')}/" if spec.base_path else ""
+    for file in spec.files if base else ():
+        for part in file.removeprefix(base).split("/")[:-1]:
+            name, equals, value = part.partition("=")
+            if equals:
+                columns.setdefault(unquote(name), set()).add(unquote(value))
+    return columns
+
+
+def _check_folders(read: StructType, target: StructType | None, spec: IngestSpec) -> None:
+    """Make sure that no column that Spark makes of folders loses leading zeros.
+
+    Raises:
+        InvalidInput: one does.
+    """
+    numbers = {field.name for field in read if isinstance(field.dataType, NumericType)}
+    numbers -= {field.name for field in target or () if isinstance(field.dataType, NumericType)}
+    for name, values in _columns_of_folders(spec).items():
+        lost = [value for value in values if re.match(_NOT_A_NUMBER, value)]
+        if name in numbers and lost:
+            raise InvalidInput(
+                f"the folder {name}={lost[0]} would become a number, and lose a part of it: name all columns and their "
+                f"types in source.schema, with {name} as STRING"
+            )
+
+
+def _load(
+    spark: SparkSession, format: Format, options: Mapping[str, str], files: list[str], schema: StructType | None
+) -> DataFrame:
+    reader = spark.read.format(format).options(**options)
+    return (reader.schema(schema) if schema is not None else reader).load(files)
+
+
+def _parsed(spark: SparkSession, schema: str) -> StructType:
+    return spark.createDataFrame([], schema).schema

@@ -2,10 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sluice.base_model import Model
 from sluice.errors import InvalidPipeline
+from sluice.pipeline.source_options import check_options
+from sluice.pipeline.write_modes import LoadedFilePolicy
+from sluice.sql.schema_ddl import schema_problem
 
 Format = Literal["parquet", "csv", "json", "orc"]
 
@@ -20,6 +23,7 @@ _SUFFIXES: dict[str, Format] = {
     ".ndjson": "json",
     ".orc": "orc",
 }
+_COMPRESSED = (".gz", ".bz2", ".zst")
 
 
 def _as_text(options: object) -> object:
@@ -33,6 +37,14 @@ TextOptions = Annotated[dict[str, str], BeforeValidator(_as_text)]
 """Options whose values may be written as numbers or booleans."""
 
 
+def format_of(path: str) -> Format | None:
+    """Return the format that the suffix of a path names."""
+    plain = path.lower()
+    for suffix in _COMPRESSED:
+        plain = plain.removesuffix(suffix)
+    return next((format for suffix, format in _SUFFIXES.items() if plain.endswith(suffix)), None)
+
+
 class Source(Model):
     """The files to load."""
 
@@ -41,9 +53,11 @@ class Source(Model):
     format: Format | None = None
     """How to read them; by default what their suffix says."""
     options: TextOptions = Field(default_factory=dict)
-    """Options of Spark's reader, passed through."""
+    """Options of Spark's reader that lose nothing."""
     schema_: str | None = Field(default=None, alias="schema")
-    """Columns and types as in `CREATE TABLE`, for files that carry none."""
+    """Columns and types as in `CREATE TABLE`, for files that carry none; no DEFAULT and no GENERATED."""
+    loaded: LoadedFilePolicy | None = None
+    """What to do with files that the table holds already; by default what the write mode says."""
 
     model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
 
@@ -59,13 +73,17 @@ class Source(Model):
             raise ValueError("the path is empty")
         return path
 
-    @field_validator("options")
+    @field_validator("schema_")
     @classmethod
-    def _nothing_dropped(cls, options: dict[str, str]) -> dict[str, str]:
-        for key, value in options.items():
-            if key.lower() in SILENT or (key.lower() == "mode" and value.upper() != "FAILFAST"):
-                raise ValueError(f"{key}: {value} would drop or blank bad rows without a word; leave it out")
-        return options
+    def _no_expressions(cls, schema: str | None) -> str | None:
+        if schema is not None and (problem := schema_problem(schema)):
+            raise ValueError(problem)
+        return schema
+
+    @model_validator(mode="after")
+    def _nothing_dropped(self) -> "Source":
+        check_options(self.options, self.format or next(filter(None, map(format_of, self.paths)), None))
+        return self
 
     def reader_format(self) -> Format:
         """Return the format, from the suffix where it is not stated.
@@ -76,10 +94,8 @@ class Source(Model):
         if self.format:
             return self.format
         for path in self.paths:
-            plain = path.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".zst")
-            for suffix, known in _SUFFIXES.items():
-                if plain.endswith(suffix):
-                    return known
+            if known := format_of(path):
+                return known
         raise InvalidPipeline(
             f"the format of {self.paths[0]!r} cannot be told from its name: set source.format "
             f"to one of {', '.join(sorted(set(_SUFFIXES.values())))}"

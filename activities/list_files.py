@@ -1,0 +1,27 @@
+"""List which file was loaded in which run, into which table, and with which outcome."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog
+from lakehouse.file_listing import list_files
+from lakehouse.loaded_files import LoadedFiles
+from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult, check_result_size
+
+
+@dataclass(frozen=True)
+class ListFilesActivity:
+    """The activity `list_files`. Needs the catalog, and which files main holds."""
+
+    catalog: BranchCatalog
+    loaded_files: LoadedFiles
+
+    @activity.defn(name="list_files")
+    def list_files(self, input: ListFilesInput) -> ListFilesResult:
+        """Return the files of runs that were published, are under way or are quarantined."""
+        with as_application_error():
+            result = list_files(self.catalog, self.loaded_files, input)
+            check_result_size(len(result.model_dump_json().encode()), "ask for fewer files by --limit")
+            return result

@@ -1,0 +1,41 @@
+"""Run work on source files in a thread of its own: with heartbeats, and stopped when the activity is cancelled."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from engine.process.heartbeat import HEARTBEAT_INTERVAL, Heartbeat, wait_despite_cancellation
+from lakehouse.source_files import OnProgress
+from sluice.contracts.progress import Progress
+
+T = TypeVar("T")
+
+
+class _Cancelled(Exception):
+    """Raised in the thread when nobody waits for its work any more."""
+
+
+async def run_with_progress(work: Callable[[OnProgress], T], heartbeat: Heartbeat, doing: str) -> T:
+    """Run work that reports its progress by a callback; return its result.
+
+    Args:
+        doing: the progress until the work reports the first.
+    """
+    latest = doing
+    cancelled = False
+
+    def on_progress(text: str) -> None:
+        nonlocal latest
+        if cancelled:
+            raise _Cancelled
+        latest = text
+
+    task = asyncio.create_task(asyncio.to_thread(work, on_progress))
+    try:
+        while not task.done():
+            heartbeat(Progress(doing=latest))
+            await asyncio.wait([task], timeout=HEARTBEAT_INTERVAL)
+        return task.result()
+    finally:
+        cancelled = True
+        await wait_despite_cancellation(task)

@@ -1,0 +1,21 @@
+"""The source files of a run: list them, identify each by its content, and check that they can be read whole."""
+
+from lakehouse.source_files.columns import read_column_names
+from lakehouse.source_files.identify import check_unchanged, distinct_files, find_files, identify_input
+from lakehouse.source_files.in_threads import OnProgress
+from lakehouse.source_files.inspect import Inspection, inspect_files
+from lakehouse.source_files.paths import absolute_path, absolute_source, base_path
+
+__all__ = [
+    "Inspection",
+    "OnProgress",
+    "absolute_path",
+    "absolute_source",
+    "base_path",
+    "check_unchanged",
+    "distinct_files",
+    "find_files",
+    "identify_input",
+    "inspect_files",
+    "read_column_names",
+]

@@ -1,0 +1,96 @@
+"""Read the names of the columns of source files, without reading their rows."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from urllib.parse import unquote
+
+from lakehouse.source_files.csv_content import WHITESPACE, CsvFormat
+from lakehouse.source_files.identify import describe
+from lakehouse.source_files.paths import base_path, is_remote, partition_of
+from lakehouse.source_files.text import decoded, stated_encoding
+from sluice.contracts.run import InputFile
+from sluice.errors import InvalidInput
+from sluice.pipeline.source import Source
+from sluice.sql.schema_ddl import schema_columns
+
+_FILES = 64
+"""How many files are looked at. Parquet files may have other columns each, so that with more nothing is known."""
+_BEYOND_HEADERS = (
+    "linesep", "escape", "chartoescapequoteescaping", "unescapedquotehandling", "ignoreleadingwhitespace",
+    "ignoretrailingwhitespace", "basepath",
+)  # fmt: skip
+"""Options, in small letters, with which Spark may read other names than those of the first line."""
+
+
+def read_column_names(source: Source, files: Sequence[InputFile]) -> list[str] | None:
+    """Return the columns that any of the source files has: those of `schema`, of headers, or of Parquet's footers.
+
+    None where they are not known for sure before Spark reads them: JSON, ORC, CSV without a header or with options
+    that change it, files of a store, many files, and folders named `column=value` outside of the source's folder.
+    """
+    base = base_path(source)
+    options = {key.lower(): value for key, value in source.options.items()}
+    has_folders = any("=" in part for file in files for part in file.path.split("/")[:-1])
+    if "basepath" in options or (has_folders and base is None):
+        return None
+    folders = [
+        unquote(part.split("=", 1)[0]) for file in files for part in partition_of(file.path, base).split("/") if part
+    ]
+    if source.schema_:
+        return list(dict.fromkeys([*schema_columns(source.schema_), *folders]))
+    if len(files) > _FILES:
+        return None
+    names: dict[str, None] = {}
+    for file in files:
+        own = _columns_of(file.path, source, options)
+        if own is None:
+            return None
+        names.update(dict.fromkeys(own))
+    return list({**names, **dict.fromkeys(folders)}) if names else None
+
+
+def _columns_of(path: str, source: Source, options: dict[str, str]) -> list[str] | None:
+    if is_remote(path):
+        return None
+    format = source.reader_format()
+    if format == "csv":
+        return _header(path, options)
+    return _columns_of_parquet(path) if format == "parquet" else None
+
+
+def _columns_of_parquet(path: str) -> list[str] | None:
+    import pyarrow as pa  # noqa: PLC0415  # half a second, which a start of other files does not need
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError):  # what is wrong with the file is said when it is read
+        return None
+
+
+def _header(path: str, options: dict[str, str]) -> list[str] | None:
+    """Return the fields of the first line of a CSV file that is not empty."""
+    csv_format = CsvFormat.of(options)
+    separator, quote = csv_format.separator, csv_format.quote
+    if not csv_format.has_header or any(options.get(name) for name in _BEYOND_HEADERS):
+        return None
+    if len(separator) != 1 or len(quote) > 1:
+        return None
+    try:
+        line = _first_line(decoded(path, describe(path).read(), stated_encoding(options)))
+        if line is None or (quote and line.count(quote) % 2):  # a name with a line break
+            return None
+        return next(csv.reader([line], delimiter=separator, quotechar=quote), None) if quote else line.split(separator)
+    except (InvalidInput, csv.Error):  # what is wrong with the file is said when it is read
+        return None
+
+
+def _first_line(pieces: Iterator[str]) -> str | None:
+    """Return the first line that is not empty; None where the first piece of the file does not hold it."""
+    piece = next(pieces, "").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    lines = piece.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip(WHITESPACE):
+            is_whole = number < len(lines) or not any(pieces)
+            return line if is_whole else None
+    return None

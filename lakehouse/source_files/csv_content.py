@@ -1,0 +1,205 @@
+"""What a CSV file holds, before Spark reads it: how many records, and whether quoted values span lines."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sluice.errors import InvalidInput
+
+WHITESPACE = "".join(map(chr, range(33)))
+"""What Spark trims when it looks for empty lines, which it does not count as rows."""
+
+
+@dataclass(frozen=True)
+class CsvContent:
+    """What a CSV file holds."""
+
+    rows: int
+    """How many rows Spark must read."""
+    spans_lines: bool
+    """Whether a quoted value holds a line break, so that the file has to be read whole and not line by line."""
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How the options of Spark's reader say that a file separates and quotes values, and whether it has a header."""
+
+    separator: str
+    quote: str
+    has_header: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> "CsvFormat":
+        """Return the format that options state, whose names are in small letters."""
+        return cls(
+            separator=options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t"),
+            quote=options.get("quote", '"').strip("\0"),
+            has_header=options.get("header", "true").lower() == "true",
+        )
+
+
+class CsvReader:
+    """Reads a file as RFC 4180 says, by the separator and quotes of the options, and counts its records."""
+
+    def __init__(self, path: str, options: Mapping[str, str]) -> None:
+        format = CsvFormat.of(options)
+        self._path = path
+        self._separator, self._quote, self._has_header = format.separator, format.quote, format.has_header
+        self._escape = options.get("escape", self._quote)
+        self._escape_stated = "escape" in options
+        self._quoted = _quoted_field(self._separator, self._quote, self._escape) if self._quote else None
+        self._records = self._empty_lines = self._lines = 0
+        self._has_gap = False  # whether a record follows an empty line
+        self._inside = self._spans = False
+        self._columns = self._opened = 0
+
+    def read(self, pieces: Iterator[str]) -> CsvContent:
+        """Read the whole file.
+
+        Raises:
+            InvalidInput: a quote is not closed, or what is a row cannot be told.
+        """
+        for text in whole_lines(pieces):
+            self._read_lines(text)
+        if self._inside:
+            raise InvalidInput(f"{self._path}: a quoted value that begins on line {self._opened:,} is never closed")
+        if self._columns == 1 and self._has_gap:
+            raise InvalidInput(
+                f"{self._path} has one column and an empty line, which Spark leaves out: write an empty value as "
+                f"{self._quote * 2}, or remove the line"
+            )
+        return CsvContent(max(self._records - self._has_header, 0), self._spans)
+
+    def _read_lines(self, text: str) -> None:
+        """Read whole lines: at once where no quote is open, else line by line."""
+        lines = text.split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        if not self._columns:
+            header = next((line for line in lines if line.strip(WHITESPACE)), "")
+            self._columns = header.count(self._separator) + 1 if header else 0
+        if not self._quote or self._quote not in text:
+            if self._inside:
+                self._lines += len(lines)
+                return
+            self._count(lines)
+            return
+        if not self._escape_stated and f"\\{self._quote}" in text:
+            number = self._lines + 1 + text[: text.index(f"\\{self._quote}")].count("\n")
+            raise InvalidInput(
+                f"{self._path}: line {number:,} holds \\{self._quote}, of which both parts may be meant: set "
+                f"source.options.escape to '\\' if it is an escaped quote, or to '{self._quote}' if quotes are doubled"
+            )
+        if not self._inside and (outside := self._outside_of_quotes(text)) is not None:
+            if outside.count("\n") != text.count("\n"):
+                self._spans = True
+            before = self._lines
+            self._count(outside.removesuffix("\n").split("\n"))
+            self._lines = before + len(lines)
+            return
+        for line in lines:
+            self._read_line(line)
+
+    def _outside_of_quotes(self, text: str) -> str | None:
+        """Return whole lines with a letter for each quoted value; None where a quote is no such value's."""
+        if self._escape != self._quote:
+            assert self._quoted
+            plain = self._quoted.sub(r"\1q", text)
+            return None if self._quote in plain else plain
+        parts = text.split(self._quote)
+        if len(parts) % 2 == 0:  # the last value is not closed in this piece
+            return None
+        outside = parts[::2]
+        edges = (self._separator, "\n")
+        first, last = outside[0], outside[-1]
+        if (first and not first.endswith(edges)) or (last and not last.startswith(edges)):
+            return None
+        if all(not part or (part.startswith(edges) and part.endswith(edges)) for part in outside[1:-1]):
+            return "q".join(outside)
+        return None
+
+    def _count(self, lines: list[str]) -> None:
+        if self._columns == 1:
+            for line in lines:
+                self._read_line_without_quotes(line)
+            return
+        self._records += sum(1 for line in lines if line.strip(WHITESPACE))
+        self._lines += len(lines)
+
+    def _read_line_without_quotes(self, line: str) -> None:
+        self._lines += 1
+        if not line.strip(WHITESPACE):
+            self._empty_lines += bool(self._records)
+            return
+        self._has_gap = self._has_gap or self._empty_lines > 0
+        self._records += 1
+
+    def _read_line(self, line: str) -> None:
+        self._lines += 1
+        was_inside = self._inside
+        if not was_inside and not line.strip(WHITESPACE):
+            self._empty_lines += bool(self._records)
+            return
+        self._has_gap = self._has_gap or (self._empty_lines > 0 and not was_inside)
+        self._inside = self._ends_inside(line, was_inside)
+        if self._inside and not was_inside:
+            self._opened = self._lines
+            self._spans = True
+        if not self._inside:
+            self._records += 1
+
+    def _ends_inside(self, line: str, inside: bool) -> bool:
+        """Return whether a quoted value is open at the end of a line."""
+        position, size = 0, len(line)
+        while position <= size:
+            if inside or line.startswith(self._quote, position):
+                position = self._closing(line, position if inside else position + len(self._quote))
+                if position < 0:
+                    return True
+                inside = False
+            position = line.find(self._separator, position)
+            if position < 0:
+                return False
+            position += len(self._separator)
+        return False
+
+    def _closing(self, line: str, position: int) -> int:
+        """Return the position behind the quote that closes a value, or -1 if none does."""
+        while position < len(line):
+            pair = line[position : position + 2]
+            if pair == self._escape + self._quote or (self._escape != self._quote and pair == self._escape * 2):
+                position += 2
+            elif pair[0] == self._quote:
+                return position + 1
+            else:
+                position += 1
+        return -1
+
+
+def whole_lines(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the text in pieces of whole lines, each line break as one character, the byte order mark removed."""
+    waiting: list[str] = []
+    first, held_back = True, ""
+    for piece in pieces:
+        text = held_back + piece
+        if first and text:
+            text, first = text.removeprefix("\ufeff"), False
+        held_back = "\r" if text.endswith("\r") else ""
+        text = text.removesuffix("\r") if held_back else text
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        end = text.rfind("\n") + 1
+        if end:
+            yield "".join([*waiting, text[:end]])
+            waiting = []
+        if text[end:]:
+            waiting.append(text[end:])
+    if waiting:
+        yield "".join(waiting)
+
+
+def _quoted_field(separator: str, quote: str, escape: str) -> re.Pattern[str]:
+    """Return the pattern of a whole quoted field, with what is before it."""
+    q, e, s = re.escape(quote), re.escape(escape), re.escape(separator)
+    inner = f"[^{q}]*(?:{q}{q}[^{q}]*)*" if escape == quote else f"[^{q}{e}]*(?:{e}.[^{q}{e}]*)*"
+    return re.compile(f"(^|{s}){q}{inner}{q}(?={s}|$)", re.M | re.S)

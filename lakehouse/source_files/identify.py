@@ -1,0 +1,170 @@
+"""Identify source files by what they hold: not by a path, a time, or the files beside them.
+
+The identity of a file is the SHA-256 of its content, or a checksum that its store keeps (`object_store.py`). Where
+Spark makes columns of folders (`day=2026-01-31`), their values are part of it: the same bytes in another such folder
+are other rows. See ADR 25.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lakehouse.source_files.file_system import describe_in_file_system, list_file_system
+from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
+from lakehouse.source_files.listing import ListedFile, changed
+from lakehouse.source_files.local import describe_local, list_local
+from lakehouse.source_files.object_store import SCHEMES, describe_object, list_objects
+from lakehouse.source_files.paths import absolute_path, base_path, is_remote, partition_of, without_scheme
+from sluice.contracts.run import InputFile, RunInput
+from sluice.errors import InvalidInput
+from sluice.pipeline.source import Format, Source, format_of
+
+_PARQUET_MAGIC = b"PAR1"
+_ORC_MAGIC = b"ORC"
+
+
+def find_files(source: Source, on_progress: OnProgress | None = None) -> list[InputFile]:
+    """List and identify the files of a source, sorted by path: each once, however its path is spelt.
+
+    Two files of equal content are both listed; `distinct_files` leaves one of them.
+
+    Args:
+        on_progress: called about every second with what is done; what it raises stops the work.
+
+    Raises:
+        InvalidInput: a path matches nothing, or a file is empty, cut off, or changes while it is read.
+        ServiceUnavailable: an object store does not answer.
+    """
+    base, format = base_path(source), source.reader_format()
+    files: dict[str, ListedFile] = {}
+    for path in source.paths:
+        listed = {_one_spelling(each.path, base): each for each in _list(path)}
+        if not listed:
+            raise InvalidInput(f"there are no files at {path!r} (looked in {_searched_path(path)})")
+        for key, each in listed.items():
+            files.setdefault(key, each)
+    if not source.format:
+        _check_formats(list(files.values()), format)
+
+    def identify(file: ListedFile, counter: Counter) -> InputFile:
+        return InputFile(path=file.path, size=file.size, identity=_identity(file, format, base, counter))
+
+    ordered = sorted(files.values(), key=lambda each: each.path)
+    return map_in_threads(identify, ordered, on_progress, "identified")
+
+
+def distinct_files(files: Sequence[InputFile]) -> tuple[list[InputFile], list[InputFile]]:
+    """Return the files of which one is loaded for each identity, and those that are left out as copies of one."""
+    by_identity: dict[str, InputFile] = {}
+    copies = []
+    for file in files:
+        if by_identity.setdefault(file.identity, file) is not file:
+            copies.append(file)
+    return list(by_identity.values()), copies
+
+
+def identify_input(files: Sequence[InputFile], more: str = "") -> RunInput:
+    """Return the identity of an input: the same for the same set of file contents and the same text `more`."""
+    distinct, _ = distinct_files(files)
+    digest = hashlib.sha256(more.encode())
+    for identity in sorted(file.identity for file in distinct):
+        digest.update(f"{identity}\n".encode())
+    return RunInput(digest=digest.hexdigest(), files=len(distinct), bytes=sum(file.size for file in distinct))
+
+
+def check_unchanged(
+    files: Sequence[InputFile],
+    source: Source,
+    on_progress: OnProgress | None = None,
+    states: Mapping[str, tuple[object, ...]] | None = None,
+) -> None:
+    """Identify files again, by their paths.
+
+    Args:
+        states: what was known of each file before, by path: a file that was replaced and put back shows by its times.
+
+    Raises:
+        InvalidInput: one of them was replaced, changed or removed.
+        ServiceUnavailable: an object store does not answer.
+    """
+    base, format = base_path(source), source.reader_format()
+
+    def check(expected: InputFile, counter: Counter) -> None:
+        file = describe(expected.path)
+        if file.size != expected.size:
+            raise changed(file.path, f"changed from {expected.size:,} to {file.size:,} bytes")
+        if _identity(file, format, base, counter) != expected.identity:
+            raise changed(file.path, "was replaced by other content")
+        if states and states.get(file.path, file.state()) != file.state():
+            raise changed(file.path, "was touched")
+
+    map_in_threads(check, files, on_progress, "checked")
+
+
+def describe(path: str) -> ListedFile:
+    """Return one file that was listed before.
+
+    Raises:
+        InvalidInput: it is not there any more.
+    """
+    if not is_remote(path):
+        return describe_local(Path(path))
+    return describe_object(path) if path.split("://", 1)[0].lower() in SCHEMES else describe_in_file_system(path)
+
+
+def content_identity(file: ListedFile, base: str | None, sha256: str) -> str:
+    """Return the identity of a file whose content has this SHA-256, unless its store vouches for another."""
+    partition = partition_of(file.path, base)
+    return (file.store_identity or f"sha256:{sha256}") + (f"|{partition}" if partition else "")
+
+
+def _identity(file: ListedFile, format: Format, base: str | None, counter: Counter) -> str:
+    if file.store_identity:
+        counter.add(file.size)
+        return content_identity(file, base, "")
+    digest = hashlib.sha256()
+    size = 0
+    head, tail = b"", b""
+    for piece in file.read():
+        digest.update(piece)
+        size += len(piece)
+        head = (head + piece[:4])[:4]
+        tail = (tail + piece[-4:])[-4:]
+        counter.add(len(piece))
+    if size != file.size:
+        raise changed(file.path, f"changed from {file.size:,} to {size:,} bytes")
+    check_container(file.path, format, size, head, tail)
+    return content_identity(file, base, digest.hexdigest())
+
+
+def check_container(path: str, format: Format, size: int, head: bytes, tail: bytes) -> None:
+    """Check the first and last bytes of the formats that have known ones."""
+    if format == "parquet" and (head != _PARQUET_MAGIC or tail != _PARQUET_MAGIC or size < 12):
+        raise InvalidInput(f"{path} is no whole parquet file: it is truncated, or not parquet at all")
+    if format == "orc" and not head.startswith(_ORC_MAGIC):
+        raise InvalidInput(f"{path} is not an ORC file")
+
+
+def _check_formats(files: Sequence[ListedFile], format: Format) -> None:
+    for file in files:
+        other = format_of(file.path)
+        if other and other != format:
+            raise InvalidInput(f"{file.path} is {other} by its name, and other files are {format}: set source.format")
+
+
+def _list(path: str) -> Iterator[ListedFile]:
+    if not is_remote(path):
+        return list_local(path)
+    return list_objects(path) if path.split("://", 1)[0].lower() in SCHEMES else list_file_system(path)
+
+
+def _one_spelling(path: str, base: str | None) -> str:
+    """Return the same text for all spellings of a path. Folders that are columns are part of it."""
+    if is_remote(path):
+        scheme, rest = path.split("://", 1)
+        return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
+    return f"{Path(path).resolve()}|{partition_of(path, base)}"
+
+
+def _searched_path(path: str) -> str:
+    return path if is_remote(path) else str(absolute_path(without_scheme(path)))

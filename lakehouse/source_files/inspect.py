@@ -1,0 +1,118 @@
+"""Read source files right before Spark does: identify them again, and refuse what Spark would not read whole.
+
+One pass over each file serves both. Spark itself counts what it reads; `Inspection.rows` is what that must come to.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lakehouse.source_files.csv_content import CsvReader
+from lakehouse.source_files.identify import check_container, content_identity, describe
+from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
+from lakehouse.source_files.json_content import read_json
+from lakehouse.source_files.listing import ListedFile, changed
+from lakehouse.source_files.paths import base_path, is_remote
+from lakehouse.source_files.text import decoded, stated_encoding
+from sluice.contracts.run import InputFile
+from sluice.errors import InvalidInput
+from sluice.pipeline.source import Format, Source
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What source files hold, as far as it decides how Spark reads them."""
+
+    rows: int | None = None
+    """How many rows Spark must read from all of them; None where that is not known."""
+    spans_lines: bool = False
+    """Whether a value of a CSV file holds a line break."""
+    one_value: list[str] = field(default_factory=list)
+    """The JSON files that are one array or object, and not one value in each line."""
+    states: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    """By path, what the file system or store says of a file: another answer later shows that somebody touched it."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    rows: int | None = None
+    spans_lines: bool = False
+    is_one_value: bool = False
+    state: tuple[object, ...] = ()
+
+
+def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnProgress | None = None) -> Inspection:
+    """Read files to their end, and make sure that they are what was identified and that Spark can read them whole.
+
+    Raises:
+        InvalidInput: one was replaced, changed or removed, or Spark would drop or change a part of it.
+        ServiceUnavailable: an object store does not answer.
+    """
+    base = base_path(source)
+
+    def inspect(expected: InputFile, counter: Counter) -> _Content:
+        return _inspect(expected, source, base, counter)
+
+    contents = map_in_threads(inspect, files, on_progress, "inspected")
+    rows = [content.rows for content in contents]
+    return Inspection(
+        rows=None if None in rows else sum(filter(None, rows)),
+        spans_lines=any(content.spans_lines for content in contents),
+        one_value=[file.path for file, content in zip(files, contents, strict=True) if content.is_one_value],
+        states={file.path: content.state for file, content in zip(files, contents, strict=True)},
+    )
+
+
+def _inspect(expected: InputFile, source: Source, base: str | None, counter: Counter) -> _Content:
+    file = describe(expected.path)
+    if file.size != expected.size:
+        raise changed(file.path, f"changed from {expected.size:,} to {file.size:,} bytes")
+    state = file.state()
+    format = source.reader_format()
+    digest = hashlib.sha256()
+    content = _Content()
+    if format in ("csv", "json"):
+        pieces = _counted(file, digest, counter)
+        content = _read_text(file.path, pieces, format, {key.lower(): value for key, value in source.options.items()})
+        for _ in pieces:
+            pass
+    elif not file.store_identity:
+        head = tail = b""
+        for piece in _counted(file, digest, counter):
+            head, tail = (head + piece[:4])[:4], (tail + piece[-4:])[-4:]
+        check_container(file.path, format, file.size, head, tail)
+        content = _Content(rows=None if is_remote(file.path) else _rows_of_columns(file.path, format))
+    if content_identity(file, base, digest.hexdigest()) != expected.identity:
+        raise changed(file.path, "was replaced by other content")
+    return _Content(content.rows, content.spans_lines, content.is_one_value, state)
+
+
+def _rows_of_columns(path: str, format: Format) -> int:
+    """Return how many rows a Parquet or ORC file says that it holds."""
+    from pyarrow import ArrowException, orc, parquet  # noqa: PLC0415  # slow to import
+
+    try:
+        rows: int = parquet.read_metadata(path).num_rows if format == "parquet" else orc.ORCFile(path).nrows
+    except (ArrowException, OSError) as error:
+        raise InvalidInput(f"{path} is no whole {format} file: {str(error).splitlines()[0][:200]}") from error
+    return rows
+
+
+def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Iterator[bytes]:
+    for piece in file.read():
+        counter.add(len(piece))
+        digest.update(piece)
+        yield piece
+
+
+def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping[str, str]) -> _Content:
+    texts = decoded(path, pieces, stated_encoding(options))
+    if "linesep" in options:  # what a line is, Spark alone knows
+        for _ in texts:
+            pass
+        return _Content()
+    if format == "json":
+        json = read_json(path, texts)
+        return _Content(rows=json.rows, is_one_value=json.is_one_value)
+    csv = CsvReader(path, options).read(texts)
+    return _Content(rows=csv.rows, spans_lines=csv.spans_lines)

@@ -1,0 +1,143 @@
+"""What a JSON file holds, before Spark reads it: values line by line, or one array or object over several lines.
+
+Spark reads one value from a line, or one from a file, and drops what follows it without a word.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from lakehouse.source_files.csv_content import WHITESPACE, whole_lines
+from sluice.errors import InvalidInput
+
+_START = 64 * 1024
+"""How many characters tell whether the first line holds a whole value."""
+_AFTER_VALUE = re.compile(r"[}\]][ \t]*(?:[^\s,}\]]|,[ \t]*[^\s\"])")
+"""What a line may hold that is more than one value: also valid JSON in a string or an array holds such text."""
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
+_NO_BRACKETS = bytes(each for each in range(256) if chr(each) not in "[]{}")
+
+
+@dataclass(frozen=True)
+class JsonContent:
+    """What a JSON file holds."""
+
+    is_one_value: bool
+    """Whether it is one array or object over several lines, and not one value in each line."""
+    rows: int | None
+    """How many rows Spark must read; None where an array hides it."""
+
+
+def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
+    """Read a whole file.
+
+    Raises:
+        InvalidInput: Spark would drop a part of it.
+    """
+    start = ""
+    for piece in pieces:
+        start = (start + piece).lstrip("\ufeff").lstrip(WHITESPACE)
+        if len(start) >= _START:
+            break
+    pieces = chain([start], pieces)
+    line = start.replace("\r", "\n").split("\n", 1)[0]
+    if start.startswith(("[", "{")) and not (_is_whole(line) if len(line) < len(start) else start.startswith("{")):
+        _read_one_value(path, pieces)
+        return JsonContent(is_one_value=True, rows=None)
+    return _read_lines(path, whole_lines(pieces))
+
+
+def _read_lines(path: str, texts: Iterator[str]) -> JsonContent:
+    rows: int | None = 0
+    number = 0
+    for text in texts:
+        if rows is not None:
+            full = [line for each in text.split("\n") if (line := each.strip(WHITESPACE))]
+            rows = None if any(line[0] == "[" for line in full) else rows + len(full)
+        for match in _AFTER_VALUE.finditer(text):
+            line = text[text.rfind("\n", 0, match.start()) + 1 : _end(text, match.start())]
+            if not _is_one(line):
+                number += text.count("\n", 0, match.start()) + 1
+                raise InvalidInput(
+                    f"{path}: line {number:,} holds more than one JSON value, of which Spark reads the first: write "
+                    "one in each line, or one array"
+                )
+        number += text.count("\n")
+    return JsonContent(is_one_value=False, rows=rows)
+
+
+def _end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return end if end >= 0 else len(text)
+
+
+def _is_one(line: str) -> bool:
+    """Return whether a line holds one value and no more, but a comma behind it."""
+    try:
+        json.loads(line)
+    except ValueError:  # more than one, or not quite JSON, which options of Spark allow
+        return line[_end_of_value(line, 0) :].strip(WHITESPACE) in ("", ",")
+    return True
+
+
+def _is_whole(line: str) -> bool:
+    """Return whether the value that begins a line ends in it."""
+    return _end_of_value(line, 0) < len(line) or _reduced(_brackets(line.split('"')[::2])) == ""
+
+
+def _read_one_value(path: str, texts: Iterator[str]) -> None:
+    """Read one array or object, and make sure that nothing follows it."""
+    open_brackets = waiting = ""
+    in_string = ended = False
+    for text in texts:
+        if ended:
+            _check_rest(path, text)
+            continue
+        whole = ('"' if in_string else "") + waiting + text
+        cut = len(whole.rstrip("\\"))  # what a backslash at the end escapes is in the next piece
+        whole, waiting = whole[:cut], whole[cut:]
+        parts = whole.replace("\\\\", "").replace('\\"', "").split('"')
+        in_string = len(parts) % 2 == 0
+        brackets = open_brackets + _brackets(parts[::2])
+        inner = _reduced(brackets[1:])
+        if inner[:1] in ("]", "}"):
+            ended = True
+            _check_rest(path, whole[_end_of_value(whole, len(open_brackets)) :] + waiting)
+        else:
+            open_brackets = brackets[:1] + inner
+    if not ended:
+        raise InvalidInput(f"{path} is truncated: its JSON value has no end")
+
+
+def _brackets(parts: list[str]) -> str:
+    """Return the brackets in what is outside of strings."""
+    return "".join(parts).encode("ascii", "ignore").translate(None, _NO_BRACKETS).decode("ascii")
+
+
+def _reduced(brackets: str) -> str:
+    """Remove pairs of brackets that belong together, until none is left."""
+    while True:
+        shorter = brackets.replace("{}", "").replace("[]", "")
+        if len(shorter) == len(brackets):
+            return brackets
+        brackets = shorter
+
+
+def _end_of_value(text: str, depth: int) -> int:
+    """Return the position behind the bracket that closes the value, of which so many brackets are open."""
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        depth += 1 if token in "[{" else -1 if token in "]}" else 0
+        if depth == 0:
+            return match.end()
+    return len(text)
+
+
+def _check_rest(path: str, text: str) -> None:
+    if text.strip(WHITESPACE):
+        raise InvalidInput(
+            f"{path} holds more than one JSON value, of which Spark reads the first: write one in each line, or one "
+            "array"
+        )

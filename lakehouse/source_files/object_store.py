@@ -1,0 +1,184 @@
+"""Source files in an object store (S3 and its like, Google, Azure): list, identify and read them."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.source_files.listing import CHUNK, ListedFile, changed, empty, unreadable, vanished
+from lakehouse.source_files.paths import has_wildcards, is_hidden, path_matches
+from sluice.errors import InvalidInput, ServiceUnavailable
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ObjectStore
+
+SCHEMES = ("s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "adl", "azure")
+_CONTENT_ETAG = re.compile(r'"?([0-9a-f]{32}(?:-[0-9]{1,5})?)"?', re.IGNORECASE)
+"""An MD5, or the MD5 of the MD5s of an upload's parts with their number. Where the store encrypts by a key, it is a
+random number of the same form: then equal objects have different identities, and never the other way round."""
+_REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
+_RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
+
+
+def list_objects(path: str) -> Iterator[ListedFile]:
+    """List an object, all objects of a folder, or the objects and folders that match a pattern.
+
+    A key that is there is taken literally, also if it could be a pattern.
+
+    Raises:
+        InvalidInput: the store refuses, or an object that Spark would ignore is named.
+        ServiceUnavailable: the store does not answer.
+    """
+    import obstore  # noqa: PLC0415  # only sources in a store need it
+
+    bucket, key = split_url(path)
+    with _errors(path):
+        store = open_store(bucket)
+        try:
+            if key and not path.endswith("/"):
+                yield _describe(store, bucket, obstore.head(store, key), named=True)
+                return
+        except FileNotFoundError:
+            pass
+        parts = [part for part in key.split("/") if part]
+        literal = list(_below(store, bucket, parts, []))
+        if literal or not has_wildcards(key):
+            yield from literal
+            return
+        fixed = next(number for number, part in enumerate(parts) if has_wildcards(part))
+        yield from _below(store, bucket, parts[:fixed], parts[fixed:])
+
+
+def describe_object(path: str) -> ListedFile:
+    """Return one object of a store.
+
+    Raises:
+        InvalidInput: it is not there.
+        ServiceUnavailable: the store does not answer.
+    """
+    import obstore  # noqa: PLC0415
+
+    bucket, key = split_url(path)
+    with _errors(path):
+        try:
+            store = open_store(bucket)
+            return _describe(store, bucket, obstore.head(store, key))
+        except FileNotFoundError:
+            raise vanished(path) from None
+
+
+def split_url(path: str) -> tuple[str, str]:
+    """Return the URL of the bucket and the key: a key may hold characters that other URLs do not."""
+    scheme, rest = path.split("://", 1)
+    bucket, _, key = rest.partition("/")
+    return f"{scheme}://{bucket}", key.strip("/")
+
+
+def open_store(bucket: str) -> "ObjectStore":
+    """Open the store of a bucket, with the credentials and the endpoint of the environment."""
+    from obstore.store import from_url  # noqa: PLC0415
+
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    options: Any = {"connect_timeout": "10s", "timeout": "120s", "allow_http": endpoint.startswith("http://")}
+    url = re.sub(r"^s3[an]://", "s3://", bucket)
+    store: ObjectStore = from_url(url, client_options=options, retry_config=_RETRIES)
+    return store
+
+
+def _below(store: "ObjectStore", bucket: str, folder: list[str], pattern: list[str]) -> Iterator[ListedFile]:
+    """Yield the objects of a folder, at any depth, whose path below it matches a pattern."""
+    import obstore  # noqa: PLC0415
+
+    prefix = "/".join(folder)
+    for page in obstore.list(store, prefix or None):
+        for each in page:
+            parts = each["path"].split("/")[len(folder) :]
+            if not parts or (each["size"] == 0 and not PurePosixPath(each["path"]).suffix):
+                continue  # the empty object by which some tools mark a folder
+            if path_matches(parts, pattern):
+                yield _describe(store, bucket, each, named=bool(pattern) and is_hidden(parts[-1]))
+
+
+def _describe(store: "ObjectStore", bucket: str, meta: "ObjectMeta", named: bool = False) -> ListedFile:
+    path = f"{bucket}/{meta['path']}"
+    if named and is_hidden(PurePosixPath(meta["path"]).name):
+        raise InvalidInput(
+            f"{path} would be ignored by Spark, as every file whose name begins with '_' or '.' or ends in "
+            "'._COPYING_': rename it"
+        )
+    if meta["size"] == 0:
+        raise empty(path)
+    return ListedFile(
+        path,
+        meta["size"],
+        read=lambda: _read(store, path, meta),
+        state=lambda: _state(store, path, meta["path"]),
+        store_identity=store_identity(path, meta["size"], meta["e_tag"], meta["version"]),
+    )
+
+
+def store_identity(path: str, size: int, etag: str | None, version: str | None) -> str:
+    """Return the identity of an object by what its store says of it; empty if that does not identify it.
+
+    An ETag that is a checksum identifies the content wherever it lies. Any other one, and a version, are about this
+    object alone.
+    """
+    if etag and (checksum := _CONTENT_ETAG.fullmatch(etag)):
+        return f"etag:{checksum[1].lower()}:{size}"
+    if etag or version:
+        parts = [re.sub(r"^s3[an]://", "s3://", path), etag, version, size]
+        return f"object:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
+    return ""
+
+
+def _state(store: "ObjectStore", path: str, key: str) -> tuple[object, ...]:
+    import obstore  # noqa: PLC0415
+
+    with _errors(path):
+        try:
+            now = obstore.head(store, key)
+        except FileNotFoundError:
+            raise vanished(path) from None
+    return now["size"], now["e_tag"], now["version"], now["last_modified"]
+
+
+def _read(store: "ObjectStore", path: str, meta: "ObjectMeta") -> Iterator[bytes]:
+    import obstore  # noqa: PLC0415
+    from obstore.exceptions import PreconditionError  # noqa: PLC0415
+
+    with _errors(path):
+        try:
+            options: Any = {"if_match": meta["e_tag"]} if meta["e_tag"] else {}
+            for piece in obstore.get(store, meta["path"], options=options).stream(min_chunk_size=CHUNK):
+                yield bytes(piece)
+        except FileNotFoundError:
+            raise vanished(path) from None
+        except PreconditionError:
+            raise changed(path, "was replaced") from None
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    """Map errors of the store: what it refuses fails for good, what it cannot do now is tried again."""
+    from obstore import exceptions  # noqa: PLC0415
+
+    try:
+        yield
+    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, exceptions.InvalidPathError) as error:
+        raise unreadable(path, _first_line(error)) from error
+    except ValueError as error:
+        raise unreadable(path, _first_line(error)) from error
+    except exceptions.BaseError as error:
+        if _REFUSED.search(str(error)):
+            raise unreadable(path, _first_line(error)) from error
+        raise ServiceUnavailable(f"the store of {path} does not answer: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,97 @@
+"""Paths of source files: made absolute, matched by patterns, and what Spark ignores because of its name."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from sluice.errors import InvalidInput
+from sluice.pipeline.source import Source
+
+_WILDCARDS = "*?["
+_ANY_FOLDERS = "**"
+_BEING_COPIED = "._COPYING_"
+
+
+def absolute_source(source: Source, folder: Path | None = None) -> Source:
+    """Return the source with absolute local paths, since a worker may run in another folder.
+
+    Args:
+        folder: what relative paths are relative to; None means the current folder.
+    """
+    paths = [path if is_remote(path) else str(absolute_path(without_scheme(path), folder)) for path in source.paths]
+    return source.model_copy(update={"path": paths[0] if isinstance(source.path, str) else paths})
+
+
+def absolute_path(path: str, folder: Path | None = None) -> Path:
+    """Return a local path as an absolute one, `~` and `~somebody` expanded.
+
+    Raises:
+        InvalidInput: no file can have such a path.
+    """
+    try:
+        absolute = ((folder or Path()) / Path(path).expanduser()).absolute()
+        absolute.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"{path[:200]!r} is not a valid path: {error}"[:500]) from error
+    return absolute
+
+
+def base_path(source: Source) -> str | None:
+    """Return the directory of a source that is one directory: its folders named `column=value` become columns."""
+    stated = next((value for key, value in source.options.items() if key.lower() == "basepath"), None)
+    if stated:
+        return stated
+    (path,) = source.paths if len(source.paths) == 1 else ("",)
+    if not path:
+        return None
+    if is_remote(path):
+        return None if has_wildcards(path) or Path(urlsplit(path).path).suffix else path
+    local = absolute_path(without_scheme(path))
+    return str(local) if local.is_dir() else None
+
+
+def partition_of(path: str, base: str | None) -> str:
+    """Return the folders of a path that are named `column=value` below the base path, in their order."""
+    prefix = f"{base.rstrip('/')}/" if base else ""
+    if not prefix or not path.startswith(prefix):
+        return ""
+    return "/".join(part for part in path[len(prefix) :].split("/")[:-1] if "=" in part)
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path is a URL of a store, and not a local file."""
+    return "://" in path and not path.startswith("file:")
+
+
+def without_scheme(path: str) -> str:
+    """Return the path of a `file:` URL, character by character as Hadoop reads it; any other path as it is."""
+    if not path.startswith("file:"):
+        return path
+    plain = path.removeprefix("file:").removeprefix("//localhost")
+    return "/" + plain.lstrip("/") if plain.startswith("/") else plain
+
+
+def has_wildcards(text: str) -> bool:
+    """Return whether a path, or a part of one, may be a pattern."""
+    return any(character in text for character in _WILDCARDS)
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether Spark ignores a file because of its name, without a word."""
+    return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith(_BEING_COPIED)
+
+
+def part_matches(name: str, pattern: str) -> bool:
+    """Return whether a name matches one part of a pattern; hidden names match only if the pattern begins so."""
+    return name == pattern or (fnmatchcase(name, pattern) and (not is_hidden(name) or is_hidden(pattern)))
+
+
+def path_matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether a file, or a folder that it lies in, matches a pattern of parts; `**` is any folders."""
+    if not pattern:
+        return not any(map(is_hidden, parts))
+    if pattern[0] == _ANY_FOLDERS:
+        deeper = bool(parts) and not is_hidden(parts[0]) and path_matches(parts[1:], pattern)
+        return path_matches(parts, pattern[1:]) or deeper
+    return bool(parts) and part_matches(parts[0], pattern[0]) and path_matches(parts[1:], pattern[1:])

@@ -1,0 +1,148 @@
+"""Decode and decompress text files piece by piece; what is not text in its encoding is refused with its offset."""
+
+import bz2
+import codecs
+import zlib
+from collections.abc import Iterator, Mapping
+
+from sluice.errors import InvalidInput
+
+UNICODE = "utf-8"
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+_COMPRESSED_OTHERWISE = (".lz4", ".snappy", ".deflate", ".zst", ".zstd", ".xz", ".zip", ".z")
+"""Suffixes of compressions of which Spark reads some, and none is checked here."""
+_MAX_PIECE = 4 * 1024 * 1024
+"""How many bytes are decompressed at once."""
+
+
+def stated_encoding(options: Mapping[str, str]) -> str:
+    """Return the encoding that options of Spark's reader state, whose names are in small letters."""
+    return options.get("encoding", options.get("charset", "UTF-8"))
+
+
+def decoded(path: str, pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
+    """Decode the content of a file, decompressed if its name says that it is compressed.
+
+    Raises:
+        InvalidInput: it is not text of that encoding, or not whole.
+    """
+    try:
+        "".encode(encoding)  # fails for codecs that are none of text, such as base64
+        decoder = codecs.getincrementaldecoder(encoding)("strict")
+    except (LookupError, ValueError):
+        raise InvalidInput(f"source.options.encoding: {encoding!r} is not an encoding that is known") from None
+    is_unicode = codecs.lookup(encoding).name == UNICODE
+    offset = 0
+    for piece in decompressed(path, pieces):
+        if offset == 0 and is_unicode:
+            _check_byte_order_mark(path, piece)
+        text = _decode(decoder, path, piece, offset, encoding)
+        if "\0" in text:
+            where = offset + piece.find(b"\0") if is_unicode else offset
+            raise InvalidInput(
+                f"{path} holds a zero byte (from byte {where:,}), so it is not text in {encoding}: if it is UTF-16, "
+                "set source.options.encoding to UTF-16LE or UTF-16BE"
+            )
+        offset += len(piece)
+        yield text
+    yield _decode(decoder, path, b"", offset, encoding, final=True)
+
+
+def decompressed(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Decompress a file if its name says so.
+
+    Raises:
+        InvalidInput: it is cut off, followed by something else, or compressed in a way that is not known here.
+    """
+    name = path.lower()
+    if name.endswith(".gz"):
+        return _members(path, pieces, _Gzip)
+    if name.endswith(".bz2"):
+        return _members(path, pieces, _Bzip2)
+    if name.endswith(_COMPRESSED_OTHERWISE):
+        raise InvalidInput(f"{path} cannot be checked before it is read: compress text by gzip or bzip2, or not at all")
+    return pieces
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=31)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decompressed data in pieces of a limited size."""
+        piece = b""
+        while not self._stream.eof and (data or len(piece) == _MAX_PIECE):
+            piece = self._stream.decompress(data, _MAX_PIECE)
+            data = self._stream.unconsumed_tail
+            yield piece
+
+    @property
+    def rest(self) -> bytes | None:
+        """What follows the member, once it has ended."""
+        return self._stream.unused_data if self._stream.eof else None
+
+
+class _Bzip2:
+    def __init__(self) -> None:
+        self._stream = bz2.BZ2Decompressor()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decompressed data in pieces of a limited size."""
+        yield self._stream.decompress(data, _MAX_PIECE)
+        while not self._stream.eof and not self._stream.needs_input:
+            yield self._stream.decompress(b"", _MAX_PIECE)
+
+    @property
+    def rest(self) -> bytes | None:
+        """What follows the member, once it has ended."""
+        return self._stream.unused_data if self._stream.eof else None
+
+
+def _members(path: str, pieces: Iterator[bytes], new: type[_Gzip] | type[_Bzip2]) -> Iterator[bytes]:
+    """Decompress members that follow each other, as `cat a.gz b.gz` makes them."""
+    member: _Gzip | _Bzip2 | None = None
+    try:
+        for piece in pieces:
+            rest = piece
+            while rest:
+                member = member or new()
+                yield from member.feed(rest)
+                ended = member.rest
+                rest, member = (b"", member) if ended is None else (ended, None)
+    except (zlib.error, OSError, EOFError) as error:
+        raise InvalidInput(
+            f"{path} is not whole: it holds something that is not compressed as its name says"
+        ) from error
+    if member is not None:
+        raise InvalidInput(f"{path} is truncated: its compressed content has no end")
+
+
+def _decode(
+    decoder: codecs.IncrementalDecoder, path: str, piece: bytes, offset: int, encoding: str, final: bool = False
+) -> str:
+    waiting = len(decoder.getstate()[0])
+    try:
+        return decoder.decode(piece, final)
+    except UnicodeDecodeError as error:
+        where = offset - waiting + error.start
+        bytes_there = error.object[error.start : error.start + 1]  # no more: a reason quotes no values
+        raise InvalidInput(
+            f"{path} is not {encoding}: {error.reason} at byte {where:,} ({bytes_there!r}). "
+            "Set source.options.encoding to what it is, such as ISO-8859-1"
+        ) from None
+    except UnicodeError as error:  # as for UTF-16 without a byte order mark
+        raise InvalidInput(f"{path} is not {encoding}: {error}. Set source.options.encoding to what it is") from None
+
+
+def _check_byte_order_mark(path: str, piece: bytes) -> None:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if piece.startswith(mark):
+            raise InvalidInput(
+                f"{path} is not UTF-8: it begins with the byte order mark of {encoding}: set source.options.encoding "
+                f"to {encoding}"
+            )

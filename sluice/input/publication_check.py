@@ -1,0 +1,44 @@
+"""How a run finds out, before a rebase, a merge or a release, whether main holds its input by now."""
+
+from collections.abc import Mapping
+
+from sluice.contracts.input import ManifestRef, PublicationCheck
+from sluice.contracts.run import RunRequest
+from sluice.input.manifest import ManifestHeader
+from sluice.input.publications import read_input_record
+from sluice.input.selection import asks_what_was_loaded
+
+
+def check_of_run(request: RunRequest, manifest: ManifestRef | None) -> PublicationCheck | None:
+    """Return what a run asks of main before its merge; None where its input may be published again.
+
+    Args:
+        manifest: the files that its present attempt loads.
+    """
+    if request.resume:
+        return request.resume.published
+    if request.again or request.restore:
+        return None
+    tables = list(request.pipeline.tables)
+    if manifest and asks_what_was_loaded(request.pipeline.write.loaded_files, again=request.again):
+        return PublicationCheck(tables=tables, manifest=manifest)
+    return PublicationCheck(tables=tables, pipeline=request.pipeline.name, digest=request.input.digest)
+
+
+def check_of_quarantine(properties: Mapping[str, str], header: ManifestHeader | None) -> PublicationCheck | None:
+    """Return what the release of a quarantine asks of main.
+
+    It is asked also where the quarantined run was to load files again: the release is a new decision of a person.
+
+    Args:
+        properties: of the commit that describes the quarantine.
+        header: that of its input manifest, where it has one.
+    """
+    record = read_input_record(properties)
+    if record is None:
+        return None
+    if header and record.manifest and (header.policy != "reload" or header.again):
+        return PublicationCheck(tables=header.tables, manifest=record.manifest)
+    if record.digest:
+        return PublicationCheck(tables=[], pipeline=record.pipeline, digest=record.digest)
+    return None

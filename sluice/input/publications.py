@@ -1,0 +1,74 @@
+"""What commits say of the files of a run: those on main that published it, and those on branches that may yet."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sluice.contracts.input import ManifestRef
+from sluice.publishing.certificate import (
+    INPUT,
+    INPUT_TABLES,
+    MANIFEST,
+    MANIFEST_DIGEST,
+    PIPELINE,
+    ROLLED_BACK,
+    RUN_ID,
+    WORKFLOW_ID,
+)
+
+
+@dataclass(frozen=True)
+class InputRecord:
+    """What a commit says of the input of a run."""
+
+    run_id: str
+    workflow_id: str
+    pipeline: str
+    digest: str
+    tables: tuple[str, ...] = ()
+    manifest: ManifestRef | None = None
+    rolled_back: tuple[str, ...] = ()
+    """The runs that this run rolled back, the newest first."""
+
+
+def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
+    """Return what a commit says of the input of a run, or None if it names no run."""
+    run_id = properties.get(RUN_ID, "")
+    if not run_id:
+        return None
+    location, digest = properties.get(MANIFEST, ""), properties.get(MANIFEST_DIGEST, "")
+    return InputRecord(
+        run_id=run_id,
+        workflow_id=properties.get(WORKFLOW_ID, ""),
+        pipeline=properties.get(PIPELINE, ""),
+        digest=properties.get(INPUT, ""),
+        tables=_names(properties.get(INPUT_TABLES, "")),
+        manifest=ManifestRef(location=location, digest=digest) if location else None,
+        rolled_back=tuple(run for run in properties.get(ROLLED_BACK, "").split(",") if run),
+    )
+
+
+def effects_of_rollback(
+    targets: Sequence[str], rollbacks: Mapping[str, Sequence[str]], *, in_effect: bool = False
+) -> Iterator[tuple[str, bool]]:
+    """Yield which runs a roll-back takes out of effect, and which it brings back, in this order.
+
+    The roll-back of a roll-back brings back the runs that the earlier one took out.
+
+    Args:
+        targets: the runs that are rolled back, the newest first.
+        rollbacks: by the id of an earlier roll-back, the runs that it rolled back.
+        in_effect: whether the targets are brought back.
+    """
+    for target in targets:
+        yield target, in_effect
+        earlier = {run: runs for run, runs in rollbacks.items() if run != target}
+        yield from effects_of_rollback(rollbacks.get(target, ()), earlier, in_effect=not in_effect)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    try:
+        names = json.loads(text) if text else []
+    except ValueError:
+        return ()
+    return tuple(str(name) for name in names) if isinstance(names, list) else ()

@@ -1,0 +1,137 @@
+"""Which files of a source a run loads: none that main holds already, unless it is told to, and none twice."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sluice.contracts.input import LeftOutFile
+from sluice.contracts.run import InputFile
+from sluice.errors import AlreadyPublished
+from sluice.input.manifest import ManifestFile
+from sluice.pipeline.write_modes import LoadedFilePolicy
+from sluice.times import format_time
+
+_NAMED = 5
+"""So many files are named in messages and results."""
+_NAME_LENGTH = 300
+
+
+@dataclass(frozen=True)
+class LoadedFile:
+    """A file that main holds: which run loaded it into which table, under which path, and since when."""
+
+    table: str
+    path: str
+    run_id: str
+    workflow_id: str
+    commit: str
+    at: str
+    """When it was published, in ISO 8601."""
+
+
+LoadedByIdentity = Mapping[str, LoadedFile]
+"""By the identity of a file, its latest load."""
+
+
+def asks_what_was_loaded(policy: LoadedFilePolicy, *, again: bool) -> bool:
+    """Return whether a run loads only files that main does not hold yet."""
+    return policy != "reload" and not again
+
+
+def select_files(
+    files: Sequence[InputFile], loaded: LoadedByIdentity, policy: LoadedFilePolicy, *, reads_selection: bool = True
+) -> list[ManifestFile]:
+    """Decide for each file whether it is loaded.
+
+    Args:
+        loaded: the files that main holds; empty where the run loads its files whatever main holds.
+        reads_selection: whether the job can leave files out. A program of the user's reads what it wants.
+
+    Raises:
+        AlreadyPublished: there is nothing left to load, or a file was loaded before and the pipeline refuses that.
+    """
+    before = [file for file in files if file.identity in loaded]
+    if before and (len(before) == len(files) or policy == "refuse" or not reads_selection):
+        raise AlreadyPublished(_refused(before, len(files), loaded))
+    selected: list[ManifestFile] = []
+    paths: dict[str, str] = {}
+    for file in files:
+        fields = {"path": file.path, "size": file.size, "identity": file.identity}
+        if file.identity in loaded:
+            fields |= {"left_out": "loaded before", "by": loaded[file.identity].run_id}
+        elif reads_selection and file.identity in paths:
+            fields |= {"left_out": "same content", "by": paths[file.identity]}
+        paths.setdefault(file.identity, file.path)
+        selected.append(ManifestFile.model_validate(fields))
+    return selected
+
+
+def name_left_out(files: Sequence[ManifestFile], loaded: LoadedByIdentity) -> list[LeftOutFile]:
+    """Return some of the files that are left out, with the reason, for people."""
+    left_out = [file for file in files if file.left_out]
+    return [LeftOutFile(path=_shortened(file.path), why=_why(file, loaded)) for file in left_out[:_NAMED]]
+
+
+def describe_selection(files: Sequence[ManifestFile], loaded: LoadedByIdentity) -> str:
+    """Say how many files are loaded, and how many are left out and why; empty where all are loaded."""
+    before = [file for file in files if file.left_out == "loaded before"]
+    duplicates = [file for file in files if file.left_out == "same content"]
+    if not before and not duplicates:
+        return ""
+    parts = [f"{_count(len(files) - len(before) - len(duplicates))} loaded"]
+    if before:
+        parts.append(f"{len(before)} left out: loaded before by {_runs(before, loaded)} ({_names(before)})")
+    if duplicates:
+        parts.append(f"{len(duplicates)} left out: the same content as another file of this run ({_names(duplicates)})")
+    return ", ".join(parts)
+
+
+def describe_overlap(overlap: LoadedByIdentity) -> str:
+    """Say which files main holds by now, and by which run: why a rebase, a merge or a release is refused."""
+    loads = list(overlap.values())
+    if not loads[0].path:  # known by the identity of the whole input alone
+        return f"main holds its input already, published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
+    names = ", ".join(f"{_shortened(each.path)}" for each in loads[:_NAMED])
+    more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
+    runs = list(dict.fromkeys(each.workflow_id or each.run_id for each in loads))
+    first = loads[0]
+    return (
+        f"main holds {_count(len(loads))} of its input already, loaded into {first.table} by run "
+        f"{', '.join(runs[:_NAMED])} ({names}{more}; commit {first.commit[:12]}, {format_time(first.at)})"
+    )
+
+
+def _refused(before: Sequence[InputFile], matched: int, loaded: LoadedByIdentity) -> str:
+    first = loaded[before[0].identity]
+    which = f"all {matched} files" if matched == len(before) > 1 else f"{len(before)} of {matched} files"
+    which = "this input" if matched == len(before) == 1 else which
+    return (
+        f"{which} {'was' if len(before) == 1 else 'were'} already published: loaded into {first.table} by "
+        f"{_runs(before, loaded)}, commit {first.commit[:12]} on main, {format_time(first.at)} ({_names(before)}). "
+        "To load them again, add --again; `files` lists what was loaded"
+    )
+
+
+def _runs(files: Sequence[InputFile] | Sequence[ManifestFile], loaded: LoadedByIdentity) -> str:
+    runs = list(dict.fromkeys(loaded[file.identity].workflow_id for file in files if file.identity in loaded))
+    more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
+    return f"run{'s' if len(runs) > 1 else ''} {', '.join(runs[:_NAMED])}{more}"
+
+
+def _names(files: Sequence[InputFile] | Sequence[ManifestFile]) -> str:
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return ", ".join(_shortened(file.path) for file in files[:_NAMED]) + more
+
+
+def _why(file: ManifestFile, loaded: LoadedByIdentity) -> str:
+    if file.left_out == "same content":
+        return f"same content as {_shortened(file.by)}"
+    load = loaded[file.identity]
+    return f"loaded before by run {load.workflow_id or load.run_id}, commit {load.commit[:12]}, {format_time(load.at)}"
+
+
+def _count(number: int) -> str:
+    return f"{number} file{'' if number == 1 else 's'}"
+
+
+def _shortened(path: str) -> str:
+    return path if len(path) <= _NAME_LENGTH else "…" + path[-_NAME_LENGTH:]

@@ -1,0 +1,88 @@
+"""Schemas of what is read: fields that a stated schema would lose, and one schema for two groups of files."""
+
+from collections.abc import Sequence
+
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    IntegralType,
+    MapType,
+    NullType,
+    StructField,
+    StructType,
+)
+
+from sluice.errors import InvalidInput
+
+
+def lost_fields(have: DataType, wanted: DataType, path: str = "") -> list[str]:
+    """Return the fields of what is read that reading it as another type would drop, as `a.b`, `list[].c`."""
+    match have, wanted:
+        case StructType(), StructType():
+            return _lost_of_struct(have, wanted, path)
+        case ArrayType(), ArrayType():
+            return lost_fields(have.elementType, wanted.elementType, f"{path}[]")
+        case MapType(), MapType():
+            return lost_fields(have.valueType, wanted.valueType, f"{path}[]")
+        case StructType(), MapType():  # JSON has no maps: each key was taken for a field
+            values = [lost_fields(field.dataType, wanted.valueType, f"{path}[]") for field in have]
+            return list(dict.fromkeys(name for names in values for name in names))
+    return []  # text holds any value, and a value of another type fails the read
+
+
+def _lost_of_struct(have: StructType, wanted: StructType, path: str) -> list[str]:
+    by_name = {field.name.lower(): field for field in wanted}
+    lost = []
+    for field in have:
+        name = f"{path}.{field.name}" if path else field.name
+        other = by_name.get(field.name.lower())
+        lost += [name] if other is None else lost_fields(field.dataType, other.dataType, name)
+    return lost
+
+
+def merged_schema(schemas: Sequence[StructType]) -> StructType:
+    """Return the schema that holds every row of groups of files.
+
+    Raises:
+        InvalidInput: none does.
+    """
+    schema: DataType = schemas[0]
+    for other in schemas[1:]:
+        schema = merged(schema, other)
+    assert isinstance(schema, StructType)
+    return schema
+
+
+def merged(left: DataType, right: DataType, path: str = "") -> DataType:
+    """Return the type that holds every value of two types.
+
+    Raises:
+        InvalidInput: none does.
+    """
+    if left == right or isinstance(right, NullType):
+        return left
+    if isinstance(left, NullType):
+        return right
+    if isinstance(left, StructType) and isinstance(right, StructType):
+        others = {field.name: field for field in right}
+        fields = []
+        for field in left:
+            other = others.pop(field.name, None)
+            name = f"{path}.{field.name}" if path else field.name
+            fields.append(
+                StructField(field.name, merged(field.dataType, other.dataType, name)) if other is not None else field
+            )
+        return StructType([*fields, *others.values()])
+    if isinstance(left, ArrayType) and isinstance(right, ArrayType):
+        return ArrayType(merged(left.elementType, right.elementType, f"{path}[]"))
+    if {type(left), type(right)} <= {DoubleType, *IntegralType.__subclasses__()}:
+        return DoubleType() if DoubleType in {type(left), type(right)} else max(left, right, key=_width)
+    raise InvalidInput(
+        f"{path} is {left.simpleString()} in some files and {right.simpleString()} in others: name its type in "
+        "source.schema"
+    )
+
+
+def _width(type: DataType) -> int:
+    return ["tinyint", "smallint", "int", "bigint"].index(type.simpleString())

@@ -1,0 +1,60 @@
+"""`source.schema` is names and types: no expression reaches Spark by it."""
+
+import pytest
+
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.file import parse_pipeline
+from sluice.sql.schema_ddl import schema_problem
+
+GOOD = [
+    "id INT",
+    "id BIGINT NOT NULL, s STRING COMMENT 'it''s', `odd, name``` decimal(10, 2)",
+    'a: int, b: string COMMENT "x"',
+    "m MAP<STRING, STRUCT<a: INT, b: ARRAY<ARRAY<ARRAY<INT>>>>>",
+    "a ARRAY<ARRAY<ARRAY<DECIMAL(9,2)>>>, e STRUCT<>, t TIMESTAMP_NTZ",
+    "s STRUCT<a: INT NOT NULL COMMENT 'x', b DOUBLE>",
+    "i INTERVAL, d INTERVAL DAY TO SECOND, y INTERVAL YEAR, v VARCHAR(10), c CHAR(3)",
+    "s STRING COLLATE UTF8_BINARY, t TIME(6), v VARIANT",
+    "default INT, generated STRING, comment STRING, not INT",
+    "a INT -- the first\n, b INT /* the second */",
+]
+HOSTILE = [
+    ("a INT DEFAULT 1", "DEFAULT at line 1, column 7 is an expression that Spark would run"),
+    ("a STRING default reflect('java.lang.System', 'getenv', 'PATH')", "DEFAULT at line 1, column 10"),
+    ("a INT,\nb INT NOT NULL DEFAULT (SELECT 1)", "DEFAULT at line 2, column 16"),
+    ("a INT /* , */ DEFAULT 1", "DEFAULT at line 1, column 15"),
+    ("a INT GENERATED ALWAYS AS (b + 1), b INT", "GENERATED at line 1, column 7 is an expression"),
+    ("a INT COMMENT 'x' DEFAULT 1", "DEFAULT at line 1, column 19"),
+    ("s STRUCT<a: INT DEFAULT 1>", "DEFAULT at line 1, column 17"),
+    ("a INT CHECK (a > 0)", "'CHECK' at line 1, column 7 is no part of a schema"),
+    ("a INT PRIMARY KEY", "'PRIMARY' at line 1, column 7"),
+    ("a INT, CONSTRAINT c CHECK (a > 0)", "'c' at line 1, column 19 is no type"),
+    ("a INT) USING text LOCATION '/etc' --", "')' at line 1, column 6"),
+    ("a INT; DROP TABLE n.t", "';' at line 1, column 6"),
+    ("a INT COMMENT concat('x', 'y')", "the text of the comment should be there"),
+    ("a STRING COMMENT '${env:HOME}'", "reads a variable"),
+    ("a udt", "'udt' at line 1, column 3 is no type"),
+    ("a strin", "did you mean 'string'"),
+    ('{"type": "struct", "fields": []}', "is no SQL"),
+    ("a", "it ends where a type should be"),
+    ("a INT,", "it ends where the name of a column should be"),
+    ("a ARRAY<INT", "it ends where `>` should be"),
+    ("a " + "ARRAY<" * 20_000, "its types nest more than 100 deep, which is the limit"),
+    ("-- nothing", "it is empty"),
+]
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_names_and_types_are_a_schema(text: str) -> None:
+    assert schema_problem(text) is None
+
+
+@pytest.mark.parametrize(("text", "problem"), HOSTILE)
+def test_everything_else_is_refused(text: str, problem: str) -> None:
+    assert problem in str(schema_problem(text))
+
+
+def test_a_pipeline_file_says_which_line() -> None:
+    text = "name: p\nwrite:\n  source:\n    path: a.csv\n    schema: a INT DEFAULT 1\ntables: [n.t]\n"
+    with pytest.raises(InvalidPipeline, match=r"p.yml:5: write.source.schema: DEFAULT at line 1, column 7 is an"):
+        parse_pipeline(text, "p.yml")

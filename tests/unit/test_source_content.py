@@ -1,0 +1,153 @@
+"""What files hold, looked at before Spark reads them: what Spark would not read whole is refused by name."""
+
+import bz2
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import obstore
+import pyarrow as pa
+import pytest
+from obstore.store import MemoryStore
+from pyarrow import orc, parquet
+
+from lakehouse.source_files import Inspection, check_unchanged, find_files, inspect_files, local, object_store, text
+from sluice.errors import InvalidInput
+from sluice.pipeline.source import Source
+
+
+@pytest.fixture(params=[2, 3, 7, 1024 * 1024], autouse=True)
+def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read in pieces, and no answer depends on where these end."""
+    monkeypatch.setattr(local, "CHUNK", request.param)
+    monkeypatch.setattr(text, "_MAX_PIECE", request.param)
+
+
+def inspect(folder: Path, content: dict[str, str | bytes], **source: object) -> Inspection:
+    for name, each in content.items():
+        (folder / name).write_bytes(each if isinstance(each, bytes) else each.encode())
+    stated = Source.model_validate({"path": [str(folder / name) for name in content], **source})
+    return inspect_files(find_files(stated), stated)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("in.csv", b"id,name\n1,\xe5\n", "not UTF-8: invalid continuation byte at byte 10"),
+        ("in.jsonl", b'{"id": "\xff"}\n', "at byte 8"),
+        ("in.csv", "id,name\n1,å\n".encode("utf-16"), "byte order mark of UTF-16"),
+        ("in.csv", "id,name\n1,a\n".encode("utf-16-le"), "holds a zero byte (from byte 1)"),
+        ("in.csv.gz", gzip.compress(b"id\n1\n", mtime=0)[:-6], "is truncated"),
+        ("in.csv.gz", gzip.compress(b"id\n1\n", mtime=0) + b"garbage", "is not whole"),
+        ("in.csv.gz", b"id\n1\n", "is not whole"),
+        ("in.csv.bz2", bz2.compress(b"id\n1\n")[:-6], "is truncated"),
+        ("in.csv.zst", b"x", "compress text by gzip or bzip2"),
+        ("in.csv", 'id,name\n1,"a\n2,b\n', "begins on line 2 is never closed"),
+        ("in.csv", 'id,name\n1,"a\\"b"\n', "set source.options.escape"),
+        ("in.csv", "id\n1\n\n2\n", "one column and an empty line"),
+        ("in.jsonl", '{"id": 1}{"id": 2}\n', "line 1 holds more than one JSON value"),
+        ("in.json", '[{"id": 1},\n{"id": 2}]\n[{"id": 3}]', "more than one JSON value"),
+        ("in.json", '[{"id": 1},\n{"id": 2}', "is truncated"),
+    ],
+)
+def test_files_of_which_a_part_would_be_lost(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        inspect(tmp_path, {name: content})
+    assert str(tmp_path / name) in str(refused.value) and words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "rows", "spans_lines"),
+    [
+        ("id,name\n1,a\n2,b", 2, False),
+        ('id,name\r\n1,"a\r\nb"\r\n2,b\r\n', 2, True),
+        ("id,name\r1,a\r2,b\r", 2, False),
+        ("\ufeff\n\nid,name\n\n1,a\n  \n2,b\n\n", 2, False),
+        ("id\n1\n\n", 1, False),
+        ('a,b\n1,"x""y",\n', 1, False),
+        ('a,b\n1,5" pipe\n2,x\n', 2, False),
+        ('a,b\n1,5" pipe\n2,"x\n\ny"\n3,""\n', 3, True),
+        ('a,b\n1,"x,""\n""y"\n', 1, True),
+        ("a,b\n", 0, False),
+        ("\n", 0, False),
+    ],
+)
+def test_rows_of_csv_files(tmp_path: Path, content: str, rows: int, spans_lines: bool) -> None:
+    seen = inspect(tmp_path, {"in.csv": content, "more.csv.gz": gzip.compress(content.encode(), mtime=0)})
+    assert (seen.rows, seen.spans_lines) == (2 * rows, spans_lines)
+
+
+def test_rows_of_csv_files_by_their_options(tmp_path: Path) -> None:
+    backslashes = inspect(tmp_path, {"a.csv": 'a;b\n1;"x\\";\n\\\\"\n2;y\n'}, options={"sep": ";", "escape": "\\"})
+    assert (backslashes.rows, backslashes.spans_lines) == (2, True)
+    assert inspect(tmp_path, {"a.csv": "1,a\n2,b\n"}, options={"header": False}, schema="a INT, b STRING").rows == 2
+    assert inspect(tmp_path, {"a.csv": "a,b\n1,'x\ny'\n"}, options={"quote": "'"}).rows == 1
+    assert inspect(tmp_path, {"a.csv": 'a,b\n1,"x\n2,y\n'}, options={"quote": ""}).rows == 2
+    assert inspect(tmp_path, {"a.csv": "a,b|1,x|"}, options={"lineSep": "|"}).rows is None
+    assert inspect(tmp_path, {"a.csv": "a,b\n1,ø\n".encode("utf-16")}, options={"encoding": "UTF-16"}).rows == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "rows", "is_one_value"),
+    [
+        ('{"a": 1}\n\n{"a": "}{]["}\n', 2, False),
+        ('{"a": 1},\n{"a": 2},\n', 2, False),
+        ("{'a': [{'b': 1},{'b': 2}]}\n{'a': 1}", 2, False),
+        ('{"a": [[1], [2]], "b": {"c": {}}}', 1, False),
+        ('\ufeff[{"a": "]"},\n {"a": 2}]\n', None, True),
+        ('  {\n"a": "}\\"}"}\n', None, True),
+    ],
+)
+def test_what_a_json_file_is(tmp_path: Path, content: str, rows: int | None, is_one_value: bool) -> None:
+    seen = inspect(tmp_path, {"in.json": content})
+    assert (seen.rows, bool(seen.one_value)) == (rows, is_one_value)
+
+
+def test_a_line_of_many_arrays_and_one_of_one(tmp_path: Path) -> None:
+    seen = inspect(tmp_path, {"1.json": '[{"a": 1}]\n[{"a": 2}]\n', "2.json": '[{"a": 1}, {"a": 2}]'})
+    assert (seen.rows, seen.one_value) == (None, [str(tmp_path / "2.json")])
+
+
+@pytest.mark.parametrize("change", [lambda file: file.write_text("id\n2\n"), lambda file: file.unlink()])
+def test_a_file_that_was_replaced_before_it_is_read_is_named(tmp_path: Path, change: Callable[[Path], object]) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id\n1\n")
+    source = Source(path=str(file))
+    files = find_files(source)
+    change(file)
+    with pytest.raises(InvalidInput, match=r"a\.csv was (replaced|removed) .* start the run again"):
+        inspect_files(files, source)
+
+
+def test_a_file_that_was_replaced_and_put_back_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id\n1\n")
+    source = Source(path=str(file))
+    files = find_files(source)
+    states = inspect_files(files, source).states
+    check_unchanged(files, source, states=states)
+    os.utime(file, (1, 1))
+    with pytest.raises(InvalidInput, match=r"a\.csv was touched"):
+        check_unchanged(files, source, states=states)
+
+
+def test_text_in_a_store_is_inspected_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    monkeypatch.setattr(object_store, "open_store", lambda _: store)
+    obstore.put(store, "in/a.csv", b"id,name\n1,a\n")
+    source = Source(path="s3://b/in", format="csv")
+    assert inspect_files(find_files(source), source).rows == 1
+    obstore.put(store, "in/b.csv", b"id,name\n1,\xe5\n")
+    with pytest.raises(InvalidInput, match=r"s3://b/in/b\.csv is not UTF-8: .* at byte 10"):
+        inspect_files(find_files(source), source)
+
+
+def test_rows_of_parquet_and_orc_files(tmp_path: Path) -> None:
+    for format, write in (("parquet", parquet.write_table), ("orc", orc.write_table)):
+        file = tmp_path / f"in.{format}"
+        write(pa.table({"id": [1, 2, 3]}), str(file))
+        assert inspect(tmp_path, {file.name: file.read_bytes()}).rows == 3
+        content = file.read_bytes()
+        with pytest.raises(InvalidInput, match=f"no whole {format} file"):
+            inspect(tmp_path, {file.name: content[:4] + b"\0" * (len(content) - 8) + content[-4:]})
