@@ -1,0 +1,149 @@
+"""Which files main holds: the truth is main's history, an index of it answers.
+
+Each run that loads files names its input manifest on its merge commit. The index is caught up to the head of main
+before each answer. It is built again where it is missing, damaged, or of another history than main's.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+from lakehouse.catalog import BranchCatalog, CommitInfo
+from lakehouse.input_manifests import InputManifests
+from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
+from sluice.contracts.input import PublicationCheck
+from sluice.errors import ManifestUnreadable, ServiceUnavailable
+from sluice.input.publications import read_input_record
+from sluice.input.selection import LoadedFile
+from sluice.publishing.certificate import INPUT, PIPELINE
+
+_TRIES = 20
+_AT_ONCE = 200
+"""So many commits are added to the index at a time: what was done is kept if the process ends."""
+_READERS = 8
+_FOLDER = "loaded-files"
+_T = TypeVar("_T")
+
+
+class LoadedFiles:
+    """Answers which files main holds. Needs the catalog, the input manifests, and a folder for the index."""
+
+    def __init__(self, catalog: BranchCatalog, manifests: InputManifests, home: Path) -> None:
+        self.manifests = manifests
+        self._catalog, self._folder = catalog, home / _FOLDER
+        self._lock = Lock()
+
+    def find(self, tables: Sequence[str], identities: Collection[str]) -> dict[str, LoadedFile]:
+        """Return which of these files main holds now in one of the tables: by identity, the latest load.
+
+        Raises:
+            ManifestUnreadable: it is not known what a run loaded into one of the tables.
+        """
+        return self._ask(lambda index, at: index.find_loaded(at, tables, identities), tables)
+
+    def find_input(self, pipeline: str, digest: str) -> LoadedFile | None:
+        """Return the latest run in effect of a pipeline that published the whole input of this identity."""
+        if self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
+            return None  # no run did, in effect or not: the index need not be built for that
+        return self._ask(lambda index, at: index.find_input(at, pipeline, digest))
+
+    def find_overlap(self, check: PublicationCheck, run_id: str) -> dict[str, LoadedFile]:
+        """Return what main holds now of the input of a run, by runs other than itself.
+
+        Raises:
+            ManifestUnreadable: it is not known what this run, or another, loaded.
+        """
+        if check.manifest:
+            identities = [file.identity for file in self.manifests.read(check.manifest).loaded]
+            loads = self.find(check.tables, identities)
+        else:
+            earlier = self.find_input(check.pipeline, check.digest) if check.digest else None
+            loads = {check.digest: earlier} if earlier else {}
+        return {identity: load for identity, load in loads.items() if load.run_id != run_id}
+
+    def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
+        """Return loads that fulfil a condition of the index, the latest first, and how many there are in all."""
+        return self._ask(lambda index, _: index.list_files(condition, values, limit))
+
+    def unknown(self) -> list[str]:
+        """Return of which runs it is not known what they loaded, with the reason."""
+        return [f"{hash[:12]}: {problem}" for hash, _, problem in self._ask(lambda index, _: index.problems(()))]
+
+    def _ask(self, question: Callable[[LoadedFilesIndex, str], _T], tables: Sequence[str] = ()) -> _T:
+        index = self._index()
+        for _ in range(_TRIES):
+            with self._lock:  # threads of one process would only do the same work
+                head = self._catch_up(index)
+            try:
+                if tables:
+                    self._read_missing_manifests(index, tables)
+                return question(index, head)
+            except IndexMoved:
+                continue
+        raise ServiceUnavailable("other processes moved the index of loaded files each time")
+
+    def _index(self) -> LoadedFilesIndex:
+        content = f"{self._catalog.identity()}\0{self._catalog.main}"
+        return LoadedFilesIndex(self._folder / f"{hashlib.sha256(content.encode()).hexdigest()[:16]}.sqlite")
+
+    def _catch_up(self, index: LoadedFilesIndex) -> str:
+        """Bring the index to the head of main, however far it is behind; return that hash."""
+        head = self._catalog.head(self._catalog.main)
+        for _ in range(_TRIES):
+            known = index.head()
+            if known == head:
+                return head
+            try:
+                return self._add_commits(index, known)
+            except IndexMoved:  # another process did a part of it
+                continue
+        raise ServiceUnavailable("other processes moved the index of loaded files each time")
+
+    def _add_commits(self, index: LoadedFilesIndex, known: str) -> str:
+        commits: list[CommitInfo] = []
+        for commit in self._catalog.history(self._catalog.main):
+            if commit.hash == known:
+                break
+            commits.append(commit)
+        else:
+            if known:  # main was reset, or this is an index of another history
+                index.clear()
+                known = ""
+        commits.reverse()
+        with ThreadPoolExecutor(_READERS, thread_name_prefix="manifests") as readers:
+            for start in range(0, len(commits), _AT_ONCE):
+                some = list(readers.map(self._read_commit, commits[start : start + _AT_ONCE]))
+                index.append(known, some)
+                known = some[-1].hash
+        return known
+
+    def _read_commit(self, commit: CommitInfo) -> IndexedCommit:
+        record = read_input_record(commit.properties)
+        at = commit.committed_at.isoformat()
+        if record is None or record.manifest is None:
+            return IndexedCommit(commit.hash, at, record)
+        try:
+            manifest = self.manifests.read(record.manifest)
+        except (ManifestUnreadable, ServiceUnavailable) as error:  # only runs into the same tables are concerned
+            return IndexedCommit(commit.hash, at, record, problem=str(error))
+        return IndexedCommit(commit.hash, at, record, manifest.header.tables, manifest.files)
+
+    def _read_missing_manifests(self, index: LoadedFilesIndex, tables: Sequence[str]) -> None:
+        """Read the manifests that could not be read before: somebody may have restored them.
+
+        Raises:
+            ManifestUnreadable: one of them cannot be read, so that files might be loaded twice.
+            ServiceUnavailable: the store of one does not answer now.
+        """
+        for hash, ref, _ in index.problems(tables):
+            try:
+                manifest = self.manifests.read(ref)
+            except ManifestUnreadable as error:
+                raise ManifestUnreadable(
+                    f"it is not known which files commit {hash[:12]} on main loaded into {', '.join(tables)}: {error}. "
+                    "To load all files, whatever was loaded before, add --again"
+                ) from error
+            index.add_files(hash, manifest.header.tables, manifest.files)

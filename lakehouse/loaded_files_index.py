@@ -1,0 +1,289 @@
+"""The index of loaded files: what main's commits say of them, in SQLite. A cache, which may be deleted."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from sluice.contracts.input import ManifestRef
+from sluice.input.manifest import ManifestFile
+from sluice.input.publications import InputRecord, effects_of_rollback
+from sluice.input.selection import LoadedFile
+
+_VERSION = 1
+"""The version of the tables below: an index of another version is built again."""
+_WAIT = 30.0
+"""Seconds to wait while another process writes."""
+_AT_ONCE = 500
+"""So many values are bound to one statement."""
+_SCHEMA = """
+CREATE TABLE commits (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE);
+CREATE TABLE runs (
+    seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, run_id TEXT NOT NULL, workflow_id TEXT NOT NULL,
+    pipeline TEXT NOT NULL, digest TEXT NOT NULL, at TEXT NOT NULL, tables TEXT NOT NULL, rolled_back TEXT NOT NULL,
+    in_effect INTEGER NOT NULL DEFAULT 1, location TEXT NOT NULL, manifest TEXT NOT NULL, problem TEXT NOT NULL
+);
+CREATE INDEX runs_by_id ON runs (run_id);
+CREATE INDEX runs_by_input ON runs (digest, pipeline);
+CREATE INDEX runs_with_problems ON runs (seq) WHERE problem != '';
+CREATE INDEX rollbacks ON runs (seq) WHERE rolled_back != '[]';
+CREATE TABLE files (
+    table_name TEXT NOT NULL, identity TEXT NOT NULL, seq INTEGER NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
+    PRIMARY KEY (table_name, identity, seq)
+) WITHOUT ROWID;
+"""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class IndexedCommit:
+    """One commit of main, for the index."""
+
+    hash: str
+    at: str
+    record: InputRecord | None = None
+    tables: Sequence[str] = ()
+    """The tables that the files were loaded into."""
+    files: Sequence[ManifestFile] = ()
+    problem: str = ""
+    """Why the files are not known, where the manifest cannot be read."""
+
+
+@dataclass(frozen=True)
+class FileLoad:
+    """A file in the index, with the run that loaded it."""
+
+    file: LoadedFile
+    identity: str
+    size: int
+    pipeline: str
+    in_effect: bool
+    """False where the run was rolled back."""
+
+
+class IndexMoved(Exception):
+    """Raised when another process moved the index meanwhile: look again."""
+
+
+class LoadedFilesIndex:
+    """One index, in one file. Every method opens the file for itself, so that threads and processes may share it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def head(self) -> str:
+        """Return the hash of main that the index is at; empty for one that knows nothing yet."""
+        return self._use(_head)
+
+    def append(self, after: str, commits: Sequence[IndexedCommit]) -> None:
+        """Add the commits of main that follow the hash `after`, the oldest first.
+
+        Raises:
+            IndexMoved: the index is not at that hash any more.
+        """
+
+        def add(database: sqlite3.Connection) -> None:
+            database.execute("BEGIN IMMEDIATE")
+            if _head(database) != after:
+                raise IndexMoved
+            for commit in commits:
+                _add(database, commit)
+            database.execute("COMMIT")
+
+        self._use(add)
+
+    def clear(self) -> None:
+        """Forget everything: what the index knows is not the history of main."""
+
+        def delete(database: sqlite3.Connection) -> None:
+            database.execute("BEGIN IMMEDIATE")
+            for table in ("commits", "runs", "files"):
+                database.execute(f"DELETE FROM {table}")
+            database.execute("COMMIT")
+
+        self._use(delete)
+
+    def add_files(self, hash: str, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
+        """Add the files of a run whose manifest could not be read before."""
+
+        def add(database: sqlite3.Connection) -> None:
+            database.execute("BEGIN IMMEDIATE")
+            for (seq,) in database.execute("SELECT seq FROM runs WHERE hash = ?", [hash]).fetchall():
+                _add_files(database, seq, tables, files)
+                database.execute("UPDATE runs SET problem = '', tables = ? WHERE seq = ?", [json.dumps(tables), seq])
+            database.execute("COMMIT")
+
+        self._use(add)
+
+    def find_loaded(self, at: str, tables: Collection[str], identities: Collection[str]) -> dict[str, LoadedFile]:
+        """Return which of these files runs loaded into one of the tables: by identity, the latest load.
+
+        Args:
+            at: the hash of main that the index was caught up to.
+
+        Raises:
+            IndexMoved: it does not know that hash.
+        """
+
+        def look(database: sqlite3.Connection) -> dict[str, LoadedFile]:
+            database.execute("BEGIN")
+            _require(database, at)
+            loaded: dict[str, LoadedFile] = {}
+            for table in tables:
+                for some in _chunks(list(identities)):
+                    rows = database.execute(_FIND.format(", ".join("?" * len(some))), [table, *some])
+                    loaded |= {identity: LoadedFile(table, *fields) for identity, *fields in rows}
+            return loaded
+
+        return self._use(look)
+
+    def find_input(self, at: str, pipeline: str, digest: str) -> LoadedFile | None:
+        """Return the latest run in effect of a pipeline that published a whole input."""
+
+        def look(database: sqlite3.Connection) -> LoadedFile | None:
+            database.execute("BEGIN")
+            _require(database, at)
+            row = database.execute(
+                "SELECT run_id, workflow_id, hash, at FROM runs "
+                "WHERE digest = ? AND pipeline = ? AND in_effect ORDER BY seq DESC LIMIT 1",
+                [digest, pipeline],
+            ).fetchone()
+            return LoadedFile("", "", *row) if row else None
+
+        return self._use(look)
+
+    def problems(self, tables: Collection[str]) -> list[tuple[str, ManifestRef, str]]:
+        """Return the runs in effect that loaded unknown files into these tables, or any: commit, manifest, problem."""
+
+        def look(database: sqlite3.Connection) -> list[tuple[str, ManifestRef, str]]:
+            rows = database.execute(
+                "SELECT hash, location, manifest, problem, tables FROM runs WHERE problem != '' AND in_effect"
+            ).fetchall()
+            return [
+                (hash, ManifestRef(location=location, digest=digest), problem)
+                for hash, location, digest, problem, named in rows
+                if not tables or not json.loads(named) or {*json.loads(named)} & {*tables}
+            ]
+
+        return self._use(look)
+
+    def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
+        """Return loads that fulfil a condition in SQL, the latest first, and how many there are in all."""
+
+        def look(database: sqlite3.Connection) -> tuple[list[FileLoad], int]:
+            where = f"FROM files f JOIN runs r ON r.seq = f.seq WHERE {condition or '1'}"
+            (total,) = database.execute(f"SELECT count(*) {where}", values).fetchone()
+            rows = database.execute(
+                "SELECT f.identity, f.size, r.pipeline, r.in_effect, f.table_name, f.path, r.run_id, r.workflow_id, "
+                f"r.hash, r.at {where} ORDER BY f.seq DESC, f.path LIMIT ?",
+                [*values, limit],
+            )
+            loads = [
+                FileLoad(LoadedFile(*fields), identity, size, pipeline, bool(in_effect))
+                for identity, size, pipeline, in_effect, *fields in rows
+            ]
+            return loads, int(total)
+
+        return self._use(look)
+
+    def _use(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Run a piece of work on the database. One that is damaged is deleted, and is built again from main."""
+        try:
+            return self._run(work)
+        except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
+            if "locked" in str(error) or "busy" in str(error):
+                raise
+        except sqlite3.DatabaseError:
+            pass
+        for ending in ("", "-journal", "-wal", "-shm"):
+            self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+        return self._run(work)
+
+    def _run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        with self._open() as database:
+            return work(database)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as database:
+            if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):
+                _create(database)
+            yield database
+
+
+_FIND = """
+SELECT f.identity, f.path, r.run_id, r.workflow_id, r.hash, r.at FROM files f JOIN runs r ON r.seq = f.seq
+WHERE f.table_name = ? AND r.in_effect AND f.identity IN ({}) ORDER BY f.seq
+"""
+
+
+def _create(database: sqlite3.Connection) -> None:
+    database.execute("BEGIN IMMEDIATE")
+    if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):  # no other process was first
+        for table in ("commits", "runs", "files"):
+            database.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in _SCHEMA.split(";"):
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {_VERSION}")
+    database.execute("COMMIT")
+
+
+def _head(database: sqlite3.Connection) -> str:
+    row = database.execute("SELECT hash FROM commits ORDER BY seq DESC LIMIT 1").fetchone()
+    return str(row[0]) if row else ""
+
+
+def _require(database: sqlite3.Connection, hash: str) -> None:
+    if database.execute("SELECT seq FROM commits WHERE hash = ?", [hash]).fetchone() is None:
+        raise IndexMoved
+
+
+def _add(database: sqlite3.Connection, commit: IndexedCommit) -> None:
+    seq = database.execute("INSERT INTO commits (hash) VALUES (?)", [commit.hash]).lastrowid
+    assert seq is not None
+    record = commit.record
+    if record is None:
+        return
+    manifest = record.manifest or ManifestRef(location="", digest="")
+    tables = list(commit.tables or record.tables)
+    database.execute(
+        "INSERT INTO runs (seq, hash, run_id, workflow_id, pipeline, digest, at, tables, rolled_back, location, "
+        "manifest, problem) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            seq,
+            commit.hash,
+            record.run_id,
+            record.workflow_id,
+            record.pipeline,
+            record.digest,
+            commit.at,
+            json.dumps(tables),
+            json.dumps(record.rolled_back),
+            manifest.location,
+            manifest.digest,
+            commit.problem,
+        ],
+    )
+    _add_files(database, seq, tables, commit.files)
+    if record.rolled_back:
+        rows = database.execute("SELECT run_id, rolled_back FROM runs WHERE rolled_back != '[]'").fetchall()
+        rollbacks = {run_id: json.loads(runs) for run_id, runs in rows if run_id != record.run_id}
+        for run_id, in_effect in effects_of_rollback(record.rolled_back, rollbacks):
+            database.execute("UPDATE runs SET in_effect = ? WHERE run_id = ?", [int(in_effect), run_id])
+
+
+def _add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
+    loaded = [file for file in files if file.left_out is None]
+    database.executemany(
+        "INSERT OR IGNORE INTO files (table_name, identity, seq, path, size) VALUES (?, ?, ?, ?, ?)",
+        ((table, file.identity, seq, file.path, file.size) for table in tables for file in loaded),
+    )
+
+
+def _chunks(values: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(values), _AT_ONCE):
+        yield values[start : start + _AT_ONCE]

@@ -1,0 +1,507 @@
+"""Which files main holds, from its history: sequences of runs on a catalog in memory, and the index on its own."""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.list_files import ListFilesActivity
+from activities.open_branch import OpenBranchActivity
+from activities.plan_release import PlanReleaseActivity
+from activities.publish_branch import PublishBranchActivity
+from activities.quarantine_branch import QuarantineBranchActivity
+from activities.rebase_branch import RebaseBranchActivity
+from activities.require_approval import ApprovalPolicy
+from activities.resume_branch import ResumeBranchActivity
+from activities.select_input import SelectInputActivity
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.source_files import find_files, identify_input
+from lakehouse.table_versions import changed_tables
+from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult, ResumeBranchInput
+from sluice.contracts.input import ManifestRef, PublicationCheck, SelectedInput, SelectInputInput
+from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult, PlanReleaseInput, ReleasePlan
+from sluice.contracts.publish import Publication, PublishBranchInput
+from sluice.contracts.quarantine import QuarantineBranchInput, VerifiedWrite
+from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.write import OpenBranchInput, TableChange, WriteResult
+from sluice.pipeline.source import Source
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
+from sluice.publishing.certificate import (
+    PIPELINE,
+    ROLLED_BACK,
+    RUN_ID,
+    WORKFLOW_ID,
+    input_properties,
+    quarantine_properties,
+)
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
+
+TABLE = "t.x"
+
+
+class Folder:
+    """A landing folder, and the lake that its files are loaded into."""
+
+    def __init__(self, lake: MemoryLake, path: Path) -> None:
+        self.lake, self.path = lake, path
+        self.runs = 0
+
+    def file(self, name: str, content: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return path
+
+    def run(self, *paths: str, **options: Any) -> "Run":
+        self.runs += 1
+        source = Source(path=[str(self.path / each) for each in paths or (".",)], format="csv")
+        return Run(self.lake, f"r{self.runs}", source, **options)
+
+
+class Run:
+    """One run that loads files, activity by activity."""
+
+    def __init__(
+        self, lake: MemoryLake, name: str, source: Source, *, policy: str = "skip", again: bool = False
+    ) -> None:
+        self.lake, self.catalog, self.source = lake, lake.catalog, source
+        run_id = f"{name}-".ljust(36, "0")
+        self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline="p", label="p", attempt=0)
+        self.policy, self.again = policy, again
+        self.digest = identify_input(find_files(source)).digest
+        self.listed: ManifestRef | None = None
+
+    def open(self) -> BranchRef:
+        self.ref = self.ref.model_copy(update={"attempt": self.ref.attempt + 1})
+        input = OpenBranchInput(
+            run_ref=self.ref, tables={TABLE: Table()}, schema_is_fixed=True, input_digest=self.digest, again=True
+        )
+        opening = OpenBranchActivity(self.catalog, {}, "here", self.lake.loaded_files)
+        branch: BranchRef = call(opening.open_branch, input)
+        return branch
+
+    async def select(self, branch: BranchRef) -> SelectedInput:
+        input = SelectInputInput.model_validate(
+            {
+                "run_ref": self.ref,
+                "branch": branch,
+                "source": self.source,
+                "tables": [TABLE],
+                "input_digest": self.digest,
+                "policy": self.policy,
+                "again": self.again,
+                "reads_selection": True,
+                "listed": self.listed,
+            }
+        )
+        selecting = SelectInputActivity(self.catalog, self.lake.loaded_files, "here")
+        selected: SelectedInput = await ActivityEnvironment().run(selecting.select_input, input)
+        self.listed = selected.manifest
+        return selected
+
+    async def write(self) -> tuple[BranchRef, SelectedInput]:
+        """Load the selected files: a row for each, with a number that its content decides."""
+        branch = self.open()
+        selected = await self.select(branch)
+        loaded = self.lake.manifests.read(selected.manifest).loaded
+        self.lake.append(branch.name, TABLE, [row_of(Path(file.path)) for file in loaded], self.ref)
+        return branch, selected
+
+    def publish(self, branch: BranchRef, selected: SelectedInput, **properties: str) -> Publication:
+        described = {RUN_ID: self.ref.run_id, WORKFLOW_ID: self.ref.workflow_id, PIPELINE: "p", **properties}
+        input = PublishBranchInput(
+            run_ref=self.ref,
+            branch=branch,
+            head=self.catalog.head(branch.name),
+            message="m",
+            author="ana",
+            properties={**described, **input_properties(self.digest, [TABLE], selected.manifest)},
+            published=self._check(selected),
+        )
+        publishing = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog), {}, self.lake.loaded_files)
+        publication: Publication = call(publishing.publish_branch, input)
+        return publication
+
+    def _check(self, selected: SelectedInput) -> PublicationCheck | None:
+        if self.policy == "reload":
+            return PublicationCheck(tables=[TABLE], pipeline="p", digest=self.digest)
+        return None if self.again else PublicationCheck(tables=[TABLE], manifest=selected.manifest)
+
+    async def load(self) -> SelectedInput:
+        """Run to the end."""
+        branch, selected = await self.write()
+        assert self.publish(branch, selected).merged
+        self.catalog.delete_branch(branch.name)
+        return selected
+
+    async def quarantine(self) -> str:
+        branch, selected = await self.write()
+        name, head = f"quarantine/p/{self.ref.run_id}", self.catalog.head(branch.name)
+        kept = input_properties(self.digest, [TABLE], selected.manifest)
+        rows = len(self.lake.manifests.read(selected.manifest).loaded)
+        verified = VerifiedWrite(head=head, attempt=self.ref.attempt, tables={TABLE: rows}, appends=True)
+        properties = quarantine_properties(
+            self.ref, branch.base, "audit", "bad", "2030-01-01T00:00:00+00:00", head=head, input=kept, verified=verified
+        )
+        input = QuarantineBranchInput(branch=branch, head=head, name=name, properties=properties)
+        assert call(QuarantineBranchActivity(self.catalog, "here").quarantine_branch, input) == name
+        return name
+
+
+def row_of(path: Path) -> int:
+    return int(hashlib.sha256(path.read_bytes()).hexdigest()[:8], 16)
+
+
+def call(activity: Callable[..., Any], input: Any) -> Any:
+    return ActivityEnvironment().run(activity, input)
+
+
+def roll_back(lake: MemoryLake, name: str, *runs: str) -> str:
+    """Commit to main what the merge of a roll-back says; return its run's id."""
+    run_id = f"{name}-".ljust(36, "0")
+    rolled_back = {ROLLED_BACK: ",".join(runs), RUN_ID: run_id, WORKFLOW_ID: f"w-{name}", PIPELINE: "p"}
+    lake.catalog.commit_tables("main", lake.catalog.head("main"), "roll back", properties=rolled_back)
+    return run_id
+
+
+def names(lake: MemoryLake, selected: SelectedInput) -> list[str]:
+    return [Path(file.path).name for file in lake.manifests.read(selected.manifest).loaded]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> MemoryLake:
+    return MemoryLake(MemoryCatalog(), tmp_path / "tables")
+
+
+@pytest.fixture
+def folder(lake: MemoryLake, tmp_path: Path) -> Folder:
+    return Folder(lake, tmp_path / "landing")
+
+
+async def test_a_file_that_arrives_later_is_loaded_alone(folder: Folder) -> None:
+    a = folder.file("a.csv", "1")
+    await folder.run().load()
+    b = folder.file("b.csv", "2")
+    second = await folder.run().load()
+    assert names(folder.lake, second) == ["b.csv"]
+    assert "1 left out: loaded before by run w-r1" in second.summary and second.left_out[0].path == str(a)
+    assert folder.lake.ids(TABLE) == sorted([row_of(a), row_of(b)])
+    with pytest.raises(ApplicationError, match="all 2 files were already published") as refused:
+        await folder.run().write()
+    assert (refused.value.type, refused.value.non_retryable) == ("AlreadyPublished", True)
+
+
+async def test_spelling_pattern_folder_and_name_do_not_matter(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    await folder.run("a.csv").load()
+    folder.file("deep/copy.csv", "1")
+    for again in (("./a.csv",), ("deep/../a.csv",), ("*.csv", "a*.csv"), ("deep/copy.csv",), (".",)):
+        with pytest.raises(ApplicationError, match="already published"):
+            await folder.run(*again).write()
+
+
+async def test_one_content_twice_in_a_run_is_loaded_once(folder: Folder) -> None:
+    for name in ("a.csv", "b.csv", "sub/a.csv"):
+        folder.file(name, "1")
+    selected = await folder.run(".", "*.csv").load()
+    assert (selected.files, selected.duplicates) == (1, 2)
+    assert len(folder.lake.ids(TABLE)) == 1
+
+
+async def test_again_loads_all_and_a_changed_file_is_new(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    await folder.run().load()
+    assert (await folder.run(again=True).load()).files == 1
+    assert len(folder.lake.ids(TABLE)) == 2
+    folder.file("a.csv", "1 and more")
+    assert (await folder.run().load()).loaded_before == 0
+
+
+async def test_policies_refuse_and_reload(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    await folder.run().load()
+    folder.file("b.csv", "2")
+    with pytest.raises(ApplicationError, match="1 of 2 files was already published"):
+        await folder.run(policy="refuse").write()
+    assert (await folder.run(policy="reload").load()).files == 2
+
+
+async def test_failed_and_quarantined_runs_free_their_files_and_a_release_keeps_them(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    first = folder.run()
+    await first.quarantine()
+    failed = folder.run()
+    branch, _ = await failed.write()
+    folder.lake.catalog.delete_branch(branch.name)
+    plan = release_plan(folder.lake, first.ref.run_id)
+    release(folder.lake, plan, first)
+    with pytest.raises(ApplicationError, match=r"already published: loaded into t\.x by run w-release"):
+        await folder.run().write()
+
+
+async def test_a_quarantine_whose_files_were_published_meanwhile_is_not_released(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    first = folder.run()
+    await first.quarantine()
+    planned = release_plan(folder.lake, first.ref.run_id)
+    folder.file("b.csv", "2")
+    await folder.run().load()
+    with pytest.raises(ApplicationError, match=r"by run w-r2 .*a\.csv.*--again") as refused:
+        release_plan(folder.lake, first.ref.run_id)
+    assert refused.value.type == "AlreadyPublished"
+    with pytest.raises(ApplicationError, match="add --again"):
+        release(folder.lake, planned, first)  # it was planned before, and asks again
+    assert len(folder.lake.ids(TABLE)) == 2
+    plan = call(
+        PlanReleaseActivity(folder.lake.catalog, "here", folder.lake.loaded_files).plan_release,
+        PlanReleaseInput(run=first.ref.run_id, again=True),
+    )
+    release(folder.lake, plan, first)
+    assert len(folder.lake.ids(TABLE)) == 3
+
+
+def release_plan(lake: MemoryLake, run_id: str) -> ReleasePlan:
+    plan: ReleasePlan = call(
+        PlanReleaseActivity(lake.catalog, "here", lake.loaded_files).plan_release, PlanReleaseInput(run=run_id)
+    )
+    return plan
+
+
+def release(lake: MemoryLake, plan: ReleasePlan, run: Run) -> None:
+    ref = RunRef(run_id="release-".ljust(36, "0"), workflow_id="w-release", pipeline="p", label="p", attempt=1)
+    append = Write.model_validate({"source": {"path": "/in.csv"}})
+    input = ResumeBranchInput(run_ref=ref, resume=plan.resume, write=append, tables=[TABLE])
+    resumed = call(ResumeBranchActivity(lake.catalog, {}, "here", lake.loaded_files).resume_branch, input)
+    assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
+    properties = {RUN_ID: ref.run_id, WORKFLOW_ID: ref.workflow_id, PIPELINE: "p"}
+    publishing = PublishBranchInput(
+        run_ref=ref,
+        branch=resumed.branch,
+        head=resumed.write_result.head,
+        message="m",
+        author="ana",
+        properties={**properties, **input_properties(plan.input_digest, [TABLE], plan.resume.manifest)},
+        published=plan.resume.published,
+    )
+    publish = PublishBranchActivity(lake.catalog, ApprovalPolicy(lake.catalog), {}, lake.loaded_files).publish_branch
+    assert call(publish, publishing).merged
+
+
+async def test_a_roll_back_frees_files_and_its_own_roll_back_takes_them_again(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    first = folder.run()
+    await first.load()
+    back = roll_back(folder.lake, "back", first.ref.run_id)
+    await folder.run().select(folder.run().open())
+    roll_back(folder.lake, "forth", back)
+    with pytest.raises(ApplicationError, match="by run w-r1"):
+        await folder.run().write()
+
+
+async def test_two_runs_at_once_that_share_a_file_load_it_once(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    folder.file("b.csv", "2")
+    first, second = folder.run("a.csv"), folder.run()
+    mine, mine_selected = await first.write()
+    other, other_selected = await second.write()
+    assert other_selected.files == 2
+    assert first.publish(mine, mine_selected).merged
+    assert second.publish(other, other_selected).conflicts == [TABLE]
+    rebased = rebase(folder.lake, second, other, other_selected)
+    assert rebased.branch is None and "loaded into t.x by run w-r1" in rebased.why_not
+    branch, selected = await second.write()
+    assert names(folder.lake, selected) == ["b.csv"]
+    assert second.publish(branch, selected).merged and len(folder.lake.ids(TABLE)) == 2
+
+
+async def test_a_rebase_goes_on_where_no_file_is_shared(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    folder.file("b.csv", "2")
+    first, second = folder.run("a.csv"), folder.run("b.csv")
+    await folder.run().quarantine()  # main holds none of its files
+    branch, selected = await second.write()
+    await first.load()
+    assert second.publish(branch, selected).conflicts == [TABLE]
+    assert rebase(folder.lake, second, branch, selected).branch
+
+
+async def test_the_merge_asks_again_where_the_table_did_not_move(folder: Folder) -> None:
+    """A publication that left the table as it was cannot happen; if it does, no file is loaded twice."""
+    folder.file("a.csv", "1")
+    run = folder.run()
+    branch, selected = await run.write()
+    described = {RUN_ID: "other", WORKFLOW_ID: "w-other", **input_properties("d", [TABLE], selected.manifest)}
+    folder.lake.catalog.commit_tables("main", folder.lake.catalog.head("main"), "m", properties=described)
+    assert run.publish(branch, selected) == Publication(merged=False, conflicts=[TABLE], merge_requested=False)
+
+
+async def test_a_whole_input_that_was_published_is_not_merged(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    run = folder.run(policy="reload")
+    branch, selected = await run.write()
+    described = {RUN_ID: "other", WORKFLOW_ID: "w-other", PIPELINE: "p", **input_properties(run.digest)}
+    folder.lake.catalog.commit_tables("main", folder.lake.catalog.head("main"), "m", properties=described)
+    with pytest.raises(ApplicationError, match="published by run w-other") as refused:
+        run.publish(branch, selected)
+    assert refused.value.type == "AlreadyPublished"
+
+
+def rebase(lake: MemoryLake, run: Run, branch: BranchRef, selected: SelectedInput) -> RebaseResult:
+    head = lake.catalog.head(branch.name)
+    change = TableChange(operation="append", added_rows=selected.files, added_files=1)
+    versions = changed_tables(lake.catalog.diff(branch.base, branch.name, head))
+    run.ref = run.ref.model_copy(update={"attempt": run.ref.attempt + 1})
+    input = RebaseBranchInput(
+        run_ref=run.ref,
+        branch=branch,
+        write_result=WriteResult(head=head, tables={TABLE: change}, versions=versions),
+        write=Write.model_validate({"source": {"path": "/in.csv"}}),
+        rows_quarantined=False,
+        published=PublicationCheck(tables=[TABLE], manifest=selected.manifest),
+    )
+    result: RebaseResult = call(RebaseBranchActivity(lake.catalog, {}, "here", lake.loaded_files).rebase_branch, input)
+    return result
+
+
+async def test_files_that_arrive_between_two_attempts_are_not_of_the_run(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    run = folder.run()
+    await run.write()
+    folder.file("b.csv", "2")
+    _, selected = await run.write()
+    assert names(folder.lake, selected) == ["a.csv"]
+    late = folder.run()
+    folder.file("c.csv", "3")
+    with pytest.raises(ApplicationError, match="changed since the run was started"):
+        await late.write()
+
+
+async def test_the_index_is_built_again_where_it_is_missing_damaged_or_of_another_history(
+    folder: Folder, tmp_path: Path
+) -> None:
+    folder.file("a.csv", "1")
+    await folder.run().load()
+    (index,) = (tmp_path / "tables" / "home").rglob("*.sqlite")
+
+    async def refuses() -> None:
+        with pytest.raises(ApplicationError, match=r"already published: loaded into t\.x by run w-r1"):
+            await folder.run().write()
+
+    index.unlink()
+    await refuses()
+    index.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    await refuses()
+    with sqlite3.connect(index) as database:
+        database.execute("DROP TABLE files")
+    await refuses()
+    with sqlite3.connect(index) as database:
+        database.execute("UPDATE commits SET hash = hash || 'x'")
+        database.execute("DELETE FROM files")
+    await refuses()
+    with sqlite3.connect(index) as database:
+        database.execute("PRAGMA user_version = 999")
+    await refuses()
+
+
+async def test_a_manifest_that_is_missing_or_altered_is_refused_until_it_is_restored(
+    folder: Folder, tmp_path: Path
+) -> None:
+    folder.file("a.csv", "1")
+    first = await folder.run().load()
+    path = Path(first.manifest.location.removeprefix("file://"))
+    content = path.read_bytes()
+    fresh = LoadedFiles(folder.lake.catalog, folder.lake.manifests, tmp_path / "other home")
+    folder.lake.loaded_files = fresh
+    for damage in (path.unlink, lambda: path.write_bytes(content.replace(b"a.csv", b"b.csv"))):
+        damage()
+        with pytest.raises(ApplicationError, match=r"not known which files commit .* --again") as refused:
+            await folder.run().write()
+        assert refused.value.type == "ManifestUnreadable"
+    listed: ListFilesResult = call(ListFilesActivity(folder.lake.catalog, fresh).list_files, ListFilesInput())
+    assert listed.unknown
+    assert fresh.find(["t.other"], ["x"]) == {}  # other tables are not concerned
+    assert (await folder.run(again=True).write())[1].files == 1
+    path.write_bytes(content)
+    with pytest.raises(ApplicationError, match="already published"):
+        await folder.run().write()
+
+
+async def test_a_manifest_in_a_store_that_cannot_be_reached_concerns_its_own_tables_alone(
+    folder: Folder, tmp_path: Path
+) -> None:
+    """A run into a lake on S3 stopped every other run of a worker that does not reach that store."""
+    folder.file("a.csv", "1")
+    first = await folder.run().load()
+    path = Path(first.manifest.location.removeprefix("file://"))
+    path.unlink()
+    path.mkdir()  # opening it fails, and not because it is missing
+    fresh = LoadedFiles(folder.lake.catalog, folder.lake.manifests, tmp_path / "other home")
+    assert fresh.find(["t.other"], ["x"]) == {}
+    folder.lake.loaded_files = fresh
+    with pytest.raises(ApplicationError, match="cannot be read now") as refused:
+        await folder.run().write()
+    assert refused.value.type == "ServiceUnavailable" and not refused.value.non_retryable
+
+
+async def test_many_threads_and_processes_may_share_an_index(folder: Folder, tmp_path: Path) -> None:
+    for number in range(20):
+        folder.file(f"{number}.csv", str(number))
+        await folder.run(f"{number}.csv").load()
+    catalog, manifests = folder.lake.catalog, folder.lake.manifests
+    identities = [file.identity for file in find_files(Source(path=str(folder.path), format="csv"))]
+    answers: list[int] = []
+
+    def ask() -> None:
+        loaded = LoadedFiles(catalog, manifests, tmp_path / "shared")
+        answers.append(len(loaded.find([TABLE], identities)))
+
+    threads = [Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [20] * 8
+
+
+async def test_files_are_listed_with_their_outcome(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    first = folder.run()
+    await first.load()
+    folder.file("b.csv", "2")
+    await folder.run().quarantine()
+    folder.file("c.csv", "3")
+    await folder.run("c.csv").write()
+    assert outcomes(folder.lake) == [("c.csv", "under way"), ("b.csv", "quarantined"), ("a.csv", "published")]
+    roll_back(folder.lake, "back", first.ref.run_id)
+    assert outcomes(folder.lake, table=TABLE, run=first.ref.run_id) == [("a.csv", "rolled back")]
+    assert outcomes(folder.lake, paths=[str(folder.path / "b*")]) == [("b.csv", "quarantined")]
+    assert outcomes(folder.lake, table="t.other") == outcomes(folder.lake, run="nobody") == []
+    (a,) = find_files(Source(path=str(folder.path / "a.csv")))
+    assert outcomes(folder.lake, identities=[a.identity]) == [("a.csv", "rolled back")]
+
+
+def outcomes(lake: MemoryLake, **query: str | Sequence[str]) -> list[tuple[str, str]]:
+    input = ListFilesInput.model_validate(query)
+    listed: ListFilesResult = call(ListFilesActivity(lake.catalog, lake.loaded_files).list_files, input)
+    assert listed.total == len(listed.files)
+    return [(Path(each.path).name, each.outcome) for each in listed.files]
+
+
+async def test_an_input_without_files_is_free_again_after_a_roll_back(lake: MemoryLake) -> None:
+    described = {RUN_ID: "r1", WORKFLOW_ID: "w-1", PIPELINE: "p", **input_properties("d")}
+    lake.catalog.commit_tables("main", lake.catalog.initialize_main(), "m", properties=described)
+    ref = RunRef(run_id="r2".ljust(36, "0"), workflow_id="w-2", pipeline="p", label="p", attempt=1)
+    input = OpenBranchInput(run_ref=ref, tables={}, schema_is_fixed=False, input_digest="d", again=False)
+    opening = OpenBranchActivity(lake.catalog, {}, "here", lake.loaded_files)
+    with pytest.raises(ApplicationError, match="published by p already: run w-1"):
+        call(opening.open_branch, input)
+    roll_back(lake, "back", "r1")
+    assert call(opening.open_branch, input).base == lake.catalog.head("main")
