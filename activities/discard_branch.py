@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
+from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
+from sluice.contracts.publish import DiscardBranchInput
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,8 @@ class DiscardBranchActivity:
     catalog: BranchCatalog
 
     @activity.defn(name="discard_branch")
-    def discard_branch(self, name: str) -> None:
-        """Delete a branch for good, if it exists. Each later commit to it fails."""
+    def discard_branch(self, input: DiscardBranchInput) -> None:
+        """Delete a branch for good, if it exists. Each later commit to it fails, and so does its merge."""
         with as_application_error():
-            self.catalog.delete_branch(name)
+            check_catalog(self.catalog, input.catalog_id)
+            self.catalog.delete_branch(input.branch)

@@ -1,36 +1,69 @@
 """Merge exactly the audited hash into main."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from temporalio import activity
 
+from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
-from activities.verify_decision import read_approvers
+from activities.input_overlap import input_overlap
+from activities.require_approval import ApprovalPolicy
 from lakehouse.catalog import BranchCatalog, tables_changed_since
-from sluice.approval.signatures import approval_error
+from lakehouse.iceberg.repeated_files import repeated_files
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.published_commits import find_merge_of_run, with_overtaken
 from sluice.contracts.publish import Publication, PublishBranchInput
-from sluice.errors import Unapproved
+from sluice.errors import AlreadyPublished
+from sluice.publishing.written_tables import check_no_repeated_files
 
 
 @dataclass(frozen=True)
 class PublishBranchActivity:
-    """The activity `publish_branch`. Needs the catalog."""
+    """The activity `publish_branch`.
+
+    Needs the catalog, the approval policy of this worker, and the properties by which Iceberg reads the lake.
+    """
 
     catalog: BranchCatalog
-    approvers_file: str = ""
-    """The file that lists those who may decide; empty means that nobody has to sign."""
+    policy: ApprovalPolicy
+    io: Mapping[str, str] = field(default_factory=dict)
+    loaded_files: LoadedFiles | None = None
+    """What main holds of the inputs of runs."""
 
     @activity.defn(name="publish_branch")
     def publish_branch(self, input: PublishBranchInput) -> Publication:
         """Merge once. A try whose predecessor merged, and lost its answer, finds that in the history of main."""
         with as_application_error():
-            self.catalog.check_identity(input.branch.catalog_id)
-            approvers = read_approvers(self.approvers_file)
-            error = approval_error(input.approvals, input.run_ref.run_id, input.head, input.required, approvers)
-            if error:
-                raise Unapproved(error)
-            if earlier := self.catalog.find_publication(input.head, input.branch.base):
-                return earlier
-            if changed := tables_changed_since(self.catalog, input.referenced_tables, input.branch.base):
-                return Publication(merged=False, conflicts=changed)
-            return self.catalog.publish(input.branch, input.head, input.author, input.message, input.properties)
+            check_catalog(self.catalog, input.branch.catalog_id)
+            since = input.first_base or input.branch.base
+            if earlier := find_merge_of_run(self.catalog, input.run_ref.run_id, since):
+                return with_overtaken(self.catalog, earlier, input.branch.base, input.watched_tables)
+            self.policy.refuse_unapproved(input)
+            if conflicts := self._last_look(input, since):
+                is_first_try = activity.info().attempt == 1  # then nobody has requested the merge
+                return Publication(merged=False, conflicts=conflicts, merge_requested=not is_first_try)
+            return self._merge(input)
+
+    def _last_look(self, input: PublishBranchInput, since: str) -> list[str]:
+        """Return the tables that main changed meanwhile: those of the run, or those that its checks read.
+
+        Raises:
+            UnexpectedWrite: the merge would add a file that a table holds already.
+            AlreadyPublished: main holds the whole input by now.
+        """
+        branch = input.branch
+        if conflicts := self.catalog.find_conflicts(branch.name, input.head):
+            return conflicts
+        overlap = input_overlap(self.loaded_files, input.published, input.run_ref.run_id)
+        if overlap and input.published:
+            if input.published.manifest is None:  # the whole input: a rewrite would publish it, too
+                raise AlreadyPublished(f"{overlap}. To publish it again, add --again")
+            return input.published.tables
+        diffs = self.catalog.diff(branch.base, branch.name, input.head)
+        check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, since, all_files=input.all_files))
+        return tables_changed_since(self.catalog, input.watched_tables, branch.base)  # the merge does not compare them
+
+    def _merge(self, input: PublishBranchInput) -> Publication:
+        publication = self.catalog.publish(input.branch, input.head, input.author, input.message, input.properties)
+        return with_overtaken(self.catalog, publication, input.branch.base, input.watched_tables)

@@ -5,35 +5,46 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.attempt_branch import AttemptBranch
+from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
+from activities.input_overlap import input_overlap
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.rebase import read_rebase
+from lakehouse.iceberg.repeated_files import repeated_files
 from lakehouse.iceberg.table_state import read_written_table
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.table_versions import changed_tables, table_diffs
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import WriteResult
+from sluice.errors import UnexpectedWrite
 from sluice.publishing.certificate import marks
-from sluice.publishing.rebase import rebase_problem
-from sluice.publishing.written_tables import check_rebased
+from sluice.publishing.rebase import moved_tables_problem, rebase_problem
+from sluice.publishing.written_tables import check_no_repeated_files, check_rebased
 
 
 @dataclass(frozen=True)
 class RebaseBranchActivity:
     """The activity `rebase_branch`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    Needs the catalog, the properties by which Iceberg reads the lake, the installation of these runs, and what main
+    holds of their inputs.
     """
 
     catalog: BranchCatalog
     io: dict[str, str]
     installation: str
+    loaded_files: LoadedFiles | None = None
 
     @activity.defn(name="rebase_branch")
     def rebase_branch(self, input: RebaseBranchInput) -> RebaseResult:
-        """Create the branch of a new attempt that holds, by one commit, what an earlier one wrote."""
+        """Create the branch of a new attempt that holds, by one commit, what an earlier one wrote.
+
+        The earlier attempt's branch is deleted by then: the versions of its tables can be read without it.
+        """
         with as_application_error():
-            self.catalog.check_identity(input.branch.catalog_id)
-            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
+            check_catalog(self.catalog, input.branch.catalog_id)
+            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
             if not attempt.is_created and (problem := self._rebase(input, attempt)):
                 return RebaseResult(why_not=problem)
             branch = attempt.ref(input.branch.catalog_id)
@@ -41,9 +52,13 @@ class RebaseBranchActivity:
 
     def _rebase(self, input: RebaseBranchInput, attempt: AttemptBranch) -> str:
         """Commit the rebased tables to the new branch, or return why they cannot be rebased."""
-        diffs = self.catalog.diff(input.branch.base, input.branch.name, input.write_result.head)
+        if overlap := input_overlap(self.loaded_files, input.published, input.run_ref.run_id):
+            return overlap  # the next attempt leaves these files out
+        diffs = table_diffs(input.write_result.versions)
+        if {diff.name for diff in diffs} != {*input.write_result.tables}:
+            raise UnexpectedWrite(f"the versions of the tables that {input.branch.name} changed were not recorded")
         tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
-        problem = rebase_problem(
+        problem = moved_tables_problem(input) or rebase_problem(
             tables,
             appends=input.write.rebases,
             rows_quarantined=input.rows_quarantined,
@@ -51,15 +66,16 @@ class RebaseBranchActivity:
         )
         if not problem:
             commits = [table.commit(marks(input.run_ref)) for table in tables]
-            attempt.create(input.run_ref, f"Rebase {input.branch.name}", commits)
+            attempt.create(input.run_ref, f"Rebase {input.branch.name}", commits, properties=input.input_properties)
         return problem
 
     def _read_back(self, input: RebaseBranchInput, branch: BranchRef) -> WriteResult:
         """Make sure that the new branch holds exactly what the earlier attempt wrote, and pin the hash that does."""
         head = self.catalog.head(branch.name)
         attempts = range(1, input.run_ref.attempt + 1)
-        tables = [
-            read_written_table(diff, diff.before, self.io, input.run_ref.run_id, attempts)
-            for diff in self.catalog.diff(branch.base, branch.name, head)
-        ]
-        return WriteResult(head=head, tables=check_rebased(branch.name, input.branch.name, input.write_result, tables))
+        diffs = self.catalog.diff(branch.base, branch.name, head)
+        tables = [read_written_table(diff, diff.before, self.io, input.run_ref.run_id, attempts) for diff in diffs]
+        since = input.first_base or input.branch.base
+        check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, since))
+        changes = check_rebased(branch.name, input.branch.name, input.write_result, tables)
+        return WriteResult(head=head, tables=changes, versions=changed_tables(diffs))

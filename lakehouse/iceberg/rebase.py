@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pyiceberg.manifest import DataFile, ManifestContent
+from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import StaticTable, Table
@@ -57,12 +57,12 @@ class TableRebase:
     @cached_property
     def deletes_rows(self) -> bool:
         """Whether the run wrote row-level deletes."""
-        return _writes_deletes(self._state)
+        return bool(self._state.live.added_deletes or self._state.live.removed_deletes)
 
     @cached_property
     def removed_files(self) -> int:
         """How many data files of before the run it removed."""
-        return _removed_files(self._state) if self.operations - {"append"} else 0
+        return len(self._state.live.removed)
 
     @cached_property
     def layout(self) -> TableLayout:
@@ -127,20 +127,6 @@ def read_rebase(catalog: BranchCatalog, io: Mapping[str, str], diff: TableDiff, 
         base: the newer hash of main.
     """
     return TableRebase(diff, catalog.table_version(catalog.main, diff.name, base), io)
-
-
-def _writes_deletes(state: TableState) -> bool:
-    made = {snapshot.snapshot_id for snapshot in state.snapshots}
-    deletes = (manifest for manifest in state.manifests if manifest.content == ManifestContent.DELETES)
-    return any(manifest.added_snapshot_id in made for manifest in deletes)
-
-
-def _removed_files(state: TableState) -> int:
-    if state.before is None:
-        return 0
-    before = {entry.data_file.file_path for entry in TableState(state.before, None).entries(added_only=False)}
-    after = {entry.data_file.file_path for entry in state.entries(added_only=False)}
-    return len(before - after)
 
 
 def _layout(table: StaticTable, partitionings: Collection[str]) -> TableLayout:

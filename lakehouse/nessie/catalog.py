@@ -10,38 +10,32 @@ from typing import Any
 import pynessie
 from pynessie.error import NessieConflictException, NessieNotFoundException
 
-from lakehouse.catalog import BranchInfo, CommitInfo, TableCommit, TableDiff, TableVersion
+from lakehouse.catalog import BranchInfo, CommitInfo, NamespaceDiff, TableCommit, TableDiff, TableVersion
+from lakehouse.nessie.capabilities import CAPABILITIES
 from lakehouse.nessie.descriptions import branch_info, commit_info
 from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_errors
-from lakehouse.nessie.filters import having_properties, named_with_prefix
-from lakehouse.nessie.merge import conflicting_keys, dry_run, find_merge, merge
+from lakehouse.nessie.filters import named_with_prefix
+from lakehouse.nessie.merge import conflicting_keys, dry_run, find_commit, find_merge, merge
 from lakehouse.nessie.operations import (
     ROOT_NAMESPACE,
+    is_namespace,
+    namespace_diff,
     no_change_operation,
     put_namespace_operation,
+    table_diff,
     table_operation,
     table_version,
 )
 from lakehouse.nessie.rest_v2 import NessieRest
-from lakehouse.nessie.spark import explain_refused_write, spark_properties
+from lakehouse.nessie.spark import explain_absence, explain_refused_write, spark_properties
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogChanged, NoSuchBranch, ServiceUnavailable
-from sluice.publishing.capabilities import CatalogCapabilities
+from sluice.identifiers import name_elements, namespaces_of
 
 _FENCE_TRIES = 50
 _REMEMBERED = 1000
 """How many contents of tables at a hash are remembered."""
-_CAPABILITIES = CatalogCapabilities(
-    many_tables=True,
-    new_tables=True,
-    fencing_by_deletion=True,
-    main_permissions=True,
-    commit_properties=True,
-    repeated_publish="merge parent",
-    commit_timeout=5.0,  # nessie.version.store.persist.commit-timeout-millis, by default
-    own_table_properties=("nessie.",),
-)
 
 
 class NessieCatalog:
@@ -52,7 +46,7 @@ class NessieCatalog:
     ) -> None:
         self.uri = uri
         self.main = main
-        self.capabilities = _CAPABILITIES
+        self.capabilities = CAPABILITIES
         self._writer_token = writer_token
         self._rest = NessieRest(uri, token)
         self._contents: dict[tuple[str, str], dict[str, Any]] = {}
@@ -182,18 +176,11 @@ class NessieCatalog:
 
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
         """Return the tables that differ between the hash `base` and a branch at `head`."""
-        with translate_nessie_errors(self.uri):
-            try:
-                differences = list(self._rest.differences(base, branch, head))
-            except NessieRequestRefused as error:
-                if error.status == 404:
-                    raise NoSuchBranch(f"the branch {branch} is gone") from error
-                raise
-        return [
-            TableDiff(".".join(each["key"]["elements"]), table_version(each.get("from")), table_version(each.get("to")))
-            for each in differences
-            if (each.get("to") or each["from"])["type"] != "NAMESPACE"
-        ]
+        return [table_diff(each) for each in self._differences(base, branch, head) if not is_namespace(each)]
+
+    def diff_namespaces(self, base: str, branch: str, head: str) -> list[NamespaceDiff]:
+        """Return the namespaces that differ between the hash `base` and a branch at `head`."""
+        return [namespace_diff(each) for each in self._differences(base, branch, head) if is_namespace(each)]
 
     def commit_tables(
         self,
@@ -248,11 +235,10 @@ class NessieCatalog:
         with translate_nessie_errors(self.uri):
             return find_merge(self._rest, self.main, head, since)
 
-    def find_published(self, properties: Mapping[str, str]) -> CommitInfo | None:
-        """Return the newest commit on main that carries all of these properties, or None."""
+    def find_published(self, properties: Mapping[str, str], since: str = "") -> CommitInfo | None:
+        """Return the newest commit on main, after `since` if given, that carries all of these properties, or None."""
         with translate_nessie_errors(self.uri):
-            newest = next(self._rest.history(self.main, filter=having_properties(properties)), None)
-        return commit_info(newest) if newest else None
+            return find_commit(self._rest, self.main, properties, since)
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
         """Yield the commits of a branch, the newest first."""
@@ -264,9 +250,22 @@ class NessieCatalog:
         """Return the Spark configuration of a catalog that is bound to a branch, as a writer."""
         return spark_properties(spark_catalog, self.uri, branch, at, self._writer_token())
 
+    def explain_absence(self, lines: Iterable[str]) -> str | None:
+        """Return how Nessie was away while a job ran, if lines of the job's output tell so, or None."""
+        return explain_absence(lines)
+
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
         """Return what Nessie refused a job, if lines of the job's output tell so."""
         return explain_refused_write(lines)
+
+    def _differences(self, base: str, branch: str, head: str) -> list[dict[str, Any]]:
+        with translate_nessie_errors(self.uri):
+            try:
+                return list(self._rest.differences(base, branch, head))
+            except NessieRequestRefused as error:
+                if error.status == 404:
+                    raise NoSuchBranch(f"the branch {branch} is gone") from error
+                raise
 
     def _main_and_head(self) -> tuple[str, str]:
         return self.main, self.head(self.main)
@@ -276,7 +275,7 @@ class NessieCatalog:
         known = (name, at or "")
         if at and known in self._contents:
             return self._contents[known]
-        content = self._rest.content(branch, name.split("."), at or "")
+        content = self._rest.content(branch, name_elements(name), at or "")
         if at and content:
             if len(self._contents) >= _REMEMBERED:
                 self._contents.clear()
@@ -288,9 +287,6 @@ class NessieCatalog:
 
         Not by PyNessie: it cannot read a namespace that somebody gave properties.
         """
-        names = {tuple(table.split(".")[:end]) for table in tables for end in range(1, table.count(".") + 1)}
-        return [
-            put_namespace_operation(list(each))
-            for each in sorted(names)
-            if self._rest.content(branch, list(each), head) is None
-        ]
+        names = sorted({namespace for table in tables for namespace in namespaces_of(table)})
+        missing = [each for each in names if self._rest.content(branch, list(each), head) is None]
+        return [put_namespace_operation(list(each)) for each in missing]

@@ -30,4 +30,4 @@ def _time(commit: dict[str, Any]) -> datetime:
 
 
 def _properties(commit: dict[str, Any]) -> dict[str, str]:
-    return {key: values[0] for key, values in (commit.get("allProperties") or {}).items()}
+    return {key: values[0] for key, values in (commit.get("allProperties") or {}).items() if values}

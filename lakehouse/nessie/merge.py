@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from lakehouse.catalog import CommitInfo
+from lakehouse.nessie.descriptions import commit_info
 from lakehouse.nessie.errors import NessieRequestRefused
+from lakehouse.nessie.filters import having_properties
 from lakehouse.nessie.rest_v2 import NessieRest
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable
+from sluice.identifiers import joined_name
 
 
 def dry_run(rest: NessieRest, main: tuple[str, str], branch: str, head: str) -> dict[str, Any]:
@@ -44,7 +48,7 @@ def merge(
 
 def conflicting_keys(answer: Mapping[str, Any]) -> list[str]:
     """Return the keys that kept a merge from happening."""
-    return [".".join(each["key"]["elements"]) for each in answer.get("details", ()) if each.get("conflict")]
+    return [joined_name(each["key"]["elements"]) for each in answer.get("details", ()) if each.get("conflict")]
 
 
 def find_merge(rest: NessieRest, main: str, head: str, since: str) -> Publication | None:
@@ -55,6 +59,20 @@ def find_merge(rest: NessieRest, main: str, head: str, since: str) -> Publicatio
             return Publication(merged=True, main_before=parents[0], main_after=commit["hash"])
         if commit["hash"] == since:
             return None
+    return None
+
+
+def find_commit(rest: NessieRest, main: str, properties: Mapping[str, str], since: str) -> CommitInfo | None:
+    """Return the newest commit on main, after the hash `since` if given, that carries all of these properties."""
+    if not since:
+        newest = next(rest.history(main, filter=having_properties(properties)), None)
+        return commit_info(newest) if newest else None
+    for meta in rest.history(main):  # the server's filter would read the whole history
+        if meta["hash"] == since:
+            return None
+        commit = commit_info(meta)
+        if properties.items() <= commit.properties.items():
+            return commit
     return None
 
 

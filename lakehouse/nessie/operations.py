@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from lakehouse.catalog import TableCommit, TableVersion
+from lakehouse.catalog import NamespaceDiff, TableCommit, TableDiff, TableVersion
+from sluice.identifiers import joined_name, name_elements
 
 ROOT_NAMESPACE = "sluice"
 """A namespace that the first commit on main creates: by its key, commits that change no table can be made."""
@@ -15,7 +16,7 @@ def table_operation(table: TableCommit, content_id: str | None) -> dict[str, Any
     Args:
         content_id: the id of the table's content, if it is on the branch already.
     """
-    key = {"elements": table.name.split(".")}
+    key = {"elements": name_elements(table.name)}
     if table.version is None:
         return {"type": "DELETE", "key": key}
     snapshot_id = table.version.snapshot_id
@@ -40,6 +41,28 @@ def put_namespace_operation(elements: list[str]) -> dict[str, Any]:
     """Return the operation that creates a namespace."""
     content = {"type": "NAMESPACE", "elements": elements, "properties": {}}
     return {"type": "PUT", "key": {"elements": elements}, "content": content}
+
+
+def is_namespace(difference: dict[str, Any]) -> bool:
+    """Return whether a difference is one of namespaces; a namespace that became something else is not."""
+    contents = [each for each in (difference.get("from"), difference.get("to")) if each]
+    return all(content["type"] == "NAMESPACE" for content in contents)
+
+
+def table_diff(difference: dict[str, Any]) -> TableDiff:
+    """Return what differs of a table; what is no table either has no version."""
+    name = joined_name(difference["key"]["elements"])
+    return TableDiff(name, table_version(difference.get("from")), table_version(difference.get("to")))
+
+
+def namespace_diff(difference: dict[str, Any]) -> NamespaceDiff:
+    """Return what differs of a namespace."""
+    before, after = (_namespace_properties(difference.get(side)) for side in ("from", "to"))
+    return NamespaceDiff(tuple(difference["key"]["elements"]), before, after)
+
+
+def _namespace_properties(content: dict[str, Any] | None) -> dict[str, str] | None:
+    return None if content is None else dict(content.get("properties") or {})
 
 
 def table_version(content: dict[str, Any] | None) -> TableVersion | None:

@@ -157,9 +157,8 @@ def _message(answer: requests.Response) -> str:
 
 
 def _key(elements: list[str]) -> str:
-    """Write a content key as a path: dots part its elements, so none may hold one."""
-    assert not any("." in element for element in elements), elements
-    return quote(".".join(elements), safe=".")
+    """Write a content key as a path: dots part its elements, and a dot inside one is Nessie's group separator."""
+    return quote(".".join(each.replace(".", "\x1d") for each in elements), safe=".")
 
 
 def _ref(name: str, at: str = "") -> str:

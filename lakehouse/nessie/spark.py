@@ -8,6 +8,11 @@ _NOBODY = "http://127.0.0.1:9/api/v2"
 """An address where no server answers: the port of the discard protocol."""
 _REFUSED = re.compile(r"'(?P<operation>[A-Z_]+)' is not allowed for role '[^']*' on \w+ '(?P<object>[^']*)'")
 
+_ABSENT = re.compile(
+    r"request against '[^']*/api/|Timeout connecting to '[^']*/api/|[Nn]essie\S*Exception.*\(HTTP/(?:429|5\d\d)\)"
+)
+"""What Nessie's Java client says of a server that is away, is starting, or answers that it cannot serve."""
+
 
 def spark_properties(
     spark_catalog: str, uri: str, branch: str = "", at: str | None = None, token: str = ""
@@ -32,6 +37,12 @@ def spark_properties(
 def unreachable_spark_properties(spark_catalog: str) -> dict[str, str]:
     """Return the configuration of a catalog that loads Nessie's classes and finds no server."""
     return spark_properties(spark_catalog, _NOBODY)
+
+
+def explain_absence(lines: Iterable[str]) -> str | None:
+    """Return how Nessie was away while a job ran, if one of its lines of output tells so."""
+    absent = next((line.strip() for line in lines if _ABSENT.search(line)), None)
+    return f"Nessie was not there for the job: {absent[:500]}" if absent else None
 
 
 def explain_refused_write(lines: Iterable[str]) -> str | None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Protocol
 
+from sluice.contracts.existing_rows import RebaseBranchInput
+
 _NEWEST_FORMAT = 2
 """Version 3 numbers rows in the metadata; PyIceberg does not write that yet."""
 _IRRELEVANT = ("created-at", "owner", "write.parquet.compression-codec")
@@ -68,6 +70,18 @@ class RebaseCandidate(Protocol):
     @property
     def properties_before(self) -> Mapping[str, str]:
         """The table's properties before the run; those on main for a table that the run created."""
+
+
+def moved_tables_problem(input: RebaseBranchInput) -> str:
+    """Return why a run has to be rewritten because main changed tables that its checks read; empty if it has not.
+
+    Its files can be committed as they are, and its checks asked again. But a write that may have read one of these
+    tables might bring other rows from the newer one, so it is done again.
+    """
+    moved = sorted({*input.conflicts} - {*input.write_result.tables})
+    if not moved or not input.write.may_depend_on_other_tables:
+        return ""
+    return f"what was written may depend on {', '.join(moved)}, which main changed"
 
 
 def rebase_problem(

@@ -1,5 +1,7 @@
 """The publish step: merge exactly the audited hash into main."""
 
+from datetime import timedelta
+
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -11,13 +13,14 @@ with workflow.unsafe.imports_passed_through():
     from workflows.run_state import RunState
 
 
+_SHORTEST_TIMER = timedelta(milliseconds=1)
+
+
 async def premerge_check(calls: ActivityCalls, state: RunState) -> list[str]:
     """Return the tables that main changed meanwhile, so that a merge would fail: a dry run, before people decide."""
     assert state.branch and state.write_result
     state.enter_stage("pre-merge check", "dry run of the merge")
-    input = FindConflictsInput(
-        branch=state.branch, head=state.write_result.head, referenced_tables=state.referenced_tables
-    )
+    input = FindConflictsInput(branch=state.branch, head=state.write_result.head, watched_tables=state.watched_tables)
     conflicts = await calls.find_conflicts(input)
     raise_if_cancelled()
     return conflicts
@@ -26,23 +29,40 @@ async def premerge_check(calls: ActivityCalls, state: RunState) -> list[str]:
 async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) -> list[str]:
     """Merge the audited hash; return the tables that main changed meanwhile, if that prevented the merge."""
     assert state.branch and state.write_result
+    if state.previous_audit:
+        await _receive_cancel()
     state.enter_stage("publishing", f"merge {report.audited_hash[:12]} into main")
     state.is_publishing = True
+    request = state.request
     input = PublishBranchInput(
         run_ref=state.run_ref,
         branch=state.branch,
         head=report.audited_hash,
         message=merge_message(state.run_ref, list(state.write_result.tables)),
-        properties=certificate(state.request, state.run_ref, report, state.decisions),
-        author=state.request.starter,
-        referenced_tables=state.referenced_tables,
-        required=state.approval.required if state.approval else 0,
+        properties=certificate(request, state.run_ref, report, state.decisions, state.manifest, state.watched_tables),
+        author=request.starter,
+        watched_tables=state.watched_tables,
+        first_base=state.first_base,
+        all_files=bool(request.resume) or not request.pipeline.write.built_in,
+        audit_digest=report.digest,
+        terms=state.approval_terms,
         approvals=state.decisions,
+        published=state.publication_check,
     )
     publication = await calls.publish_branch(input)
     if publication.merged:
         state.record_publication(publication)
         return []
-    state.is_publishing = False
+    state.is_publishing = publication.merge_requested  # an earlier try may be paused before its request
     raise_if_cancelled()
     return publication.conflicts
+
+
+async def _receive_cancel() -> None:
+    """End the workflow task, so that a cancel which Temporal accepted during it is known before the merge.
+
+    After a rebase there were local activities alone: they are one workflow task, and nothing reaches a workflow within
+    one.
+    """
+    await workflow.sleep(_SHORTEST_TIMER)
+    raise_if_cancelled()
