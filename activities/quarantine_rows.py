@@ -18,6 +18,7 @@ from sluice import errors
 from sluice.audit.bad_rows import bad_rows_of_table
 from sluice.contracts.audit import QuarantineRowsInput, QuarantineRowsResult
 from sluice.contracts.spark_jobs import QuarantineRowsSpec
+from sluice.sealed_answer import new_answer_key
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "spark_jobs" / "quarantine_rows.py"
 
@@ -35,7 +36,8 @@ class QuarantineRowsActivity:
         with as_application_error():
             run_ref, catalog = input.audit.run_ref, self.tables.catalog
             spark_catalog = self.spark.settings.sluice_catalog
-            folder = create_job_folder(self.spark.settings, run_ref, "quarantine-rows")
+            make_folder = partial(create_job_folder, self.spark.settings, run_ref, "quarantine-rows")
+            folder = await run_in_thread(make_folder, activity.heartbeat, "preparing the job")
             bad_rows = partial(self._bad_rows, input)
             spec = QuarantineRowsSpec(
                 spark_catalog=spark_catalog,
@@ -44,6 +46,8 @@ class QuarantineRowsActivity:
                 at=input.audit.now,
                 tables=await run_in_thread(bad_rows, activity.heartbeat, "reading table metadata"),
                 answer=str(folder / "answer.json"),
+                answer_key=new_answer_key(),
+                show_values=input.audit.show_values,
             )
             job = SparkJob(
                 program=_PROGRAM,
@@ -53,17 +57,19 @@ class QuarantineRowsActivity:
                 run_id=run_ref.run_id,
                 attempt=run_ref.attempt,
                 pipeline=run_ref.pipeline,
+                runs_apart=input.runs_apart,
             )
             result, answer = await run_built_in_job(self.spark, catalog, job, spec, activity.heartbeat)
             if answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)
             if result.code != 0:
-                raise job_failure(result.code, result.tail, catalog.explain_refused_write(result.tail))
+                refused = catalog.explain_refused_write(result.tail)
+                raise job_failure(result.code, result.tail, refused, show_values=input.audit.show_values)
             return QuarantineRowsResult(bad_rows=answer.bad_rows, above_cap=answer.above_cap)
 
     def _bad_rows(self, input: QuarantineRowsInput) -> list[QuarantineRowsSpec.BadRows]:
         return [
-            bad_rows_of_table(table, input.failing[name], input.audit.tables[name])
+            bad_rows_of_table(table, input.failing[name], input.audit.tables[name], input.audit.keys)
             for name, table in self.tables.load(input.audit)
             if table is not None and name in input.failing
         ]

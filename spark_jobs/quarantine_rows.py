@@ -7,6 +7,7 @@ equal rows each is moved by itself.
 """
 
 import sys
+from fractions import Fraction
 from functools import reduce
 from pathlib import Path
 
@@ -19,9 +20,9 @@ from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, quoted_table
 from spark_jobs.job import report_progress, run_job
-from spark_jobs.scan import rows_of
+from spark_jobs.scan import FILE, POSITION, rows_of, rows_on_main
 
-_FILE, _POSITION, _BAD = "sluice_file", "sluice_position", "sluice_bad"
+_BAD, _KEY = "sluice_bad", "sluice_key_of_bad"
 
 
 def quarantine_rows(spark: SparkSession, spec: QuarantineRowsSpec) -> JobAnswer:
@@ -33,7 +34,7 @@ def quarantine_rows(spark: SparkSession, spec: QuarantineRowsSpec) -> JobAnswer:
         counted.append((table, rows, rows.count()))
     answer = JobAnswer(
         bad_rows={table.table: count for table, _, count in counted},
-        above_cap=[table.table for table, _, count in counted if count > table.limit],
+        above_cap=[table.table for table, _, count in counted if count > _limit(spark, spec, table)],
     )
     if not answer.above_cap:
         for table, rows, count in counted:
@@ -42,14 +43,22 @@ def quarantine_rows(spark: SparkSession, spec: QuarantineRowsSpec) -> JobAnswer:
     return answer
 
 
+def _limit(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSpec.BadRows) -> int:
+    """Return how many rows may be moved; a proportion of rows that a merge brought is known only here."""
+    if table.max_proportion is None:
+        return table.limit
+    (in_scope,) = [view for view in table.target.views if view.name == ROWS]
+    brought = rows_of(spark, spec.spark_catalog, spec.main, in_scope).count()
+    return min(table.limit, int(Fraction(str(table.max_proportion)) * brought))
+
+
 def _bad_rows(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSpec.BadRows) -> DataFrame:
     """Return the bad rows with all columns, their file and position, and the names of the checks that they break."""
     target = table.target
     for view in target.views:
         rows_of(spark, spec.spark_catalog, spec.main, view).createOrReplaceTempView(view.name)
     (in_scope,) = [view for view in target.views if view.name == ROWS]
-    rows = rows_of(spark, spec.spark_catalog, spec.main, in_scope)
-    rows = rows.select("*", F.col("_file").alias(_FILE), F.col("_pos").alias(_POSITION))
+    rows = rows_of(spark, spec.spark_catalog, spec.main, in_scope, positions=True)
     broken_checks: list[Column] = []
     for number, (key, query) in enumerate(target.queries.items()):
         is_bad = F.expr(query.bad) if query.bad else F.col(f"sluice_key_{number}").isNotNull()
@@ -87,9 +96,39 @@ def _move(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSp
     )
     _create_or_extend(spark, quarantine, rows)
     rows.writeTo(quarantine).append()
-    bad.select(_FILE, _POSITION).createOrReplaceTempView(_BAD)
-    same = f"{_BAD}.{_FILE} = _file AND {_BAD}.{_POSITION} = _pos"
+    if table.keys:
+        _keep_old_versions(spark, spec, table, bad)
+    bad.select(FILE, POSITION).createOrReplaceTempView(_BAD)
+    same = f"{_BAD}.{FILE} = _file AND {_BAD}.{POSITION} = _pos"
     spark.sql(f"DELETE FROM {source} WHERE EXISTS (SELECT 1 FROM {_BAD} WHERE {same})")
+
+
+def _keep_old_versions(
+    spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSpec.BadRows, bad: DataFrame
+) -> None:
+    """Add the rows again that main has under the keys of bad rows, as far as the table will not have them any more.
+
+    That is before the bad rows are deleted: a commit to the table makes Spark read again what it keeps of it.
+    """
+    source = quoted_table(table.table, spec.spark_catalog)
+    (in_scope,) = [view for view in table.target.views if view.name == ROWS]
+    assert in_scope.compared
+    before = rows_on_main(spark, spec.spark_catalog, spec.main, table.table, in_scope.compared.main_hash)
+    now = spark.read.table(source)
+    columns = [quoted(name) for name in now.columns]
+    now = now.select("*", F.col("_file").alias(FILE), F.col("_pos").alias(POSITION))
+    keys = bad.select(*(F.col(quoted(key)).alias(f"{_KEY}_{index}") for index, key in enumerate(table.keys))).distinct()
+    moved = bad.select(F.col(FILE).alias(f"{_KEY}_file"), F.col(POSITION).alias(f"{_KEY}_position"))
+
+    def with_bad_keys(rows: DataFrame) -> DataFrame:
+        same = [rows[quoted(key)] == keys[f"{_KEY}_{index}"] for index, key in enumerate(table.keys)]
+        return rows.join(keys, reduce(lambda a, b: a & b, same), "left_semi")
+
+    is_moved = (now[FILE] == moved[f"{_KEY}_file"]) & (now[POSITION] == moved[f"{_KEY}_position"])
+    staying = with_bad_keys(now).join(moved, is_moved, "left_anti")
+    missing = with_bad_keys(before).select(*columns).exceptAll(staying.select(*columns))
+    if not missing.isEmpty():
+        missing.writeTo(source).append()
 
 
 def _create_or_extend(spark: SparkSession, quarantine: str, rows: DataFrame) -> None:
@@ -107,4 +146,4 @@ def _create_or_extend(spark: SparkSession, quarantine: str, rows: DataFrame) -> 
 
 if __name__ == "__main__":
     job = QuarantineRowsSpec.model_validate_json(Path(sys.argv[1]).read_text())
-    sys.exit(run_job(job.answer, lambda spark: quarantine_rows(spark, job)))
+    sys.exit(run_job(job, lambda spark: quarantine_rows(spark, job)))

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry, ManifestEntryStatus
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry
 from pyiceberg.schema import Schema
 from pyiceberg.types import DecimalType, NestedField
 
@@ -48,10 +48,10 @@ def collect_statistics(
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
     latest = _latest_deletes(state)
     all_files = StatisticsNeed.LIVE_FILES in needs
-    run_snapshots = {snapshot.snapshot_id for snapshot in state.snapshots}
-    entries = list(state.entries(added_only=not all_files))
+    added_paths = {entry.data_file.file_path for entry in state.live.added}
+    entries = state.entries(added_only=not all_files)
     live = [_statistics_of_file(entry, fields, latest) for entry in entries]
-    added = [file for entry, file in zip(entries, live, strict=True) if entry.snapshot_id in run_snapshots]
+    added = [file for file in live if file.path in added_paths]
     return TableStatistics(
         types=state.types,
         added=added,
@@ -187,8 +187,9 @@ def _change(state: TableState, needs: Collection[StatisticsNeed], tables: Collec
         operations=change.operation.split("+"),
         added_rows=change.added_rows,
         deleted_rows=change.deleted_rows,
+        deletes_by_value=change.deletes_by_value,
         added_files=change.added_files,
-        added_bytes=state.total("added-files-size"),
+        added_bytes=change.added_bytes,
         created=change.created,
         partitions=sorted(_partitions(state)) if StatisticsNeed.PARTITIONS in needs else (),
         partition_spec=(_spec(before), _spec(state.table)),
@@ -202,18 +203,10 @@ def _change(state: TableState, needs: Collection[StatisticsNeed], tables: Collec
 
 def _partitions(state: TableState) -> set[str]:
     """Return the partition of every file that the run added, removed or deleted rows from."""
-    partitions, specs, schema = set(), state.table.specs(), state.table.schema()
-    run_snapshots = {snapshot.snapshot_id for snapshot in state.snapshots}
-    for snapshot in state.snapshots:
-        for manifest in snapshot.manifests(state.table.io):
-            if manifest.added_snapshot_id not in run_snapshots:
-                continue
-            spec = specs[manifest.partition_spec_id]
-            for entry in manifest.fetch_manifest_entry(state.table.io, discard_deleted=False):
-                if entry.status != ManifestEntryStatus.EXISTING and entry.snapshot_id in run_snapshots:
-                    path = spec.partition_to_path(entry.data_file.partition, schema)
-                    partitions.add(path or "the whole table")
-    return partitions
+    specs, schema, live = state.table.specs(), state.table.schema(), state.live
+    entries = (*live.added, *live.removed, *live.added_deletes, *live.removed_deletes)
+    files = [entry.data_file for entry in entries]
+    return {specs[file.spec_id].partition_to_path(file.partition, schema) or "the whole table" for file in files}
 
 
 def _spec(table: Any) -> str:

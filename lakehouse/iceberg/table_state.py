@@ -11,12 +11,16 @@ from itertools import takewhile
 from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, clear_manifest_cache
 from pyiceberg.table import StaticTable
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.transforms import VoidTransform
 
 from lakehouse.catalog import TableDiff, TableVersion
+from lakehouse.iceberg.live_files import LiveFileDiff, live_file_diff
 from sluice.contracts.write import TableChange
+from sluice.pipeline.table_properties import unsafe_changes
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
-from sluice.publishing.written_tables import WrittenTable
+from sluice.publishing.small_files import Partition, describe_small_files
+from sluice.publishing.written_tables import LastStep, TableHistory, WrittenTable
 
 _DISTRIBUTION = "write.distribution-mode"
 
@@ -44,29 +48,53 @@ class TableState:
         known = {snapshot.snapshot_id for snapshot in _ancestry(self.before)} if self.before else set[int]()
         return list(takewhile(lambda snapshot: snapshot.snapshot_id not in known, _ancestry(self.table)))
 
+    @cached_property
+    def live(self) -> LiveFileDiff:
+        """The live files that the run added and removed."""
+        return live_file_diff(self.before, self.table)
+
     def unmarked(self, run_id: str, attempts: Iterable[int]) -> list[int]:
-        """Return the ids of snapshots of the run's branch that none of these attempts made."""
+        """Return the ids of new snapshots that none of these attempts made, in whatever branch of the table."""
         wanted = {(run_id, str(attempt)) for attempt in attempts}
+        known = {each.snapshot_id for each in self.before.snapshots()} if self.before else set[int]()
         return [
             each.snapshot_id
-            for each in self.snapshots
-            if (_property(each, RUN_MARK), _property(each, ATTEMPT_MARK)) not in wanted
+            for each in self.table.snapshots()
+            if each.snapshot_id not in known
+            and (_property(each, RUN_MARK), _property(each, ATTEMPT_MARK)) not in wanted
         ]
 
     def change(self) -> TableChange:
-        """Say what the run did to the table."""
+        """Say what the run did to the table: its operations by its snapshots, everything else by its live files."""
         operations = dict.fromkeys(each.summary.operation.value for each in reversed(self.snapshots) if each.summary)
         created = self.before is None
+        added = [entry.data_file for entry in self.live.added]
+        added_bytes = sum(file.file_size_in_bytes for file in added)
         return TableChange(
             operation="+".join(operations) or ("create" if created else "alter"),
-            added_rows=self.total("added-records"),
-            deleted_rows=self.total("deleted-records") + self.total("added-position-deletes"),
-            added_files=self.total("added-data-files"),
-            added_bytes=self.total("added-files-size"),
+            added_rows=self.live.added_rows,
+            deleted_rows=self.live.deleted_rows,
+            deletes_by_value=self.live.has_equality_deletes,
+            added_files=len(added),
+            added_bytes=added_bytes,
             distribution=self.distribution,
-            total_rows=None if self.row_deletes else self._live_rows(),
+            total_rows=self.total_rows,
             created=created,
+            hint=describe_small_files(
+                self.partitions, len({repr(file.partition) for file in added}), len(added), added_bytes
+            ),
         )
+
+    @cached_property
+    def partitions(self) -> list[Partition]:
+        """The partition fields of the table that hold values."""
+        schema = self.table.schema()
+        return [
+            Partition(schema.find_column_name(field.source_id) or field.name, str(column), str(field.transform))
+            for field in self.table.spec().fields
+            if not isinstance(field.transform, VoidTransform)
+            for column in [schema.find_type(field.source_id)]
+        ]
 
     @cached_property
     def distribution(self) -> str:
@@ -80,7 +108,7 @@ class TableState:
         if self.before is None or self.change().operation != "replace":
             return False
         before = TableState(self.before, None)
-        return self.row_deletes or before.row_deletes or before._live_rows() == self._live_rows()
+        return self.row_deletes or before.row_deletes or self.live.added_rows == self.live.deleted_rows
 
     @cached_property
     def row_deletes(self) -> bool:
@@ -108,21 +136,18 @@ class TableState:
 
     def entries(self, added_only: bool) -> Iterator[ManifestEntry]:
         """List the live data files, or those of them that the run added."""
-        run_snapshots = {snapshot.snapshot_id for snapshot in self.snapshots}
+        if added_only:
+            yield from self.live.added
+            return
         for manifest in self.manifests:
-            if manifest.content != ManifestContent.DATA:
-                continue
-            if added_only and manifest.added_snapshot_id not in run_snapshots:
-                continue  # a manifest from before the run lists no file of the run
-            for entry in manifest.fetch_manifest_entry(self.table.io, discard_deleted=True):
-                if not added_only or entry.snapshot_id in run_snapshots:
-                    yield entry
+            if manifest.content == ManifestContent.DATA:
+                yield from manifest.fetch_manifest_entry(self.table.io, discard_deleted=True)
 
-    def total(self, key: str) -> int:
-        """Add up a number in the summaries of the run's snapshots."""
-        return sum(int(_property(each, key) or 0) for each in self.snapshots)
-
-    def _live_rows(self) -> int:
+    @property
+    def total_rows(self) -> int | None:
+        """The rows of the table after the run, or None where row-level deletes hide it."""
+        if self.row_deletes:
+            return None
         snapshot = self.table.current_snapshot()
         stated = _property(snapshot, "total-records") if snapshot else "0"
         if stated is not None:
@@ -142,12 +167,52 @@ def read_written_table(
     if diff.after is None:
         return WrittenTable(diff.name, None)
     state = TableState.load(diff.after, diff.before, io)
-    checked = TableState.load(diff.after, since, io)
+    checked = state if since == diff.before else TableState.load(diff.after, since, io)
     return WrittenTable(
         diff.name,
         state.change(),
         foreign_snapshots=len(checked.unmarked(run_id, attempts)),
         same_rows=state.same_rows,
+        history=_history(checked),
+        last_step=_last_step(state, checked),
+    )
+
+
+def _history(state: TableState) -> TableHistory:
+    """Compare what a table's metadata says of its past, its branches and its properties."""
+    before, after = state.before, state.table
+    if before is None:
+        known, refs_before, properties_before = set[int](), dict[str, str](), dict[str, str]()
+    else:
+        known = {each.snapshot_id for each in before.snapshots()}
+        refs_before, properties_before = _refs(before), dict(before.properties)
+    kept, refs, current = {each.snapshot_id for each in after.snapshots()}, _refs(after), after.current_snapshot()
+    current_before = before.current_snapshot() if before else None
+    was_moved = (current and current.snapshot_id) != (current_before and current_before.snapshot_id)
+    return TableHistory(
+        expired_snapshots=len(known - kept),
+        was_recreated=before is not None and before.metadata.table_uuid != after.metadata.table_uuid,
+        was_set_back=was_moved and (current is None or current.snapshot_id in known),
+        changed_refs=sorted(name for name in {*refs, *refs_before} if refs.get(name) != refs_before.get(name)),
+        unsafe_properties=unsafe_changes(properties_before, after.properties),
+    )
+
+
+def _refs(table: StaticTable) -> dict[str, str]:
+    """Return the branches and tags inside a table but its main one, each with all that is known of it."""
+    return {name: ref.model_dump_json() for name, ref in table.metadata.refs.items() if name != MAIN_BRANCH}
+
+
+def _last_step(state: TableState, since: TableState) -> LastStep:
+    """Say what was done to a table since a part of the run was verified."""
+    removed, removed_of_base = ({entry.data_file.file_path for entry in each.live.removed} for each in (since, state))
+    marked_of_base = since.live.marked_files - {entry.data_file.file_path for entry in state.live.added}
+    appended = [each for each in since.snapshots if each.summary and each.summary.operation == Operation.APPEND]
+    return LastStep(
+        added_rows=since.live.added_rows,
+        deleted_rows=since.live.deleted_rows,
+        appended_rows=sum(int(_property(each, "added-records") or 0) for each in appended),
+        removed_base_files=len(removed & removed_of_base) + len(marked_of_base),
     )
 
 

@@ -22,6 +22,11 @@ def quarantine_table(table: str) -> str:
     return table + SUFFIX
 
 
+def is_quarantine_table(table: str) -> bool:
+    """Return whether a table holds the quarantined rows of another."""
+    return table.endswith(SUFFIX)
+
+
 def quarantinable_checks(results: Sequence[CheckResult], tables: Mapping[str, Table]) -> dict[str, list[int]]:
     """Return the failed checks whose bad rows can be quarantined, by table; empty if other verdicts block too.
 
@@ -52,7 +57,9 @@ def bad_row_limit(table: Table, added_rows: int) -> int:
     return min(limits)
 
 
-def bad_rows_of_table(table: AuditedTable, failed: Sequence[int], settings: Table) -> QuarantineRowsSpec.BadRows:
+def bad_rows_of_table(
+    table: AuditedTable, failed: Sequence[int], settings: Table, keys: Sequence[str] = ()
+) -> QuarantineRowsSpec.BadRows:
     """Return what the Spark job needs to move the rows of a table that break any of these checks.
 
     The job reads all added files: every added row may break one of the checks.
@@ -65,6 +72,8 @@ def bad_rows_of_table(table: AuditedTable, failed: Sequence[int], settings: Tabl
         target=spark_target(group.over(added)),
         check_titles={check_key(table.name, index): check_title(table.checks[index]) for index in failed},
         limit=bad_row_limit(settings, sum(file.rows for file in added)),
+        max_proportion=settings.max_bad_proportion if table.carried else None,
+        keys=list(keys) if table.carried else [],
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of the scope of a change: what a run did to its tables, exact from snapshots and manifests."""
+"""Checks of the scope of a change: what a run did to its tables, by their live files before and after."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -31,7 +31,8 @@ class AppendOnly(_ChangeCheck):
 
     def prove(self, statistics: TableStatistics) -> Evaluation:
         operations = list(dict.fromkeys(statistics.change.operations))
-        good = all(each == "append" for each in operations) and not statistics.change.deleted_rows
+        change = statistics.change
+        good = not change.deleted_rows and not change.deletes_by_value and set(operations) <= {"append"}
         return pass_or_fail(good, "+".join(operations) or "nothing written")
 
 
@@ -47,6 +48,10 @@ class DeletedRows(_ChangeCheck):
     def expected(self) -> str:
         return f"at most {self.max} rows removed{', net' if self.net else ''}"
 
+    def statistics_problem(self, statistics: TableStatistics) -> str | None:
+        unknown = statistics.change.deletes_by_value
+        return "equality deletes were written: how many rows they delete is not known" if unknown else None
+
     def prove(self, statistics: TableStatistics) -> Evaluation:
         change = statistics.change
         removed = max(0, change.deleted_rows - change.added_rows) if self.net else change.deleted_rows
@@ -58,6 +63,7 @@ class ChangedPartitions(_ChangeCheck):
 
     needs = frozenset({StatisticsNeed.CHANGE, StatisticsNeed.PARTITIONS})
     shorthand = "only"
+    observes_values = True
     check: Literal["changed_partitions"] = "changed_partitions"
     only: list[str] | None = None
     """Such as `flight_month=2013-01`, or `day=2024-01-31/region=EU`."""

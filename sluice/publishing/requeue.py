@@ -11,7 +11,11 @@ from sluice.identifiers import literal, quoted, quoted_table, suggestion
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.sql.expression import columns_of, expression_problem
+from sluice.sql.expression import columns_of, determinism_problem, expression_problem
+
+_CHECKED = "sluice_checked"
+_REPEATED = "two of the requeued rows have the same merge key: requeue them one by one, by --where or --run"
+_EMPTY = "a requeued row has no value in a merge key: give one by --set, or leave it out by --where"
 
 
 def requeued_table(pipeline: Pipeline, wanted: str | None) -> str:
@@ -52,26 +56,62 @@ def plan_requeue(
         spark_catalog: the name of the catalog in Spark.
 
     Raises:
-        InvalidPipeline: there is no such column, or a repair is not an expression.
+        InvalidPipeline: there is no such column, a repair is not an expression, the condition may change its answer, or
+            the pipeline replaces rows.
     """
+    mode = pipeline.write.mode
+    if pipeline.write.traits.replaces_rows:
+        raise InvalidPipeline(
+            f"{pipeline.name} has `mode: {mode}`, by which each load replaces rows of the last: requeued rows would be "
+            "those of an older load. Correct the source and run the pipeline again"
+        )
     values = _parse_values(selection.values, columns, quarantined_columns)
     where = _where_clause(selection, quarantined_columns)
     names = [name for name in columns if name in quarantined_columns or name in values]
-    selected = ", ".join(values.get(name, quoted(name)) for name in names)
+    selected = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in names)
     target, source = (quoted_table(name, spark_catalog) for name in (table, quarantine_table(table)))
-    statements = [
-        f"INSERT INTO {target} ({', '.join(map(quoted, names))}) SELECT {selected} FROM {source}{where}",
-        f"DELETE FROM {source}{where}",
-    ]
+    keys = pipeline.write.keys
+    rows = f"SELECT {selected} FROM {source}{where}"
+    statements = [_merge(target, rows, names, keys) if keys else _insert(target, rows, names)]
+    statements.append(f"DELETE FROM {source}{where}")
     changed = pipeline.model_copy(
         update={
-            "write": Write(mode="sql", statements=statements),
+            "write": Write(mode="requeue", statements=statements, keys=keys),
             "tables": {table: pipeline.tables[table], quarantine_table(table): Table()},
         }
     )
     digest = requeue_digest(quarantine_location, quarantine_snapshot, statements)
     return RequeuePlan(
         pipeline=Pipeline.model_validate(changed.model_dump(by_alias=True)), input=RunInput(digest=digest)
+    )
+
+
+def _insert(target: str, rows: str, names: Sequence[str]) -> str:
+    return f"INSERT INTO {target} ({', '.join(map(quoted, names))}) {rows}"
+
+
+def _merge(target: str, rows: str, names: Sequence[str], keys: Sequence[str]) -> str:
+    """Return the merge of rows by keys, which fails where two rows have one key or a row has none.
+
+    Raises:
+        InvalidPipeline: the quarantine table has no such key.
+    """
+    missing = [key for key in keys if key not in names]
+    if missing:
+        raise InvalidPipeline(f"the quarantined rows have no merge key {missing[0]!r}: give it by --set")
+    listed = ", ".join(map(quoted, keys))
+    repeated = f"if(count(*) OVER (PARTITION BY {listed}) > 1, raise_error({literal(_REPEATED)}), true)"
+    empty = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
+    checked = f"SELECT *, {repeated} AS {_CHECKED} FROM ({rows}) AS selected"
+    incoming = (
+        f"SELECT * FROM ({checked}) AS checked WHERE {_CHECKED} AND if({empty}, raise_error({literal(_EMPTY)}), true)"
+    )
+    matched = " AND ".join(f"old.{quoted(key)} = new.{quoted(key)}" for key in keys)
+    updates = ", ".join(f"old.{quoted(name)} = new.{quoted(name)}" for name in names)
+    values = ", ".join(f"new.{quoted(name)}" for name in names)
+    return (
+        f"MERGE INTO {target} AS old USING ({incoming}) AS new ON {matched} WHEN MATCHED THEN UPDATE SET {updates} "
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(quoted, names))}) VALUES ({values})"
     )
 
 
@@ -102,7 +142,10 @@ def _parse_values(
 def _where_clause(selection: RequeueSelection, quarantined_columns: Mapping[str, str]) -> str:
     conditions = [f"{RUN} = {literal(selection.run)}"] if selection.run else []
     if selection.where:
-        _check_expression(f"--where {selection.where!r}", selection.where, quarantined_columns)
+        option = f"--where {selection.where!r}"
+        _check_expression(option, selection.where, quarantined_columns)
+        if problem := determinism_problem(selection.where):
+            raise InvalidPipeline(f"{option}: {problem}")
         conditions.append(f"({selection.where})")
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 

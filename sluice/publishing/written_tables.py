@@ -1,12 +1,41 @@
 """What a branch must hold: a complete write of one attempt, or a rebase of one, and nothing else."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sluice.audit.bad_rows import quarantine_table
 from sluice.contracts.existing_rows import ResumeBranchInput
 from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
+from sluice.identifiers import joined_name, namespaces_of
+
+
+@dataclass(frozen=True)
+class TableHistory:
+    """What a table's metadata on the branch says of its past, compared with what main held."""
+
+    expired_snapshots: int = 0
+    """How many of main's snapshots are missing."""
+    was_recreated: bool = False
+    """Whether it is another table under the same name."""
+    was_set_back: bool = False
+    """Whether readers would see a snapshot from before the run: a roll-back, or a replaced branch."""
+    changed_refs: Sequence[str] = ()
+    """Branches and tags inside the table that were made, moved or dropped."""
+    unsafe_properties: Sequence[str] = ()
+    """Properties by which Iceberg deletes files that other branches need."""
+
+
+@dataclass(frozen=True)
+class LastStep:
+    """What was done to a table since a part of the run was verified, by its live files."""
+
+    added_rows: int = 0
+    deleted_rows: int = 0
+    appended_rows: int = 0
+    """The rows of commits that only added files."""
+    removed_base_files: int = 0
+    """How many files of main it removed, or deleted rows from in place."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +49,8 @@ class WrittenTable:
     """How many of its new snapshots none of the expected attempts made."""
     same_rows: bool = True
     """Whether it has as many rows as before, as far as metadata can tell."""
+    history: TableHistory = field(default_factory=TableHistory)
+    last_step: LastStep = field(default_factory=LastStep)
 
 
 def check_changed_tables(input: VerifyWriteInput, changed: Collection[str]) -> None:
@@ -28,9 +59,36 @@ def check_changed_tables(input: VerifyWriteInput, changed: Collection[str]) -> N
     Raises:
         UnexpectedWrite: it did.
     """
+    named = {*input.tables, *map(quarantine_table, input.quarantined_rows)}
     for name in changed:
-        if name not in (*input.tables, *input.quarantined_rows):
+        if name not in named:
             raise UnexpectedWrite(f"the job changed {name}, which the pipeline does not name under `tables`")
+
+
+def check_changed_namespace(
+    tables: Collection[str],
+    elements: tuple[str, ...],
+    before: Mapping[str, str] | None,
+    after: Mapping[str, str] | None,
+) -> None:
+    """Make sure that an attempt changed no namespace, but for those of its tables that main does not have.
+
+    Args:
+        before: its properties; None where there was no such namespace.
+        after: its properties; None where it was dropped.
+
+    Raises:
+        UnexpectedWrite: it did.
+    """
+    name = joined_name(elements)
+    if after is None:
+        raise UnexpectedWrite(f"the job dropped the namespace {name}")
+    if before is not None:
+        raise UnexpectedWrite(f"the job changed properties of the namespace {name}, which no audit looks at")
+    if elements not in {namespace for table in tables for namespace in namespaces_of(table)}:
+        raise UnexpectedWrite(f"the job created the namespace {name}, in which the pipeline has no table")
+    if after:
+        raise UnexpectedWrite(f"the job gave the namespace {name} properties, which no audit looks at")
 
 
 def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict[str, TableChange]:
@@ -46,12 +104,46 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
             raise UnexpectedWrite(f"the job dropped {table.name}")
         if table.foreign_snapshots:
             raise UnexpectedWrite(f"{table.name} holds a snapshot that this attempt did not make")
+        check_history(table)
         if input.write.traits.keeps_rows and not table.same_rows:
             raise UnexpectedWrite(f"{table.name} has other rows than before it was compacted")
         changes[table.name] = table.change
     _check_all_written(input, changes)
     _check_row_counts(input, changes)
+    _check_quarantined_rows(input, tables)
     return changes
+
+
+def check_history(table: WrittenTable) -> None:
+    """Make sure that a write kept a table's past, its branches and its safe properties.
+
+    Raises:
+        UnexpectedWrite: it did not.
+    """
+    name, history = table.name, table.history
+    if history.was_recreated:
+        raise UnexpectedWrite(
+            f"the job dropped {name} and created it again, which loses its past: use CREATE OR REPLACE TABLE"
+        )
+    if history.expired_snapshots:
+        raise UnexpectedWrite(
+            f"the job expired {history.expired_snapshots} snapshots of {name} that main holds: their files are needed. "
+            "The catalog's own garbage collection removes what no branch needs"
+        )
+    if history.was_set_back:
+        raise UnexpectedWrite(
+            f"the job set {name} back to a snapshot from before the run, which no snapshot of the run records: "
+            "take published runs back by `rollback`"
+        )
+    if history.changed_refs:
+        raise UnexpectedWrite(
+            f"the job changed branches or tags inside {name} ({', '.join(history.changed_refs)}), which are not audited"
+        )
+    if history.unsafe_properties:
+        raise UnexpectedWrite(
+            f"{name} has {', '.join(history.unsafe_properties)} on the branch: by them Iceberg deletes files that main "
+            "or another branch needs. Leave them out"
+        )
 
 
 def _check_all_written(input: VerifyWriteInput, changes: dict[str, TableChange]) -> None:
@@ -64,18 +156,52 @@ def _check_all_written(input: VerifyWriteInput, changes: dict[str, TableChange])
 
 
 def _check_row_counts(input: VerifyWriteInput, changes: dict[str, TableChange]) -> None:
-    for table, rows in input.quarantined_rows.items():
-        added = changes[table].added_rows if table in changes else 0
-        if added != rows:
-            raise UnexpectedWrite(f"{rows} bad rows were quarantined, and {table} got {added}")
     counted = input.job.rows_written
-    if input.quarantined_rows or counted is None:
+    if input.write.traits.moves_quarantined_rows and not input.quarantined_rows:
+        _check_requeued_rows(input, changes)
+    if counted is None:
         return
     for table, change in changes.items():
         if counted != change.added_rows:
             raise UnexpectedWrite(
                 f"the job counted {counted} rows for {table}, its snapshots {change.added_rows}: rows were lost"
             )
+
+
+def _check_requeued_rows(input: VerifyWriteInput, changes: dict[str, TableChange]) -> None:
+    """Make sure that as many rows came into a table as left its quarantine table; a merge may update some instead."""
+    table, quarantine = input.tables
+    removed, arrived = (_net_rows(changes[name]) if name in changes else 0 for name in (quarantine, table))
+    if not 0 <= arrived <= -removed or (arrived < -removed and not input.write.carries_rows):
+        raise UnexpectedWrite(f"{-removed} rows left {quarantine}, and {arrived} came into {table}")
+
+
+def _check_quarantined_rows(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> None:
+    """Make sure that the rows that left a table are those that came into its quarantine table, and the run's own."""
+    by_name = {table.name: table for table in tables}
+    for name, rows in input.quarantined_rows.items():
+        quarantine = quarantine_table(name)
+        gained = by_name[quarantine].last_step if quarantine in by_name else LastStep()
+        if (gained.added_rows, gained.deleted_rows) != (rows, 0):
+            raise UnexpectedWrite(
+                f"{rows} bad rows of {name} were quarantined, and {quarantine} got {gained.added_rows}"
+            )
+        step = by_name[name].last_step if name in by_name else LastStep()
+        left = step.deleted_rows - step.added_rows + step.appended_rows
+        if step.removed_base_files:
+            raise UnexpectedWrite(f"the row quarantine removed rows of {name} that this run did not bring")
+        if left != rows:
+            raise UnexpectedWrite(f"{rows} bad rows of {name} were quarantined, and {left} left it")
+        if step.appended_rows > (rows if input.write.carries_rows else 0):
+            raise UnexpectedWrite(f"the row quarantine added {step.appended_rows} rows to {name}, for {rows} bad ones")
+
+
+def _removed_rows(change: TableChange | None) -> int:
+    return -_net_rows(change) if change else 0
+
+
+def _arrived_rows(change: TableChange | None) -> int:
+    return _net_rows(change) if change else 0
 
 
 def check_rebased(
@@ -93,6 +219,7 @@ def check_rebased(
             raise UnexpectedWrite(f"{branch} changes {table.name}, and {source} did not")
         if table.foreign_snapshots:
             raise UnexpectedWrite(f"{table.name} holds a snapshot that this run did not make")
+        check_history(table)
         if _net_rows(table.change) != _net_rows(before):
             raise UnexpectedWrite(
                 f"{_net_rows(before)} rows of {table.name} were to be rebased, not {_net_rows(table.change)}"
@@ -123,6 +250,20 @@ def check_something_changed(changed: Collection[object]) -> None:
     """
     if not changed:
         raise InvalidInput("nothing would change: main holds all of it already")
+
+
+def check_no_repeated_files(repeated: Mapping[str, Sequence[str]]) -> None:
+    """Make sure that a run adds no file that a table holds already, and none twice: its rows would be there twice.
+
+    Args:
+        repeated: by table, the files that the run adds and that the table then lists more than once.
+
+    Raises:
+        UnexpectedWrite: there are any.
+    """
+    for table, files in repeated.items():
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        raise UnexpectedWrite(f"{table} would list {files[0]}{more} more than once: its rows would be there twice")
 
 
 def _net_rows(change: TableChange) -> int:

@@ -1,10 +1,15 @@
 """What a requeue and a release do: decided without a lake."""
 
+from typing import Any
+
 import pytest
 
 from sluice.contracts.lake_queries import QuarantineSummary, RequeuePlan, RequeueSelection
+from sluice.contracts.quarantine import VerifiedWrite
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.write import Write
 from sluice.publishing.release import choose_pipeline, plan_release
 from sluice.publishing.requeue import plan_requeue, requeued_table
 
@@ -24,9 +29,16 @@ COLUMNS = {"id": "int", "name": "string"}
 QUARANTINED = {**COLUMNS, "quarantined_run": "string"}
 
 
-def plan(location: str = "v1.json", snapshot: int | None = 1, /, **selection: object) -> RequeuePlan:
+MERGING = PIPELINE.model_copy(
+    update={"write": Write.model_validate({"mode": "merge", "keys": ["id"], "source": {"path": "in.csv"}})}
+)
+
+
+def plan(
+    location: str = "v1.json", snapshot: int | None = 1, /, pipeline: Pipeline = PIPELINE, **selection: Any
+) -> RequeuePlan:
     return plan_requeue(
-        PIPELINE,
+        pipeline,
         "geo.cities",
         RequeueSelection.model_validate(selection),
         columns=COLUMNS,
@@ -40,7 +52,8 @@ def plan(location: str = "v1.json", snapshot: int | None = 1, /, **selection: ob
 def test_a_requeue_moves_all_rows_with_the_checks_of_the_pipeline() -> None:
     planned = plan().pipeline
     assert planned.write.statements == [
-        "INSERT INTO `lake`.`geo`.`cities` (`id`, `name`) SELECT `id`, `name` FROM `lake`.`geo`.`cities__quarantine`",
+        "INSERT INTO `lake`.`geo`.`cities` (`id`, `name`) "
+        "SELECT `id` AS `id`, `name` AS `name` FROM `lake`.`geo`.`cities__quarantine`",
         "DELETE FROM `lake`.`geo`.`cities__quarantine`",
     ]
     assert planned.tables["geo.cities"] == PIPELINE.tables["geo.cities"] and "geo.cities__quarantine" in planned.tables
@@ -49,8 +62,29 @@ def test_a_requeue_moves_all_rows_with_the_checks_of_the_pipeline() -> None:
 def test_a_requeue_moves_the_selected_rows_repaired() -> None:
     insert, delete = plan(run="r'1", where="id = 2", values=["name = upper(name)"]).pipeline.write.statements
     where = " WHERE quarantined_run = 'r\\'1' AND (id = 2)"
-    assert "SELECT `id`, (upper(name)) FROM" in insert
+    assert "SELECT `id` AS `id`, (upper(name)) AS `name` FROM" in insert
     assert insert.endswith(where) and delete.endswith(where)
+
+
+def test_a_requeue_of_a_pipeline_that_merges_merges_by_its_keys() -> None:
+    planned = plan(pipeline=MERGING, values=["name = upper(name)"]).pipeline
+    merge, delete = planned.write.statements
+    assert merge.startswith("MERGE INTO `lake`.`geo`.`cities` AS old USING (SELECT * FROM (SELECT *, if(count(*) OVER")
+    assert "ON old.`id` = new.`id` WHEN MATCHED THEN UPDATE SET old.`id` = new.`id`, old.`name` = new.`name`" in merge
+    assert merge.endswith("WHEN NOT MATCHED THEN INSERT (`id`, `name`) VALUES (new.`id`, new.`name`)")
+    assert delete == "DELETE FROM `lake`.`geo`.`cities__quarantine`"
+    assert (planned.write.mode, planned.write.keys, planned.write.carries_rows) == ("requeue", ["id"], True)
+
+
+def test_rows_of_a_load_that_was_replaced_are_not_requeued() -> None:
+    write = Write.model_validate({"mode": "overwrite", "source": {"path": "in.csv"}})
+    with pytest.raises(InvalidPipeline, match="requeued rows would be those of an older load"):
+        plan(pipeline=PIPELINE.model_copy(update={"write": write}))
+
+
+def test_the_condition_of_a_requeue_may_use_functions_of_the_row() -> None:
+    where = "upper(trim(name)) = 'X' AND id BETWEEN 1 AND 2 AND regexp_like(name, 'x') AND coalesce(id, 0) > 0"
+    assert where in plan(where=where).pipeline.write.statements[1]
 
 
 def test_the_same_requeue_has_the_same_identity_until_the_quarantine_table_changes() -> None:
@@ -67,9 +101,16 @@ def test_the_same_requeue_has_the_same_identity_until_the_quarantine_table_chang
         ({"values": ["name"]}, "is no column"),
         ({"values": ["name=max(name)"]}, "aggregates"),
         ({"where": "nme = 1"}, "there is no column 'nme' (did you mean 'name'?)"),
+        ({"where": "rand() < 0.5"}, "rand() may answer differently"),
+        ({"where": "name < current_user"}, "may not be called: it tells the account"),
+        ({"where": "id < unix_timestamp()"}, "current_timestamp() may answer differently"),
+        ({"where": "name = uuid()"}, "uuid() may answer differently"),
+        ({"where": "id > 1 AND id < size(shuffle(array(id)))"}, "shuffle() may answer differently"),
+        ({"where": "my_function(id)"}, "is no function of Spark's that a pipeline may call"),
+        ({"where": "id IN (SELECT 1)"}, "holds a query"),
     ],
 )
-def test_a_wrong_selection_is_refused(selection: dict[str, object], message: str) -> None:
+def test_a_wrong_selection_is_refused(selection: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidPipeline) as raised:
         plan(**selection)
     assert message in str(raised.value)
@@ -81,20 +122,19 @@ def test_the_requeued_table_is_named_or_the_only_one() -> None:
         requeued_table(PIPELINE, "geo.towns")
 
 
-def test_a_release_starts_from_the_audited_rows() -> None:
-    resume = plan_release("quarantine/x", "b1", "h1", ["DELETE FROM geo.cities"])
-    assert (resume.branch, resume.base, resume.head, resume.obsolete_branches) == (
-        "quarantine/x",
-        "b1",
-        "h1",
-        ["quarantine/x"],
-    )
+SUMMARY = QuarantineSummary(
+    branch="q", run_id="r", workflow_id="w", pipeline="cities", cause="", reason="", expires="", installation="here"
+)
+
+
+def test_a_release_starts_from_the_verified_rows() -> None:
+    resume = plan_release(SUMMARY, "b1", VerifiedWrite(head="h1", attempt=1, tables={"a.b": 1}), ["DELETE FROM a.b"])
+    assert (resume.branch, resume.run_id, resume.base, resume.head) == ("q", "r", "b1", "h1")
+    assert resume.statements == ["DELETE FROM a.b"]
 
 
 def test_a_release_is_audited_by_the_same_pipeline() -> None:
-    summary = QuarantineSummary(
-        branch="q", run_id="r", workflow_id="w", pipeline="cities", cause="", reason="", expires="", installation=""
-    )
+    summary = SUMMARY
     changed = PIPELINE.model_copy(update={"description": "changed"})
     assert choose_pipeline(summary, PIPELINE, None) is PIPELINE
     assert choose_pipeline(summary, PIPELINE, changed) is changed

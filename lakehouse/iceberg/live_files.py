@@ -1,0 +1,125 @@
+"""Which live files of a table a run added and removed: manifests before and after, compared file by file.
+
+Snapshots and their summaries are what a job says of itself. A job can expire them, replace a branch or the whole table,
+or roll back, so they are not asked here. Source of the rules: the Iceberg table specification, sections "Manifests",
+"Scan planning" and "Position delete files".
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry, ManifestFile
+from pyiceberg.table import StaticTable
+
+_PATH_OF_DELETES = 2147483546
+"""The field id of `file_path` in position delete files: equal bounds mean that all deletes are of one data file."""
+
+
+@dataclass(frozen=True)
+class LiveFileDiff:
+    """The live files that are in one version of a table and not in the other."""
+
+    added: Sequence[ManifestEntry] = ()
+    """Data files that are live now and were not."""
+    removed: Sequence[ManifestEntry] = ()
+    """Data files that were live and are no more."""
+    added_deletes: Sequence[ManifestEntry] = ()
+    removed_deletes: Sequence[ManifestEntry] = ()
+
+    @property
+    def added_rows(self) -> int:
+        """The rows of the added data files."""
+        return _rows(self.added)
+
+    @property
+    def deleted_rows(self) -> int:
+        """The rows of the removed data files, and those that position deletes mark: never less than were removed."""
+        marked, marked_before = _marked_rows(self.added_deletes), _marked_rows(self.removed_deletes)
+        # A delete file that replaces an earlier one of the same data file repeats its deletes.
+        repeated = {path: min(rows, marked_before.get(path, 0)) for path, rows in marked.items() if path}
+        return _rows(self.removed) + sum(marked.values()) - sum(repeated.values())
+
+    @property
+    def marked_files(self) -> set[str]:
+        """The data files that the added position deletes are of, as far as each delete file is of one alone."""
+        return {path.decode() for path in _marked_rows(self.added_deletes) if path}
+
+    @property
+    def has_equality_deletes(self) -> bool:
+        """Whether equality deletes came or went: how many rows they delete is in no metadata."""
+        return any(not _is_position_delete(entry) for entry in (*self.added_deletes, *self.removed_deletes))
+
+    @property
+    def removes_nothing(self) -> bool:
+        """Whether no data file was removed and no row deleted in place."""
+        return not self.removed and not self.added_deletes
+
+
+def live_file_diff(before: StaticTable | None, after: StaticTable | None) -> LiveFileDiff:
+    """Compare the live files of two versions of a table; None stands for a table without files.
+
+    A manifest never changes, so those that both versions list are not read.
+    """
+    manifests_before, manifests_after = _manifests(before), _manifests(after)
+    old = _entries(before, manifests_before.keys() - manifests_after.keys(), manifests_before)
+    new = _entries(after, manifests_after.keys() - manifests_before.keys(), manifests_after)
+    added = [entry for key, entry in new.items() if key not in old]
+    removed = [entry for key, entry in old.items() if key not in new]
+    return LiveFileDiff(
+        added=[entry for entry in added if _is_data(entry)],
+        removed=[entry for entry in removed if _is_data(entry)],
+        added_deletes=[entry for entry in added if not _is_data(entry)],
+        removed_deletes=[entry for entry in removed if not _is_data(entry)],
+    )
+
+
+def _manifests(table: StaticTable | None) -> dict[str, ManifestFile]:
+    snapshot = table.current_snapshot() if table else None
+    if table is None or snapshot is None:
+        return {}
+    return {manifest.manifest_path: manifest for manifest in snapshot.manifests(table.io)}
+
+
+def _entries(
+    table: StaticTable | None, paths: Iterable[str], manifests: Mapping[str, ManifestFile]
+) -> dict[tuple[object, ...], ManifestEntry]:
+    """Return the live files that some manifests list, by what tells each from every other, in a stable order."""
+    if table is None:
+        return {}
+    io: FileIO = table.io
+    return {
+        _key(entry.data_file): entry
+        for path in sorted(paths)
+        for entry in manifests[path].fetch_manifest_entry(io, discard_deleted=True)
+    }
+
+
+def _key(file: DataFile) -> tuple[object, ...]:
+    """Return a key of a file: deletion vectors share a Puffin file, so that their sizes and counts count too."""
+    if file.content == DataFileContent.DATA:
+        return (file.file_path,)
+    return (file.file_path, file.record_count, str(file.partition), str(file.lower_bounds))
+
+
+def _is_data(entry: ManifestEntry) -> bool:
+    return entry.data_file.content == DataFileContent.DATA
+
+
+def _is_position_delete(entry: ManifestEntry) -> bool:
+    return entry.data_file.content == DataFileContent.POSITION_DELETES
+
+
+def _marked_rows(deletes: Iterable[ManifestEntry]) -> dict[bytes, int]:
+    """Add up position deletes by the data file that they are of; under no name where there may be several."""
+    marked: dict[bytes, int] = {}
+    for entry in filter(_is_position_delete, deletes):
+        file = entry.data_file
+        lower, upper = ((bounds or {}).get(_PATH_OF_DELETES, b"") for bounds in (file.lower_bounds, file.upper_bounds))
+        path = lower if lower == upper else b""
+        marked[path] = marked.get(path, 0) + file.record_count
+    return marked
+
+
+def _rows(entries: Iterable[ManifestEntry]) -> int:
+    return sum(entry.data_file.record_count for entry in entries)

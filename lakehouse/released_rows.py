@@ -1,0 +1,27 @@
+"""What a quarantine and the branch of its release hold, read from their metadata, for the release to verify."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from lakehouse.catalog import TableDiff
+from lakehouse.iceberg.table_state import TableState, read_written_table
+from sluice.publishing.written_tables import WrittenTable
+
+Maker = tuple[str, Iterable[int]]
+"""A run, by its id, and those of its attempts that may have made a snapshot."""
+
+
+def read_marked_tables(
+    diffs: Sequence[TableDiff], io: Mapping[str, str], makers: Sequence[Maker]
+) -> list[WrittenTable]:
+    """Read what a branch changes, and how many of its new snapshots none of these runs made."""
+    return [_read(diff, io, makers) for diff in diffs]
+
+
+def _read(diff: TableDiff, io: Mapping[str, str], makers: Sequence[Maker]) -> WrittenTable:
+    if diff.after is None:
+        return WrittenTable(diff.name, None)
+    state = TableState.load(diff.after, diff.before, io)
+    foreign = set.intersection(*(set(state.unmarked(run_id, attempts)) for run_id, attempts in makers))
+    run_id, attempts = makers[0]
+    return replace(read_written_table(diff, diff.before, io, run_id, attempts), foreign_snapshots=len(foreign))
