@@ -9,7 +9,7 @@ from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import find_quarantined_branch, read_quarantined_tables
 from lakehouse.report_store import ReportStore
-from sluice.audit.verdicts import short_row, trim_samples
+from sluice.audit.verdicts import short_row, trim_samples, verdicts_digest
 from sluice.contracts.lake_queries import (
     DescribeQuarantineInput,
     DescribeQuarantineResult,
@@ -17,6 +17,7 @@ from sluice.contracts.lake_queries import (
     check_result_size,
 )
 from sluice.contracts.references import RunRef
+from sluice.publishing.certificate import VERDICTS
 from sluice.sql.values import json_value
 
 
@@ -48,6 +49,9 @@ class DescribeQuarantineActivity:
             run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
             report = self.reports.read_report(run_ref)
             checks = trim_samples(report.checks) if report else []
+            # The report lies in the lake, where jobs can write; the digest, in a commit that only the publisher makes.
+            if verdicts_digest(checks) != branch.properties.get(VERDICTS):
+                checks = []
             result = DescribeQuarantineResult(summary=branch.summary, tables=tables, checks=checks)
             check_result_size(len(result.model_dump_json().encode()), "ask for fewer rows of each table by --rows")
             return result

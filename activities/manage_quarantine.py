@@ -5,21 +5,23 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
+from activities.running_workflows import RunningWorkflows
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch
 from sluice.contracts.quarantine import ManageQuarantineInput
-from sluice.errors import InvalidPipeline
-from sluice.publishing.certificate import EXPIRES, INSTALLATION
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.publishing.certificate import EXPIRES
 
 
 @dataclass(frozen=True)
 class ManageQuarantineActivity:
     """The activity `manage_quarantine`.
 
-    Needs the catalog, and the installation that quarantines must belong to.
+    Needs the catalog, which workflows run, and the installation that quarantines must belong to.
     """
 
     catalog: BranchCatalog
+    running: RunningWorkflows
     installation: str
 
     @activity.defn(name="manage_quarantine")
@@ -29,15 +31,31 @@ class ManageQuarantineActivity:
             if input.action == "discard" and self.catalog.find_head(input.branch) is None:
                 return ""
             branch = find_quarantined_branch(self.catalog, input.branch)
-            if branch.properties.get(INSTALLATION) != self.installation:
+            if branch.installation != self.installation:
                 raise InvalidPipeline(
-                    f"{input.branch} is of another installation, {branch.properties.get(INSTALLATION)!r}"
+                    f"{input.branch} is of another installation, {branch.installation!r}, and this one is "
+                    f"{self.installation!r}: nothing was changed"
                 )
             if input.action == "discard":
-                self.catalog.delete_branch(input.branch)
+                self._discard(branch)
                 return ""
             self._keep_until(branch, input)
             return input.branch
+
+    def _discard(self, branch: QuarantinedBranch) -> None:
+        """Delete a quarantine that no release works on, if nobody changed it meanwhile.
+
+        Raises:
+            InvalidPipeline: a release works on it.
+            ServiceUnavailable: it was changed meanwhile.
+        """
+        if release := self.running.release_of(branch):
+            raise InvalidPipeline(
+                f"{branch.branch} is not discarded while {release} releases it: wait for its end, or cancel it first"
+            )
+        self.catalog.delete_branch_at(branch.branch, branch.head)
+        if self.catalog.find_head(branch.branch) is not None:
+            raise ServiceUnavailable(f"{branch.branch} was changed meanwhile")
 
     def _keep_until(self, branch: QuarantinedBranch, input: ManageQuarantineInput) -> None:
         if branch.properties.get(EXPIRES) != input.until:

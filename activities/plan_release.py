@@ -5,22 +5,54 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
+from activities.input_overlap import input_overlap
 from lakehouse.catalog import BranchCatalog
-from lakehouse.quarantine import find_quarantined_branch
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.published_commits import find_publication_of_run
+from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch
+from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
-from sluice.publishing.release import plan_release
+from sluice.errors import AlreadyPublished
+from sluice.input.publication_check import check_of_quarantine
+from sluice.input.publications import read_input_record
+from sluice.publishing.certificate import INPUT
+from sluice.publishing.release import check_not_published, check_releasable, plan_release
 
 
 @dataclass(frozen=True)
 class PlanReleaseActivity:
-    """The activity `plan_release`. Needs the catalog."""
+    """The activity `plan_release`.
+
+    Needs the catalog, the installation that quarantines must belong to, and what main holds of the inputs of runs.
+    """
 
     catalog: BranchCatalog
+    installation: str
+    loaded_files: LoadedFiles | None = None
 
     @activity.defn(name="plan_release")
     def plan_release(self, input: PlanReleaseInput) -> ReleasePlan:
-        """Return what a run of the quarantined rows starts from."""
+        """Return what a run of the quarantined rows starts from; refuse what `resume_branch` would refuse."""
         with as_application_error():
             branch = find_quarantined_branch(self.catalog, input.run)
-            resume = plan_release(branch.branch, branch.base, branch.quarantined_hash, input.statements)
-            return ReleasePlan(summary=branch.summary, resume=resume)
+            verified = check_releasable(branch.summary, branch.quarantined_hash, branch.verified, self.installation)
+            resume = plan_release(branch.summary, branch.base, verified, input.statements)
+            commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
+            check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
+            resume = self._ask_for_its_input(branch, resume, again=input.again)
+            digest = branch.properties.get(INPUT, "")
+            return ReleasePlan(summary=branch.summary, resume=resume, input_digest=digest)
+
+    def _ask_for_its_input(self, branch: QuarantinedBranch, resume: Resume, *, again: bool) -> Resume:
+        """Return the release with the input of the quarantined run, and with what it asks of main at each attempt.
+
+        Raises:
+            AlreadyPublished: main holds files of it already.
+        """
+        record = read_input_record(branch.properties)
+        manifest = record.manifest if record else None
+        header = self.loaded_files.manifests.read(manifest).header if manifest and self.loaded_files else None
+        check = None if again else check_of_quarantine(branch.properties, header)
+        if overlap := input_overlap(self.loaded_files, check, ""):
+            raise AlreadyPublished(f"{overlap}. To publish {branch.branch} anyway, add --again")
+        return resume.model_copy(update={"manifest": manifest, "published": check})

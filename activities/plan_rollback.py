@@ -1,32 +1,54 @@
 """Plan the roll-back of a published run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from temporalio import activity
 
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
-from lakehouse.published_commits import list_published_commits
+from lakehouse.published_commits import (
+    find_published_checks,
+    list_published_commits,
+    read_published_commits,
+    recorded_pipeline,
+)
+from sluice.audit.bad_rows import is_quarantine_table
 from sluice.contracts.existing_rows import Restore
-from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult
-from sluice.publishing.rollback import plan_rollback
+from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult, check_result_size
+from sluice.publishing.rollback import find_published_run, plan_rollback
 
 
 @dataclass(frozen=True)
 class PlanRollbackActivity:
-    """The activity `plan_rollback`. Needs the catalog."""
+    """The activity `plan_rollback`. Needs the catalog, and nothing of Temporal: main's history names the runs."""
 
     catalog: BranchCatalog
 
     @activity.defn(name="plan_rollback")
     def plan_rollback(self, input: PlanRollbackInput) -> PlanRollbackResult:
-        """Return which tables are restored to which hash of main."""
+        """Return which tables are restored to which hash of main, and who read them since."""
         with as_application_error():
             main = self.catalog.main
             main_head = self.catalog.head(main)
-            history = list_published_commits(self.catalog, input.run_id)
-            plan = plan_rollback(history, input.run_id, with_later=input.with_later)
-            remaining = [name for name, at in plan.tables.items() if self.catalog.table_version(main, name, at)]
-            return PlanRollbackResult(
-                restore=Restore(runs=plan.runs, main_head=main_head, tables=plan.tables), remaining=remaining
+            target = find_published_run(list(read_published_commits(self.catalog)), input.run)
+            history = list_published_commits(self.catalog, target.run_id)
+            plan = plan_rollback(
+                history, target.run_id, with_later=input.with_later, despite_readers=input.despite_readers
             )
+            remaining = [name for name, at in plan.tables.items() if self.catalog.table_version(main, name, at)]
+            audited = [name for name in remaining if not is_quarantine_table(name)]
+            result = PlanRollbackResult(
+                restore=Restore(runs=plan.runs, main_head=main_head, tables=plan.tables),
+                remaining=remaining,
+                pipeline=target.pipeline,
+                workflow_id=target.workflow_id,
+                recorded=recorded_pipeline(self._properties(target.hash)),
+                older=find_published_checks(self.catalog, {name: plan.tables[name] for name in audited}),
+                readers=plan.readers,
+            )
+            check_result_size(len(result.model_dump_json().encode()), "roll later runs back first, fewer at a time")
+            return result
+
+    def _properties(self, hash: str) -> Mapping[str, str]:
+        return next(each.properties for each in self.catalog.history(self.catalog.main) if each.hash == hash)

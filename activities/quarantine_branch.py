@@ -1,23 +1,32 @@
 """Keep what the branch of an attempt holds, for a person."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from temporalio import activity
 
+from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
-from lakehouse.catalog import BranchCatalog
+from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff
+from lakehouse.iceberg.commit import table_commit
+from lakehouse.iceberg.table_state import load_table
 from lakehouse.quarantine import create_quarantine
+from lakehouse.table_versions import table_diffs
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.errors import NoSuchBranch
-from sluice.publishing.certificate import INSTALLATION
+from sluice.publishing.certificate import AUDITED, INSTALLATION, QUARANTINED, verified_at
 
 
 @dataclass(frozen=True)
 class QuarantineBranchActivity:
-    """The activity `quarantine_branch`. Needs the catalog, and the installation that these runs belong to."""
+    """The activity `quarantine_branch`.
+
+    Needs the catalog, the installation that these runs belong to, and the properties by which Iceberg reads the lake.
+    """
 
     catalog: BranchCatalog
     installation: str
+    io: Mapping[str, str] = field(default_factory=dict)
 
     @activity.defn(name="quarantine_branch")
     def quarantine_branch(self, input: QuarantineBranchInput) -> str:
@@ -26,6 +35,7 @@ class QuarantineBranchActivity:
         An attempt that changed no table leaves nothing to look at: then nothing is kept, and "" returned.
         """
         with as_application_error():
+            check_catalog(self.catalog, input.branch.catalog_id)
             name = self._copy(input)
             self.catalog.delete_branch(input.branch.name)
             return name
@@ -39,5 +49,29 @@ class QuarantineBranchActivity:
             properties = {**input.properties, INSTALLATION: self.installation}
             create_quarantine(self.catalog, input.name, head, branch.name, properties)
             return input.name
-        except NoSuchBranch:  # it is gone: copied by an earlier try whose answer was lost, or never created
-            return input.name if self.catalog.find_head(input.name) else ""
+        except NoSuchBranch:  # it is gone: copied by an earlier try whose answer was lost, fenced, or never created
+            return self._recreate(input)
+
+    def _recreate(self, input: QuarantineBranchInput) -> str:
+        """Keep what a branch held that is deleted already, because its rebase failed after it was fenced."""
+        head, base = self.catalog.find_head(input.name), input.branch.base
+        if not input.versions:
+            return input.name if head else ""
+        if head is None:
+            self.catalog.create_branch(input.name, base)
+        if head in (None, base):
+            commits = [self._commit(diff) for diff in table_diffs(input.versions)]
+            message, names = f"Keep what {input.branch.name} held", list(input.versions)
+            head = self.catalog.commit_tables(input.name, base, message, commits, create_namespaces_for=names)
+        if QUARANTINED not in next(self.catalog.history(input.name)).properties:
+            # The hash that was audited is gone with the branch; this one holds the same tables.
+            properties = {key: value for key, value in input.properties.items() if key != AUDITED}
+            kept_hash = self.catalog.head(input.name)
+            kept = {**verified_at(properties, kept_hash), INSTALLATION: self.installation}
+            create_quarantine(self.catalog, input.name, kept_hash, input.branch.name, kept)
+        return input.name
+
+    def _commit(self, diff: TableDiff) -> TableCommit:
+        if diff.after is None:
+            return TableCommit(diff.name, None)
+        return table_commit(diff.name, diff.after.metadata_location, load_table(diff.after, self.io).metadata)

@@ -1,21 +1,41 @@
-"""Bring the rows of a quarantined branch onto the branch of an attempt."""
+"""Bring the rows of a quarantined branch onto the branch of an attempt, and verify that it holds exactly them."""
 
 from dataclasses import dataclass
 
 from temporalio import activity
 
 from activities.attempt_branch import AttemptBranch
+from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
-from lakehouse.catalog import BranchCatalog
+from activities.input_overlap import input_overlap
+from lakehouse.catalog import BranchCatalog, TableDiff
 from lakehouse.iceberg.rebase import read_rebase
-from lakehouse.iceberg.table_state import TableState
+from lakehouse.iceberg.repeated_files import repeated_files
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.published_commits import find_publication_of_run
+from lakehouse.quarantine import QuarantinedBranch, read_quarantined_branch
+from lakehouse.released_rows import read_marked_tables
+from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import ExistingRowsResult, ResumeBranchInput
+from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import WriteResult
-from sluice.errors import InvalidInput
+from sluice.errors import AlreadyPublished, InvalidInput
 from sluice.publishing.capabilities import require_capabilities
-from sluice.publishing.certificate import marks
+from sluice.publishing.certificate import RESUMES, marks
 from sluice.publishing.rebase import rebase_problem
-from sluice.publishing.written_tables import check_resumed_tables, check_something_changed
+from sluice.publishing.release import (
+    check_not_published,
+    check_quarantined_write,
+    check_releasable,
+    check_resume,
+    check_resumed_write,
+    may_append,
+)
+from sluice.publishing.written_tables import (
+    check_no_repeated_files,
+    check_resumed_tables,
+    check_something_changed,
+)
 
 
 @dataclass(frozen=True)
@@ -28,38 +48,75 @@ class ResumeBranchActivity:
     catalog: BranchCatalog
     io: dict[str, str]
     installation: str
+    loaded_files: LoadedFiles | None = None
 
     @activity.defn(name="resume_branch")
     def resume_branch(self, input: ResumeBranchInput) -> ExistingRowsResult:
-        """Rebase what a quarantined branch holds onto main as it is now, on the branch of a new attempt."""
+        """Rebase what a quarantined branch holds onto main as it is now, on the branch of a new attempt.
+
+        What the request says of the quarantine is compared with the quarantine. That is only read, never changed.
+        """
         with as_application_error():
             identity = self.catalog.identity()
-            if input.catalog_id:
-                self.catalog.check_identity(input.catalog_id)
+            check_catalog(self.catalog, input.catalog_id)
+            quarantined = read_quarantined_branch(self.catalog, input.resume.branch)
+            verified = self._check_quarantine(input, quarantined)
             attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
-            self._rebase(input, attempt)
+            self._check_not_published(input)
+            self._rebase(input, verified, attempt)
             branch = attempt.ref(identity)
             head = self.catalog.head(branch.name)
             diffs = self.catalog.diff(branch.base, branch.name, head)
-            check_something_changed(diffs)
-            states = {diff.name: TableState.load(diff.after, diff.before, self.io) for diff in diffs if diff.after}
-            tables = {name: state.change() for name, state in states.items()}
-            return ExistingRowsResult(branch=branch, write_result=WriteResult(head=head, tables=tables))
+            return ExistingRowsResult(branch=branch, write_result=self._read_back(input, verified, head, diffs))
 
-    def _rebase(self, input: ResumeBranchInput, attempt: AttemptBranch) -> None:
-        resume = input.resume
-        diffs = self.catalog.diff(resume.base, resume.branch, resume.head)
+    def _check_quarantine(self, input: ResumeBranchInput, quarantined: QuarantinedBranch) -> VerifiedWrite:
+        """Make sure that the branch holds the whole write of its run, as that run verified it, and nothing else."""
+        summary, head = quarantined.summary, quarantined.quarantined_hash
+        verified = check_releasable(summary, head, quarantined.verified, self.installation)
+        check_resume(input.resume, summary, quarantined.base, head)
+        diffs = self.catalog.diff(quarantined.base, quarantined.branch, head)
         check_resumed_tables(input, [diff.name for diff in diffs])
         require_capabilities(self.catalog.capabilities, [diff.name for diff in diffs])
+        tables = read_marked_tables(diffs, self.io, [(quarantined.run_id, range(1, verified.attempt + 1))])
+        check_quarantined_write(quarantined.branch, verified, tables)
+        return verified
+
+    def _check_not_published(self, input: ResumeBranchInput) -> None:
+        """Make sure that main holds neither the rows, by the run itself or another release, nor files of its input.
+
+        It is asked once the base of the attempt is known. What is published after that changes the same tables, so
+        that the merge of this release is a conflict, and the next attempt asks again.
+        """
+        resume = input.resume
+        commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
+        check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
+        if overlap := input_overlap(self.loaded_files, resume.published, input.run_ref.run_id):
+            raise AlreadyPublished(f"{overlap}. To publish {resume.branch} anyway, add --again")
+
+    def _rebase(self, input: ResumeBranchInput, verified: VerifiedWrite, attempt: AttemptBranch) -> None:
+        resume = input.resume
+        diffs = self.catalog.diff(resume.base, resume.branch, resume.head)
+        check_something_changed(diffs)
         tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
         problem = rebase_problem(
             tables,
-            appends=input.write.rebases,
-            rows_quarantined=True,
+            appends=may_append(input, verified),
+            rows_quarantined=verified.rows_quarantined,
             catalog_properties=self.catalog.capabilities.own_table_properties,
         )
         if problem:
             raise InvalidInput(f"main changed since {resume.branch} was written, and {problem}: run the pipeline again")
         if not attempt.is_created:
             commits = [table.commit(marks(input.run_ref)) for table in tables]
-            attempt.create(input.run_ref, f"Resume {resume.branch}", commits)
+            properties = {**input.input_properties, RESUMES: resume.branch}
+            attempt.create(input.run_ref, f"Resume {resume.branch}", commits, properties=properties)
+
+    def _read_back(
+        self, input: ResumeBranchInput, verified: VerifiedWrite, head: str, diffs: list[TableDiff]
+    ) -> WriteResult:
+        """Make sure that the new branch holds what the quarantine holds; return what it changes on main."""
+        resume, run_ref = input.resume, input.run_ref
+        makers = [(resume.run_id, range(1, verified.attempt + 1)), (run_ref.run_id, [run_ref.attempt])]
+        check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, resume.base, all_files=True))
+        tables = check_resumed_write(run_ref.branch, resume, verified, read_marked_tables(diffs, self.io, makers))
+        return WriteResult(head=head, tables=tables, versions=changed_tables(diffs))

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from cli.context import CommandContext, no_preparation, run_command
 from cli.follow import start_and_follow
 from cli.keys import refuse
-from cli.report import format_size, verdict_line
+from cli.layout import print_line, print_rows
+from cli.report import print_bad_rows, print_detail, print_verdict
 from runtime.find_run import read_request
 from runtime.short_workflow import execute_short_workflow, query_lake
 from runtime.start_run import StartOptions, load_pipeline
@@ -27,11 +27,14 @@ from sluice.contracts.lake_queries import (
     ReleasePlan,
 )
 from sluice.contracts.quarantine import ManageQuarantineInput
+from sluice.contracts.run import RunInput
 from sluice.pipeline.durations import seconds
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
 from sluice.publishing.release import choose_pipeline
 from sluice.settings import read_environment
+from sluice.sizes import format_size
+from sluice.times import format_time
 from workflows.manage_quarantine import ManageQuarantine
 
 app = typer.Typer(
@@ -43,7 +46,11 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Quarantined = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline: its latest.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
-Rows = Annotated[int, typer.Option("--rows", help="How many of the added rows of each table to show.", min=0)]
+Rows = Annotated[
+    int,
+    typer.Option("--rows", help="How many added rows of each table, and bad rows of each check, to show.", min=0),
+]
+Again = Annotated[bool, typer.Option("--again", help="Publish it although its files were published meanwhile.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")]
 PipelineFile = Annotated[
     Path | None, typer.Option("--pipeline", help="Audit by the checks of this file, not by those of the run.")
@@ -60,15 +67,15 @@ def list_quarantined(as_json: AsJson = False) -> None:
         if as_json:
             print(json.dumps({"quarantined": [entry.summary.model_dump() for entry in entries]}))
             return 0
-        table = Table(box=None, header_style="bold")
-        for name in ("run", "pipeline", "kept until", "size", "reason"):
-            table.add_column(name, overflow="fold")
+        rows = []
         for entry in entries:
-            summary = entry.summary
-            kept_until = summary.expires[:16].replace("T", " ")
-            cells = (summary.run_id, summary.pipeline, kept_until, format_size(entry.bytes or 0), summary.reason)
-            table.add_row(*map(escape, cells))
-        context.console.print(table if entries else "Nothing is quarantined.")
+            each = entry.summary
+            kept_until, size = format_time(each.expires), format_size(entry.bytes or 0)
+            rows.append((each.run_id, each.pipeline, kept_until, size, each.reason))
+        if rows:
+            print_rows(context.console, ("run", "pipeline", "kept until", "size", "reason"), rows)
+        else:
+            context.console.print("Nothing is quarantined.")
         return 0
 
     run_command(command, as_json, no_preparation)
@@ -77,7 +84,7 @@ def list_quarantined(as_json: AsJson = False) -> None:
 @app.command("diff", hidden=True, help="The same as `show`.")
 @app.command()
 def show(run: Quarantined, rows: Rows = 10, as_json: AsJson = False) -> None:
-    """Show why a run was kept out, with every verdict, and what it changes: counts, columns and some added rows."""
+    """Show why a run was kept out: every verdict with its bad rows, and what changes: counts, columns, added rows."""
 
     async def command(context: CommandContext, _: None) -> int:
         query = DescribeQuarantineInput(run=run, rows=rows)
@@ -87,25 +94,32 @@ def show(run: Quarantined, rows: Rows = 10, as_json: AsJson = False) -> None:
             print(json.dumps({**summary, **described.model_dump(mode="json", include={"tables", "checks"})}))
             return 0
         for name, value in summary.items():
-            context.console.print(f"[dim]{name:>12}[/]  {escape(value)}", highlight=False, soft_wrap=True)
+            print_detail(context.console, name, _shown(name, value))
+        for check in sorted(described.checks, key=lambda check: not check.blocks):
+            print_verdict(context.console, check)
+            print_bad_rows(context.console, check, rows)
         for name, table in described.tables.items():
             _print_table(context, name, table)
-        for check in described.checks:
-            context.console.print(verdict_line(check), soft_wrap=True)
         return 0
 
     run_command(command, as_json, no_preparation)
 
 
+def _shown(name: str, value: object) -> str:
+    """Return a part of a description as a person reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return format_time(str(value)) if name == "expires" else str(value)
+
+
 def _print_table(context: CommandContext, name: str, table: QuarantinedTable) -> None:
     change = table.change
     counts = f"{change.operation}: +{change.added_rows:,} -{change.deleted_rows:,} rows" if change else "dropped"
-    context.console.print(f"[bold]{escape(name)}[/]  {counts}, {format_size(table.bytes)}", highlight=False)
+    print_line(context.console, Text(f"{name}  ", style="bold"), f"{counts}, {format_size(table.bytes)}")
     for column in table.columns:
-        context.console.print(f"    column {escape(column)}", highlight=False)
+        print_line(context.console, Text("    column "), column)
     for row in table.rows:
-        text = json.dumps(row, default=str, ensure_ascii=False)
-        context.console.print(f"    + {escape(text)}", highlight=False, soft_wrap=True)
+        print_line(context.console, Text("    + "), json.dumps(row, default=str, ensure_ascii=False))
 
 
 @app.command()
@@ -136,8 +150,9 @@ def _manage(run: str, action: Literal["discard", "keep"], by: str | None, as_jso
         branch = entry.summary.branch
         manage = ManageQuarantineInput(action=action, branch=branch, by=by or getpass.getuser(), until=until)
         name = f"{action}-quarantine-{entry.summary.run_id}"
+        context.interruption.message = "Interrupted; the request may be carried out anyway: `quarantine list`."
         left = await execute_short_workflow(context.client, context.settings, ManageQuarantine.run, manage, name)
-        text = f"Deleted {branch}." if action == "discard" else f"Kept {branch} until {until}."
+        text = f"Deleted {branch}." if action == "discard" else f"Kept {branch} until {format_time(until)}."
         context.print_result({"action": action, "branch": branch, "left": left, "until": until}, text)
         return 0
 
@@ -145,9 +160,15 @@ def _manage(run: str, action: Literal["discard", "keep"], by: str | None, as_jso
 
 
 @app.command()
-def release(run: Quarantined, pipeline: PipelineFile = None, detach: Detach = False, as_json: AsJson = False) -> None:
+def release(
+    run: Quarantined,
+    pipeline: PipelineFile = None,
+    again: Again = False,
+    detach: Detach = False,
+    as_json: AsJson = False,
+) -> None:
     """Audit a quarantined branch again, on main as it is now, and publish it if it passes. This starts a new run."""
-    _release(run, pipeline, [], detach, as_json)
+    _release(run, pipeline, [], again=again, detach=detach, as_json=as_json)
 
 
 @app.command()
@@ -157,6 +178,7 @@ def repair(
         list[str] | None, typer.Option("--sql", help="A statement that repairs the rows; several run in this order.")
     ] = None,
     pipeline: PipelineFile = None,
+    again: Again = False,
     detach: Detach = False,
     as_json: AsJson = False,
 ) -> None:
@@ -171,19 +193,19 @@ def repair(
         statements = Write(mode="sql", statements=sql).statements
     except ValueError as error:
         refuse(str(error))
-    _release(run, pipeline, statements, detach, as_json)
+    _release(run, pipeline, statements, again=again, detach=detach, as_json=as_json)
 
 
-def _release(run: str, file: Path | None, statements: list[str], detach: bool, as_json: bool) -> None:
+def _release(run: str, file: Path | None, statements: list[str], *, again: bool, detach: bool, as_json: bool) -> None:
     def prepare() -> Pipeline | None:
         return load_pipeline(file, read_environment(), Path.cwd()) if file else None
 
     async def command(context: CommandContext, given: Pipeline | None) -> int:
-        query = PlanReleaseInput(run=run, statements=statements)
+        query = PlanReleaseInput(run=run, statements=statements, again=again)
         plan = await query_lake(context.client, context.settings, query, ReleasePlan)
         earlier = await read_request(context.client, plan.summary.workflow_id, plan.summary.run_id)
         pipeline = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given)
-        run_input = earlier.input if earlier else None
+        run_input = RunInput(digest=plan.input_digest) if plan.input_digest else None
         return await start_and_follow(context, pipeline, run_input, StartOptions(resume=plan.resume), detach=detach)
 
     run_command(command, as_json, prepare)

@@ -1,45 +1,79 @@
 """The command that rolls a published run back."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from temporalio.client import Client
 
-from cli.context import CommandContext, no_preparation, run_command
+from cli.context import CommandContext, run_command
 from cli.follow import start_and_follow
-from runtime.find_run import find_run, read_request
+from runtime.find_run import read_request
 from runtime.short_workflow import query_lake
-from runtime.start_run import StartOptions
-from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult
-from sluice.errors import InvalidPipeline
-from sluice.publishing.rollback import rollback_pipeline
+from runtime.start_run import StartOptions, load_pipeline
+from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult, PublishedChecks
+from sluice.pipeline.model import Pipeline
+from sluice.publishing.rollback import choose_rollback_pipeline, rollback_pipeline
+from sluice.settings import read_environment
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def rollback(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A published run, or a pipeline: its latest run.")],
+    run: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="A published run, its commit on main, or a pipeline: its latest run there."),
+    ],
     with_later: Annotated[
         bool, typer.Option("--with-later", help="Roll back later runs that changed the same tables, too.")
     ] = False,
+    despite_readers: Annotated[
+        bool, typer.Option("--despite-readers", help="Also where the checks of later runs read what is taken back.")
+    ] = False,
+    pipeline: Annotated[
+        Path | None, typer.Option("--pipeline", help="Audit by the checks of this file, not by those of the run.")
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
 ) -> None:
     """Roll a published run back: restore its tables to what they were before it. This starts a new run."""
 
-    async def command(context: CommandContext, _: None) -> int:
-        lookup = await find_run(context.client, run)
-        run_id = lookup.description.run_id
-        query = PlanRollbackInput(run_id=run_id, with_later=with_later)
-        plan = await query_lake(context.client, context.settings, query, PlanRollbackResult)
-        earlier = await read_request(context.client, lookup.handle.id, run_id)
-        if earlier is None:
-            raise InvalidPipeline(f"Temporal no longer has the history of run {run_id}")
-        restore = plan.restore
-        pipeline = rollback_pipeline(earlier.pipeline, restore.tables, plan.remaining)
-        context.console.print(f"Rolling back {', '.join(restore.runs)}", highlight=False)
-        options = StartOptions(restore=restore)
-        fields = {"runs": restore.runs, "tables": sorted(restore.tables)}
-        return await start_and_follow(context, pipeline, None, options, detach=detach, **fields)
+    def prepare() -> Pipeline | None:
+        return load_pipeline(pipeline, read_environment(), Path.cwd()) if pipeline else None
 
-    run_command(command, as_json, no_preparation)
+    async def command(context: CommandContext, given: Pipeline | None) -> int:
+        query = PlanRollbackInput(run=run, with_later=with_later, despite_readers=despite_readers)
+        plan = await query_lake(context.client, context.settings, query, PlanRollbackResult)
+        restore = plan.restore
+        earlier = None if given or plan.recorded else await _read_pipeline(context.client, plan)
+        chosen = choose_rollback_pipeline(plan.pipeline, given, plan.recorded, earlier)
+        for reader in plan.readers:
+            context.console.print(f"[yellow]Its readers stay:[/] {reader}", highlight=False, soft_wrap=True)
+        context.console.print(f"Rolling back {', '.join(restore.runs)}", highlight=False)
+        older = {} if given else plan.older
+        for published_by, restored in _by_run(older).items():
+            by = f"audited by the checks under which {published_by} published this version"
+            context.console.print(f"{', '.join(restored)}: {by}", highlight=False, soft_wrap=True)
+        options = StartOptions(restore=restore)
+        fields = {"runs": restore.runs, "tables": sorted(restore.tables), "readers": plan.readers}
+        checks = {table: published.table for table, published in older.items()}
+        audited = rollback_pipeline(chosen, restore.tables, plan.remaining, checks)
+        return await start_and_follow(context, audited, None, options, detach=detach, **fields)
+
+    run_command(command, as_json, prepare)
+
+
+async def _read_pipeline(client: Client, plan: PlanRollbackResult) -> Pipeline | None:
+    """Return the pipeline of the run as Temporal has it, if it still has it."""
+    request = await read_request(client, plan.workflow_id, plan.restore.runs[-1]) if plan.workflow_id else None
+    return request.pipeline if request else None
+
+
+def _by_run(older: Mapping[str, PublishedChecks]) -> dict[str, list[str]]:
+    """Return, by the run that published them, the tables whose versions have checks of their own."""
+    tables: dict[str, list[str]] = {}
+    for table, published in sorted(older.items()):
+        tables.setdefault(published.workflow_id, []).append(table)
+    return tables

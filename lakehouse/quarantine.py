@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import ValidationError
 
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.lake_queries import QuarantineSummary
+from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import TableChange
-from sluice.errors import InvalidPipeline
+from sluice.errors import CatalogRefused, InvalidInput, InvalidPipeline
 from sluice.publishing.certificate import (
     BASE,
     CAUSE,
@@ -22,10 +24,13 @@ from sluice.publishing.certificate import (
     QUARANTINED,
     REASON,
     RUN_ID,
+    VERIFIED,
     WORKFLOW_ID,
 )
 
 PREFIX = "quarantine/"
+_NEEDED = (RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION, BASE, QUARANTINED, EXPIRES)
+"""What every quarantine says of itself. One that was made by hand may not."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +58,47 @@ class QuarantinedBranch:
 
     @property
     def base(self) -> str:
-        """The hash of main that its branch began at."""
-        return self.properties[BASE]
+        """The hash of main that its branch began at; empty if it does not say."""
+        return self.properties.get(BASE, "")
 
     @property
     def quarantined_hash(self) -> str:
-        """The hash that holds exactly what was kept out, whether it was audited or not."""
-        return self.properties[QUARANTINED]
+        """The hash that holds exactly what was kept out, whether it was audited or not; empty if it does not say."""
+        return self.properties.get(QUARANTINED, "")
+
+    @property
+    def installation(self) -> str:
+        """The installation that it belongs to; empty if it does not say."""
+        return self.properties.get(INSTALLATION, "")
 
     @property
     def expires(self) -> datetime | None:
-        """Until when it is kept."""
-        expires = self.properties.get(EXPIRES)
-        return datetime.fromisoformat(expires) if expires else None
+        """Until when it is kept; None if it does not say, or not in ISO 8601."""
+        try:
+            expires = datetime.fromisoformat(self.properties.get(EXPIRES, ""))
+        except ValueError:
+            return None
+        return expires if expires.tzinfo else expires.replace(tzinfo=timezone.utc)
+
+    @property
+    def verified(self) -> VerifiedWrite | None:
+        """What its run verified to be the whole write; None if it failed before, or the record cannot be read."""
+        try:
+            return VerifiedWrite.model_validate_json(self.properties.get(VERIFIED, ""))
+        except ValidationError:
+            return None
+
+    @property
+    def problem(self) -> str:
+        """What its description lacks; empty if it is whole."""
+        if missing := [name for name in _NEEDED if not self.properties.get(name)]:
+            return f"its last commit lacks {', '.join(missing)}"
+        return "" if self.expires else f"{self.properties[EXPIRES][:50]!r} is no date ({EXPIRES})"
+
+    @property
+    def holds(self) -> bool:
+        """Whether it says which hash holds what was kept out, and since which hash of main."""
+        return bool(self.base and self.quarantined_hash)
 
     @property
     def summary(self) -> QuarantineSummary:
@@ -78,15 +111,19 @@ class QuarantinedBranch:
             cause=self.properties.get(CAUSE, ""),
             reason=self.properties.get(REASON, ""),
             expires=self.properties.get(EXPIRES, ""),
-            installation=self.properties.get(INSTALLATION, ""),
+            installation=self.installation,
+            verified=self.verified is not None and self.verified.head == self.quarantined_hash,
+            problem=self.problem,
         )
 
 
 def list_quarantined_branches(catalog: BranchCatalog) -> list[QuarantinedBranch]:
-    """Return every quarantined branch that describes itself, the one that expires last first."""
+    """Return every quarantined branch, the one that expires last first.
+
+    One that was made by hand, or by another program, is among them: its `problem` says what its description lacks.
+    """
     branches = [QuarantinedBranch(each.name, each.head, each.properties) for each in catalog.list_branches(PREFIX)]
-    described = [branch for branch in branches if branch.run_id]
-    return sorted(described, key=lambda branch: branch.properties.get(EXPIRES, ""), reverse=True)
+    return sorted(branches, key=lambda branch: branch.properties.get(EXPIRES, ""), reverse=True)
 
 
 def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, properties: Mapping[str, str]) -> None:
@@ -94,12 +131,33 @@ def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, pro
 
     Raises:
         NoSuchBranch: the branch is gone, and was not copied before.
+        CatalogRefused: there is a branch of this name that keeps something else.
     """
     if catalog.find_head(name) is None:
         catalog.copy_branch(name, of, head)
     if catalog.head(name) == head:
         message = f"Quarantine: {properties.get(REASON, '')}"[:500]
         catalog.commit_tables(name, head, message, properties={**properties, QUARANTINED: head})
+    elif not keeps(catalog, name, head):
+        raise CatalogRefused(f"there is a branch {name} already, and it does not keep {head[:12]}")
+
+
+def keeps(catalog: BranchCatalog, name: str, head: str) -> bool:
+    """Return whether a branch is the quarantine of a hash."""
+    quarantined = (each.properties.get(QUARANTINED) for each in catalog.list_branches(name) if each.name == name)
+    return head in quarantined
+
+
+def read_quarantined_branch(catalog: BranchCatalog, name: str) -> QuarantinedBranch:
+    """Read the quarantined branch of exactly this name.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    for each in catalog.list_branches(name):
+        if each.name == name and name.startswith(PREFIX):
+            return QuarantinedBranch(each.name, each.head, each.properties)
+    raise InvalidInput(f"the quarantine {name} is gone: it was discarded, it expired, or it was released meanwhile")
 
 
 def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBranch:
@@ -132,12 +190,12 @@ class QuarantinedTable:
 def read_quarantined_tables(
     catalog: BranchCatalog, io: Mapping[str, str], branch: QuarantinedBranch, *, rows: int = 0
 ) -> Iterator[QuarantinedTable]:
-    """Yield what a quarantined branch changes since its base on main, table by table.
+    """Yield what a quarantined branch changes since its base on main, table by table; nothing if it names neither.
 
     Args:
         rows: how many of the added rows of each table to read.
     """
-    for diff in catalog.diff(branch.base, branch.branch, branch.quarantined_hash):
+    for diff in catalog.diff(branch.base, branch.branch, branch.quarantined_hash) if branch.holds else ():
         if diff.after is None:
             yield QuarantinedTable(diff.name, None, [], 0, [])
             continue

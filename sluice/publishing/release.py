@@ -1,21 +1,148 @@
-"""What the release of a quarantine does: a run that audits its rows again, by the checks of a pipeline."""
+"""What the release of a quarantine does: a run that verifies and audits its rows again."""
 
+import hashlib
 from collections.abc import Sequence
 
-from sluice.contracts.existing_rows import Resume
+from sluice.contracts.existing_rows import Resume, ResumeBranchInput
 from sluice.contracts.lake_queries import QuarantineSummary
-from sluice.errors import InvalidPipeline
+from sluice.contracts.quarantine import VerifiedWrite
+from sluice.contracts.write import TableChange, WriteResult
+from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.write import Write
+from sluice.publishing.written_tables import WrittenTable, check_rebased
+
+_ID_DIGITS = 12
 
 
-def plan_release(branch: str, base: str, quarantined_hash: str, statements: Sequence[str]) -> Resume:
+def verified_write(
+    written: WriteResult | None, attempt: int, write: Write, *, rows_quarantined: bool
+) -> VerifiedWrite | None:
+    """Return what a quarantine records of a verified write; None where the run failed before its verification."""
+    if written is None or not written.tables:
+        return None
+    return VerifiedWrite(
+        head=written.head,
+        attempt=attempt,
+        tables={name: change.added_rows - change.deleted_rows for name, change in written.tables.items()},
+        appends=write.rebases,
+        rows_quarantined=rows_quarantined,
+    )
+
+
+def plan_release(summary: QuarantineSummary, base: str, verified: VerifiedWrite, statements: Sequence[str]) -> Resume:
     """Plan what a release starts from: exactly the rows that are quarantined, repaired by these SQL statements.
 
     Once the rows are published, the quarantined branch is deleted.
     """
     return Resume(
-        branch=branch, base=base, head=quarantined_hash, statements=list(statements), obsolete_branches=[branch]
+        branch=summary.branch, run_id=summary.run_id, base=base, head=verified.head, statements=list(statements)
     )
+
+
+def check_releasable(
+    summary: QuarantineSummary, quarantined_hash: str, verified: VerifiedWrite | None, installation: str
+) -> VerifiedWrite:
+    """Make sure that a quarantine may be released or repaired; return what its run verified.
+
+    A repair by SQL needs a verified write, too: no statement can tell which rows a job that failed did not write.
+
+    Args:
+        quarantined_hash: the hash that it keeps.
+        installation: the installation that releases it.
+
+    Raises:
+        InvalidInput: it may not.
+    """
+    branch = summary.branch
+    if summary.problem:
+        raise InvalidInput(
+            f"{branch} cannot be released or repaired: {summary.problem}. "
+            "`quarantine show` shows what it holds, `quarantine discard` deletes it"
+        )
+    if summary.installation != installation:
+        raise InvalidInput(
+            f"{branch} is of the installation {summary.installation!r}, and this one is {installation!r}: "
+            "release it where its run was started"
+        )
+    if verified is None or verified.head != quarantined_hash:
+        raise InvalidInput(
+            f"{branch} cannot be released or repaired: its run ended before the write was verified, so it may hold "
+            "half of what was to be written. It is kept to be looked at (`quarantine show`): run the pipeline again"
+        )
+    return verified
+
+
+def check_resume(resume: Resume, summary: QuarantineSummary, base: str, quarantined_hash: str) -> None:
+    """Make sure that a release resumes the quarantine that it was planned for.
+
+    Raises:
+        InvalidInput: the branch is another quarantine now, or the request names another hash.
+    """
+    planned = (resume.run_id, resume.base, resume.head)
+    if planned != (summary.run_id, base, quarantined_hash):
+        raise InvalidInput(
+            f"{resume.branch} is not the quarantine that this release was planned for: it keeps "
+            f"{quarantined_hash[:12]} of run {summary.run_id}. Release it again by `quarantine release`"
+        )
+
+
+def check_quarantined_write(branch: str, verified: VerifiedWrite, tables: Sequence[WrittenTable]) -> None:
+    """Make sure that a quarantined branch holds the write that its run verified, and nothing else.
+
+    Raises:
+        UnexpectedWrite: it holds something else.
+    """
+    check_rebased(branch, "its verified write", _as_written(verified), tables)
+
+
+def check_resumed_write(
+    branch: str, resume: Resume, verified: VerifiedWrite, tables: Sequence[WrittenTable]
+) -> dict[str, TableChange]:
+    """Make sure that the branch of a release holds what the quarantine holds; return what it changes.
+
+    Raises:
+        UnexpectedWrite: it holds something else.
+    """
+    return check_rebased(branch, resume.branch, _as_written(verified), tables)
+
+
+def check_not_published(resume: Resume, workflow_id: str, commit: str) -> None:
+    """Make sure that main does not hold the rows of a quarantine.
+
+    Args:
+        workflow_id: the run that published them; empty if there is none.
+        commit: its commit on main.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    if commit:
+        raise InvalidInput(
+            f"the rows of {resume.branch} were published by {workflow_id or 'another run'}, commit {commit[:12]} on "
+            "main: discard the quarantine by `quarantine discard`"
+        )
+
+
+def may_append(input: ResumeBranchInput, verified: VerifiedWrite) -> bool:
+    """Return whether quarantined files may be added to a newer main: both pipelines, then and now, must allow it."""
+    return verified.appends and input.write.rebases
+
+
+def release_digest(branch: str, head: str) -> str:
+    """Return the identity of a release: that of what is quarantined, so that two at once are one run."""
+    return hashlib.sha256(f"{branch}\0{head}".encode()).hexdigest()
+
+
+def release_workflow_id(pipeline: str, branch: str, head: str) -> str:
+    """Return the workflow id of every release and repair of a quarantine."""
+    return f"{pipeline}-{release_digest(branch, head)[:_ID_DIGITS]}"
+
+
+def describe_untouched_quarantine(resume: Resume) -> str:
+    """Return, for a person, what a release or a repair that was not published leaves, and what can be done."""
+    again = "repair it again" if resume.statements else "repair it, or release it again"
+    return f"the quarantine {resume.branch} is untouched: {again}"
 
 
 def choose_pipeline(quarantined: QuarantineSummary, earlier: Pipeline | None, given: Pipeline | None) -> Pipeline:
@@ -34,3 +161,12 @@ def choose_pipeline(quarantined: QuarantineSummary, earlier: Pipeline | None, gi
             f"{quarantined.branch} is of the pipeline {quarantined.pipeline!r}, not of {pipeline.name!r}"
         )
     return pipeline
+
+
+def _as_written(verified: VerifiedWrite) -> WriteResult:
+    """Return a verified write as the result of its verification, as far as its net rows go."""
+    changes = {
+        table: TableChange(operation="verified", added_rows=max(rows, 0), deleted_rows=max(-rows, 0))
+        for table, rows in verified.tables.items()
+    }
+    return WriteResult(head=verified.head, tables=changes)

@@ -1,13 +1,17 @@
 """What a roll-back restores: which tables, to which hash of main, and by which checks they are audited."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sluice.contracts.write import TableChange
-from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
+
+_HASH_DIGITS = 8
+"""The fewest digits by which a commit is named."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,15 @@ class PublishedCommit:
     """Main before it."""
     run_id: str
     workflow_id: str
-    tables: frozenset[str]
+    tables: frozenset[str] = frozenset()
+    """The tables that it changed."""
+    pipeline: str = ""
+    referenced: frozenset[str] = frozenset()
+    """The tables that the run's checks read."""
+    rolled_back: tuple[str, ...] = ()
+    """The ids of the runs that it took back, if it is a roll-back."""
+    released_run: str = ""
+    """The id of the quarantined run that it published, if it is a release."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +42,59 @@ class RollbackPlan:
     """The ids of the runs that are rolled back, the newest first."""
     tables: dict[str, str]
     """By table, the hash of main that holds it as it is to be."""
+    readers: list[str]
+    """The later runs whose checks read one of these tables, and which stay, each as a sentence."""
 
 
-def plan_rollback(history: Sequence[PublishedCommit], run_id: str, *, with_later: bool) -> RollbackPlan:
+def runs_taken_back(commits: Iterable[PublishedCommit]) -> dict[str, PublishedCommit]:
+    """Return the runs that main does not hold any more, each with the roll-back that took it back.
+
+    A roll-back that was taken back itself counts no more: main holds its runs again.
+
+    Args:
+        commits: the commits on main, the newest first, at least back to the runs' own.
+    """
+    taken: dict[str, PublishedCommit] = {}
+    for commit in commits:
+        if commit.run_id not in taken:
+            for run_id in commit.rolled_back:
+                taken.setdefault(run_id, commit)
+    return taken
+
+
+def find_published_run(commits: Sequence[PublishedCommit], named: str) -> PublishedCommit:
+    """Find the commit on main of a run, by its run or workflow id, its commit's hash, or its pipeline.
+
+    A workflow id or a pipeline means its latest run that main holds; roll-backs are named by run id or hash alone.
+
+    Args:
+        commits: the commits on main, the newest first.
+
+    Raises:
+        InvalidPipeline: there is none, or it was rolled back already.
+    """
+    taken = runs_taken_back(commits)
+    for each in commits:
+        if each.run_id and (each.run_id == named or (len(named) >= _HASH_DIGITS and each.hash.startswith(named))):
+            if roll_back := taken.get(each.run_id):
+                raise InvalidPipeline(
+                    f"{each.workflow_id or each.run_id} was rolled back already, by {roll_back.workflow_id} (commit "
+                    f"{roll_back.hash[:12]}): to bring it back, roll that back"
+                )
+            return each
+    for each in commits:
+        is_named = named and named in (each.workflow_id, each.pipeline)
+        if is_named and each.run_id and each.run_id not in taken and not each.rolled_back:
+            return each
+    raise InvalidPipeline(
+        f"main holds no published run {named[:200]!r}: give a run's id, its workflow id, its commit on main, "
+        "or its pipeline"
+    )
+
+
+def plan_rollback(
+    history: Sequence[PublishedCommit], run_id: str, *, with_later: bool, despite_readers: bool = False
+) -> RollbackPlan:
     """Plan the roll-back of a published run.
 
     Each table of the run is restored to its version before the run. A later run that changed one of them built on it,
@@ -40,9 +102,11 @@ def plan_rollback(history: Sequence[PublishedCommit], run_id: str, *, with_later
 
     Args:
         history: the commits on main, the newest first, at least back to the run's.
+        despite_readers: whether to plan it although later runs read what it takes back.
 
     Raises:
-        InvalidPipeline: the run is not on main, or later runs built on it and `with_later` is not set.
+        InvalidPipeline: the run is not on main; or later runs built on it and `with_later` is not set, or read it by
+            their checks and `despite_readers` is not.
     """
     index = next((index for index, each in enumerate(history) if each.run_id == run_id), None)
     if index is None:
@@ -58,7 +122,34 @@ def plan_rollback(history: Sequence[PublishedCommit], run_id: str, *, with_later
     if later and not with_later:
         named = ", ".join(f"{each.workflow_id or each.hash[:12]} ({', '.join(sorted(each.tables))})" for each in later)
         raise InvalidPipeline(f"later runs built on it: {named}. To roll them back too, add --with-later")
-    return RollbackPlan([each.run_id for each in reversed(later)] + [run_id], tables)
+    runs = [each.run_id for each in reversed(later)] + [run_id]
+    readers = _readers(history[:index], set(tables), set(runs))
+    if readers and not despite_readers:
+        raise InvalidPipeline(
+            f"the checks of later runs read what this takes back: {'; '.join(readers)}. They are not rolled back, and "
+            "may not hold any more. To roll back anyway, add --despite-readers"
+        )
+    return RollbackPlan(runs, tables, readers)
+
+
+def _readers(later: Sequence[PublishedCommit], tables: set[str], runs: set[str]) -> list[str]:
+    """Return, by pipeline, the later runs that stay and whose checks read one of these tables."""
+    taken = runs_taken_back(later)
+    by_pipeline: dict[str, list[PublishedCommit]] = {}
+    for each in later:
+        if each.referenced & tables and each.run_id not in runs and each.run_id not in taken:
+            by_pipeline.setdefault(each.pipeline or each.run_id, []).append(each)
+    return [_describe_readers(pipeline, commits, tables) for pipeline, commits in by_pipeline.items()]
+
+
+def _describe_readers(pipeline: str, commits: Sequence[PublishedCommit], tables: set[str]) -> str:
+    written = sorted({table for each in commits for table in each.tables})
+    read = sorted({table for each in commits for table in each.referenced & tables})
+    more = f" and {len(commits) - 1} more" if len(commits) > 1 else ""
+    return (
+        f"{', '.join(written) or 'a table'} of {pipeline} ({commits[0].workflow_id}{more}) was checked against "
+        f"{', '.join(read)}"
+    )
 
 
 def check_unchanged_since_plan(table: str, unchanged: bool) -> None:
@@ -69,6 +160,34 @@ def check_unchanged_since_plan(table: str, unchanged: bool) -> None:
     """
     if not unchanged:
         raise InvalidInput(f"main changed {table} since this roll-back was planned: look again")
+
+
+def check_restored(expected: Mapping[str, object], held: Mapping[str, object]) -> None:
+    """Make sure that the branch of a roll-back holds exactly the versions that it restores.
+
+    Args:
+        expected: by table, the version to restore; None for a table that is dropped.
+        held: by table that differs from main, the version that the branch holds.
+
+    Raises:
+        UnexpectedWrite: it holds something else.
+    """
+    for table in sorted({*expected, *held}):
+        if table not in held or table not in expected or held[table] != expected[table]:
+            raise UnexpectedWrite(f"the branch of the roll-back does not hold {table} as it is to be restored")
+
+
+def check_files_exist(table: str, missing: Sequence[str]) -> None:
+    """Make sure that the files of a restored table are there: a clean-up may have deleted them since.
+
+    Raises:
+        InvalidInput: they are not.
+    """
+    if missing:
+        raise InvalidInput(
+            f"{table} cannot be restored: {len(missing)} of its files are gone, as {missing[0]}. A clean-up of "
+            "the store, or Iceberg's own expiry of snapshots, deleted them"
+        )
 
 
 def restored_change(rows: int | None, rows_before: int | None) -> TableChange:
@@ -87,16 +206,50 @@ def restored_change(rows: int | None, rows_before: int | None) -> TableChange:
     )
 
 
-def rollback_pipeline(earlier: Pipeline, tables: Collection[str], remaining: Collection[str]) -> Pipeline:
+def rollback_pipeline(
+    earlier: Pipeline,
+    tables: Collection[str],
+    remaining: Collection[str],
+    older: Mapping[str, Table] = MappingProxyType({}),
+) -> Pipeline:
     """Return the pipeline of a roll-back: the checks of whole tables, for the tables that remain after it.
 
+    A restored version is audited by the checks that it was published under: later ones may be about what came later,
+    as a number of rows that only a later version has.
+
     Args:
-        earlier: the pipeline of the run that is rolled back.
+        earlier: the pipeline of the run that is rolled back, for tables without older checks.
         tables: the tables that are restored or dropped.
+        older: by table, the checks under which its restored version was published.
     """
     restored = {}
     for name in tables:
-        checks = earlier.tables[name].checks if name in earlier.tables and name in remaining else []
+        held = {**earlier.tables, **older}
+        checks = held[name].checks if name in held and name in remaining else []
         restored[name] = Table(checks=[check for check in checks if check.scope == "table"])
     changed = earlier.model_copy(update={"write": Write(job="rollback"), "tables": restored})
     return Pipeline.model_validate(changed.model_dump(by_alias=True))
+
+
+def choose_rollback_pipeline(
+    name: str, given: Pipeline | None, recorded: Pipeline | None, earlier: Pipeline | None
+) -> Pipeline:
+    """Return the pipeline whose checks audit a roll-back.
+
+    Args:
+        name: the pipeline of the run that is rolled back.
+        given: the one that a person named.
+        recorded: the one that the run's commit on main records.
+        earlier: the one that Temporal has.
+
+    Raises:
+        InvalidPipeline: there is none, or the one that was given is another one.
+    """
+    pipeline = given or recorded or earlier
+    if pipeline is None:
+        raise InvalidPipeline(
+            f"neither main nor Temporal has the checks of {name or 'this run'}: name its pipeline file by --pipeline"
+        )
+    if name and pipeline.name != name:
+        raise InvalidPipeline(f"the run is of the pipeline {name!r}, not of {pipeline.name!r}")
+    return pipeline

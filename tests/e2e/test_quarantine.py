@@ -5,9 +5,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client
 
 from lakehouse.open_catalog import open_catalog
+from runtime.installation import with_installation
 from runtime.schedules import schedule_id
 from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.settings import read_settings
@@ -33,6 +37,7 @@ def _quarantine(system: SystemHarness, *words: str) -> dict[str, Any]:
     return output.json
 
 
+@pytest.mark.slow
 def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     kept = _kept_out(system, tmp_path, "life", "keep: 2d")
     run = kept["run_id"]
@@ -49,12 +54,14 @@ def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: Lak
     for command in (("list",), ("show", run), ("diff", run)):
         human = system.command("quarantine", *command)
         assert human.code == 0 and run in human.out
+        assert command == ("list",) or human.out.index(" bad rows") < human.out.index("    + {"), "bad rows come first"
     _quarantine(system, "discard", run)
     assert not lake.branches(run)
     again = system.command("quarantine", "discard", run)
     assert again.code == 2 and "nothing of" in again.err
 
 
+@pytest.mark.slow
 def test_released_only_if_the_audit_passes_now(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     kept = _kept_out(system, tmp_path, "release")
     run = kept["run_id"]
@@ -70,6 +77,7 @@ def test_released_only_if_the_audit_passes_now(system: SystemHarness, lake: Lake
     assert again.code == 2 and "published" in again.err + again.json["reason"]
 
 
+@pytest.mark.slow
 def test_repaired_by_sql_and_published_after_an_audit(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     kept = _kept_out(system, tmp_path, "mend")
     other = system.run(
@@ -92,7 +100,7 @@ def test_repaired_by_sql_and_published_after_an_audit(system: SystemHarness, lak
 async def test_the_reaper_touches_only_what_nobody_deals_with(
     system: SystemHarness, lake: LakeReader, client: Client, stack: dict[str, str], tmp_path: Path
 ) -> None:
-    settings = read_settings(stack)
+    settings = with_installation(read_settings(stack))
     catalog = open_catalog(settings)
     more = "approval: {timeout: 1h}"
     terminated, waiting = [
@@ -133,15 +141,22 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
         lake.discard(name)
 
 
+@pytest.mark.slow
 def test_rolled_back(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     checks = "[unique: {column: id, scope: table}]"
-    texts = [pipeline("back", csv_file(tmp_path / f"{n}.csv", [{"id": n}]), checks) for n in range(2)]
+    grown = "[unique: {column: id, scope: table}, row_count: {min: 2, scope: table}]"  # not true of what was before
+    files = [csv_file(tmp_path / f"{n}.csv", [{"id": n}]) for n in range(2)]
+    texts = [pipeline("back", files[0], checks), pipeline("back", files[1], grown)]
     first, second = (system.run(text).json for text in texts)
     assert first["outcome"] == second["outcome"] == "published"
     refused = system.command("rollback", first["run_id"], "--json")
     assert refused.code == 2 and "later runs built on it" in refused.err and second["workflow_id"] in refused.err
+    file = str(system.file(texts[1]))
+    by_file = system.command("rollback", second["run_id"], "--pipeline", file)
+    assert by_file.code == 3 and "name a pipeline file by --pipeline" in by_file.out, by_file
     undone = system.command("rollback", second["run_id"], "--json")
     assert (undone.code, undone.json["outcome"]) == (0, "published"), undone
+    assert f"t.back: audited by the checks under which {first['workflow_id']} published this version" in undone.err
     assert [row["id"] for row in lake.rows("t.back")] == [0]
     assert undone.json["tables"]["t.back"]["operation"] == "restore"
     assert [check["verdict"] for check in undone.json["checks"]] == ["pass"]
@@ -150,5 +165,47 @@ def test_rolled_back(system: SystemHarness, lake: LakeReader, tmp_path: Path) ->
     whole = system.command("rollback", first["run_id"], "--with-later", "--json")
     assert whole.json["outcome"] == "published" and lake.rows("t.back") == []
     again = system.command("rollback", "nothing-like-it")
-    assert again.code == 2 and "there is no run" in again.err
+    assert again.code == 2 and "main holds no published run" in again.err
     assert json.loads(whole.out)["tables"]["t.back"]["operation"] == "drop"
+
+
+HALF = """\
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.sql("CREATE TABLE nessie.t.half_one USING iceberg AS SELECT 1 AS id")
+raise SystemExit("the other table is not written")
+"""
+
+
+def test_half_of_a_job_is_kept_to_be_looked_at_and_never_released(
+    system: SystemHarness, lake: LakeReader, tmp_path: Path
+) -> None:
+    (tmp_path / "half.py").write_text(HALF)
+    job = f"{{job: {tmp_path / 'half.py'}, attempts: 1}}"
+    ended = system.run(f"name: half\nwrite: {job}\ntables: {{t.half_one: {{}}, t.half_two: {{}}}}\n")
+    assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended
+    kept = ended.json["branch"]
+    assert lake.rows("t.half_one", kept) == [{"id": 1}]
+    (listed,) = [each for each in _quarantine(system, "list")["quarantined"] if each["branch"] == kept]
+    assert (listed["verified"], listed["problem"]) == (False, "")
+    for command in (["release", kept], ["repair", kept, "--sql", "UPDATE t.half_one SET id = 2"]):
+        refused = system.command("quarantine", *command)
+        assert refused.code == 2 and "ended before the write was verified" in refused.err
+    assert lake.branches(ended.json["run_id"]) == [kept] and lake.rows("t.half_one") == []
+    lake.discard(kept)
+
+
+async def test_rolled_back_after_temporal_forgot_the_run(
+    system: SystemHarness, lake: LakeReader, client: Client, tmp_path: Path
+) -> None:
+    checks = "[unique: {column: id, scope: table}]"
+    run = system.run(pipeline("forgotten", csv_file(tmp_path / "f.csv", [{"id": 1}]), checks)).json
+    execution = WorkflowExecution(workflow_id=run["workflow_id"], run_id=run["run_id"])
+    request = DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=execution)
+    await client.workflow_service.delete_workflow_execution(request)
+    undone = system.command("rollback", run["main_after"][:16], "--json")
+    assert (undone.code, undone.json["outcome"]) == (0, "published"), undone
+    assert lake.rows("t.forgotten") == []
+    assert lake.commit(undone.json["main_after"])["allProperties"]["sluice.rolled-back-runs"] == [run["run_id"]]
+    again = system.command("rollback", run["run_id"])
+    assert again.code == 2 and "was rolled back already" in again.err

@@ -13,22 +13,27 @@ from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.list_quarantine import ListQuarantineActivity
 from lakehouse.quarantine import QuarantinedTable, create_quarantine
 from lakehouse.report_store import ReportStore
-from sluice.audit.verdicts import CheckResult
+from sluice.audit.verdicts import CheckResult, verdicts_digest
 from sluice.contracts.lake_queries import DescribeQuarantineInput, DescribeQuarantineResult, ListQuarantineInput
-from sluice.publishing.certificate import BASE, PIPELINE, REASON, RUN_ID
+from sluice.publishing.certificate import BASE, PIPELINE, REASON, RUN_ID, VERDICTS
 from tests.harness.memory_catalog import MemoryCatalog
+
+SAMPLE = [{"text": "x" * 100} for _ in range(5)]
+CHECKS = [
+    CheckResult(table="t.x", check="not_null", columns=["a"], verdict="fail", expected="no nulls", sample=SAMPLE)
+] * 100
 
 
 def run(activity: Callable[..., Any], query: object) -> Any:
     return ActivityEnvironment().run(activity, query)
 
 
-def catalog_with_quarantines(count: int, reason: str) -> MemoryCatalog:
+def catalog_with_quarantines(count: int, reason: str, verdicts: str = "") -> MemoryCatalog:
     catalog = MemoryCatalog()
     main = catalog.initialize_main()
     catalog.create_branch("wap/x/a1", main)
     for number in range(count):
-        properties = {RUN_ID: f"run-{number}", PIPELINE: "cities", BASE: main, REASON: reason}
+        properties = {RUN_ID: f"run-{number}", PIPELINE: "cities", BASE: main, REASON: reason, VERDICTS: verdicts}
         create_quarantine(catalog, f"quarantine/cities/2026-01-01/run-{number}", main, "wap/x/a1", properties)
     return catalog
 
@@ -37,17 +42,16 @@ class Reports(ReportStore):
     """A store of one report, with large samples."""
 
     def read_report(self, run_ref: object) -> Any:
-        sample = [{"text": "x" * 100} for _ in range(5)]
-        check = CheckResult(
-            table="t.x", check="not_null", columns=["a"], verdict="fail", expected="no nulls", sample=sample
-        )
-        return type("Report", (), {"checks": [check] * 100})()
+        return type("Report", (), {"checks": CHECKS})()
 
 
-def describe(monkeypatch: pytest.MonkeyPatch, folder: Path, rows: list[dict[str, Any]]) -> DescribeQuarantineResult:
+def describe(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, rows: list[dict[str, Any]], recorded: list[CheckResult] = CHECKS
+) -> DescribeQuarantineResult:
     table = QuarantinedTable("t.x", None, [], 0, rows)
     monkeypatch.setattr(describe_quarantine, "read_quarantined_tables", lambda *_, **__: iter([table]))
-    activity = DescribeQuarantineActivity(catalog_with_quarantines(1, "r" * 500), {}, Reports(folder.as_uri(), {}))
+    catalog = catalog_with_quarantines(1, "r" * 500, verdicts_digest(recorded))
+    activity = DescribeQuarantineActivity(catalog, {}, Reports(folder.as_uri(), {}))
     described: DescribeQuarantineResult = run(activity.describe_quarantine, DescribeQuarantineInput(run="run-0"))
     return described
 
@@ -61,6 +65,14 @@ def test_a_described_quarantine_has_every_verdict_and_short_evidence(
     (row,) = described.tables["t.x"].rows
     assert row["id"] == 1 and len(row["text"]) < 200
     assert described.summary.reason == "r" * 500
+
+
+def test_a_report_that_a_job_changed_in_the_lake_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The quarantine's commit, which only the publisher makes, has the digest of the verdicts."""
+    passed = [CHECKS[0].model_copy(update={"verdict": "pass"}), *CHECKS[1:]]
+    assert describe(monkeypatch, tmp_path, [], recorded=passed).checks == []
+    other_samples = [each.model_copy(update={"sample": []}) for each in CHECKS]
+    assert len(describe(monkeypatch, tmp_path, [], recorded=other_samples).checks) == 100
 
 
 def test_a_description_is_measured_in_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,10 +1,34 @@
-"""Planning a roll-back: which tables go back to what, and which later runs stand in the way."""
+"""Planning a roll-back from main's history alone: what goes back to what, who stands in the way, and who read it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
-from sluice.errors import InvalidPipeline
+from activities.plan_rollback import PlanRollbackActivity
+from activities.restore_tables import RestoreTablesActivity
+from lakehouse.catalog import TableCommit
+from sluice.contracts.existing_rows import ExistingRowsResult, Restore, RestoreTablesInput
+from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult
+from sluice.contracts.write import WriteResult
+from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
 from sluice.pipeline.file import parse_pipeline
-from sluice.publishing.rollback import PublishedCommit, plan_rollback, rollback_pipeline
+from sluice.publishing import certificate
+from sluice.publishing.certificate import REFERENCED, ROLLBACK_PIPELINE, ROLLED_BACK
+from sluice.publishing.rollback import (
+    PublishedCommit,
+    check_restored,
+    choose_rollback_pipeline,
+    find_published_run,
+    plan_rollback,
+    rollback_pipeline,
+    runs_taken_back,
+)
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
+from tests.harness.quarantined_run import HERE, LakeRun, call
 
 
 def _commit(number: int, *tables: str) -> PublishedCommit:
@@ -52,3 +76,190 @@ tables:
     assert pipeline.write.job == "rollback"
     checks = {name: [check.check for check in table.checks] for name, table in pipeline.tables.items()}
     assert checks == {"n.a": ["unique"], "n.b": [], "n.later": []}
+
+
+def test_a_version_is_audited_by_the_checks_that_it_was_published_under() -> None:
+    now, then = (
+        parse_pipeline(f"name: p\nwrite: {{job: j.py}}\ntables: {{n.a: {{checks: [{check}]}}, n.b: {{}}}}\n", "p.yml")
+        for check in ("row_count: {min: 2, scope: table}", "unique: {column: x, scope: table}")
+    )
+    pipeline = rollback_pipeline(now, ["n.a", "n.b"], ["n.a", "n.b"], {"n.a": then.tables["n.a"]})
+    assert [check.check for check in pipeline.tables["n.a"].checks] == ["unique"]
+    assert rollback_pipeline(now, ["n.a"], [], {"n.a": then.tables["n.a"]}).tables["n.a"].checks == []
+
+
+# Found on main
+
+
+def _on_main(number: int, pipeline: str = "p", rolled_back: tuple[str, ...] = ()) -> PublishedCommit:
+    return replace(_commit(number, "a"), pipeline=pipeline, rolled_back=rolled_back, hash=f"{number}" * 64)
+
+
+def test_a_run_is_named_by_run_or_workflow_id_hash_or_pipeline() -> None:
+    commits = [_on_main(3, "q"), _on_main(2), _on_main(1)]
+    for named, run_id in (("r1", "r1"), ("w1", "r1"), ("1" * 8, "r1"), ("1" * 64, "r1"), ("p", "r2"), ("q", "r3")):
+        assert find_published_run(commits, named).run_id == run_id
+    for named in ("r9", "", "1" * 7):
+        with pytest.raises(InvalidPipeline, match="main holds no published run"):
+            find_published_run(commits, named)
+
+
+def test_a_pipeline_means_its_latest_run_that_main_holds() -> None:
+    commits = [_on_main(3, rolled_back=("r2",)), _on_main(2), _on_main(1)]
+    assert find_published_run(commits, "p").run_id == "r1"
+    assert find_published_run(commits, "r3").run_id == "r3", "a roll-back can be rolled back, by its own id"
+    with pytest.raises(InvalidPipeline, match=r"w2 was rolled back already, by w3 .*roll that back"):
+        find_published_run(commits, "r2")
+
+
+def test_a_roll_back_that_was_rolled_back_gives_its_runs_back() -> None:
+    commits = [_on_main(4, rolled_back=("r3",)), _on_main(3, rolled_back=("r2", "r1")), _on_main(2), _on_main(1)]
+    assert runs_taken_back(commits).keys() == {"r3"}
+    assert runs_taken_back(commits[1:]).keys() == {"r1", "r2"}
+    assert find_published_run(commits, "p").run_id == "r2"
+
+
+# Readers
+
+
+def _reader(number: int, pipeline: str, *referenced: str) -> PublishedCommit:
+    return replace(_commit(number, f"of_{pipeline}"), pipeline=pipeline, referenced=frozenset(referenced))
+
+
+def test_readers_are_named_before_anything_happens() -> None:
+    history = [_reader(4, "orders", "a"), _reader(3, "orders", "a", "z"), _reader(2, "other", "z"), _commit(1, "a")]
+    with pytest.raises(InvalidPipeline, match=r"orders \(w4 and 1 more\) was checked against a.*--despite"):
+        plan_rollback(history, "r1", with_later=False)
+    plan = plan_rollback(history, "r1", with_later=False, despite_readers=True)
+    assert plan.runs == ["r1"] and len(plan.readers) == 1
+
+
+def test_who_read_it_before_or_is_taken_back_is_no_reader() -> None:
+    back = replace(_commit(5, "of_orders"), rolled_back=("r3",))
+    history = [back, replace(_commit(4, "a"), referenced=frozenset({"a"})), _reader(3, "orders", "a"), _commit(2, "a")]
+    history.append(_reader(1, "earlier", "a"))
+    assert plan_rollback(history, "r2", with_later=True).readers == []
+
+
+# The whole way, without Temporal
+
+
+def plan(lake: MemoryLake, run: str, **more: bool) -> PlanRollbackResult:
+    query = PlanRollbackInput.model_validate({"run": run, **more})
+    result: PlanRollbackResult = call(PlanRollbackActivity(lake.catalog).plan_rollback, query)
+    return result
+
+
+def restore(lake: MemoryLake, run: LakeRun, wanted: Restore) -> ExistingRowsResult:
+    input = RestoreTablesInput(run_ref=run.ref, restore=wanted)
+    result: ExistingRowsResult = call(RestoreTablesActivity(lake.catalog, {}, HERE).restore_tables, input)
+    return result
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> MemoryLake:
+    return MemoryLake(MemoryCatalog(), tmp_path)
+
+
+def test_a_roll_back_is_planned_published_and_taken_back_from_main_alone(lake: MemoryLake) -> None:
+    checks = {"t.x": [{"check": "unique", "column": "id", "scope": "table"}, {"check": "not_null", "column": "id"}]}
+    LakeRun(lake).published(1)
+    run = LakeRun(lake, checks=checks)
+    run.published(2)
+    planned = plan(lake, "p")
+    assert planned.restore.runs == [run.run_id] and planned.workflow_id == run.ref.workflow_id
+    assert planned.recorded and [check.check for check in planned.recorded.tables["t.x"].checks] == ["unique"]
+    back = LakeRun(lake)
+    restored = restore(lake, back, planned.restore)
+    assert restore(lake, back, planned.restore) == restored
+    publication = back.publish(restored.branch, restored.write_result, restore=planned.restore)
+    assert publication.merged and lake.ids("t.x") == [1]
+    commit = next(each for each in lake.catalog.history("main") if each.hash == publication.main_after)
+    assert commit.properties[ROLLED_BACK] == run.run_id
+    again = plan(lake, publication.main_after[:12])
+    redo = LakeRun(lake)
+    restored = restore(lake, redo, again.restore)
+    assert redo.publish(restored.branch, restored.write_result, restore=again.restore).merged
+    assert lake.ids("t.x") == [1, 2]
+    assert plan(lake, run.run_id, with_later=True).restore.runs[-1] == run.run_id, "main holds it again"
+
+
+def test_the_checks_of_a_version_are_found_on_main(lake: MemoryLake) -> None:
+    """Those of the run that published the version, whatever other tables changed and roll-backs happened since."""
+    unique, counted = ({"check": name, "scope": "table", **more} for name, more in (
+        ("unique", {"column": "id"}), ("row_count", {"min": 2}),
+    ))  # fmt: skip
+    first = LakeRun(lake, checks={"t.x": [unique]})
+    first.published(1)
+    LakeRun(lake, ("t.other",), pipeline="other").published(5)
+    second = LakeRun(lake, checks={"t.x": [counted]})
+    second.published(2)
+    LakeRun(lake, ("t.other",), pipeline="other").published(6)
+    planned = plan(lake, second.run_id)
+    assert planned.recorded and [check.check for check in planned.recorded.tables["t.x"].checks] == ["row_count"]
+    assert planned.older["t.x"].workflow_id == first.ref.workflow_id
+    assert [check.check for check in planned.older["t.x"].table.checks] == ["unique"]
+    assert plan(lake, first.run_id, with_later=True).older == {}, "it was not there before"
+
+
+def test_readers_are_told_from_certificates(lake: MemoryLake) -> None:
+    run = LakeRun(lake)
+    run.published(1)
+    reader = LakeRun(lake, ("t.orders",), pipeline="orders")
+    publication = reader.published(5, referenced=["t.other", "t.x"])
+    commit = next(each for each in lake.catalog.history("main") if each.hash == publication.main_after)
+    assert commit.properties[REFERENCED] == "t.other,t.x"
+    with pytest.raises(ApplicationError, match=r"t\.orders of orders \(.*\) was checked against t\.x"):
+        plan(lake, run.run_id)
+    assert len(plan(lake, run.run_id, despite_readers=True).readers) == 1
+
+
+def test_files_that_are_gone_are_noticed_before_the_roll_back(lake: MemoryLake, tmp_path: Path) -> None:
+    """As after somebody's clean-up of the store: the metadata is there, and its rows are not."""
+    first = LakeRun(lake)
+    first.published(1)
+    before, drop = lake.catalog.head("main"), LakeRun(lake)
+    branch = drop.open()
+    head = lake.catalog.commit_tables(branch.name, lake.catalog.head(branch.name), "drop", [TableCommit("t.x", None)])
+    assert drop.publish(branch, WriteResult(head=head, tables={})).merged
+    for file in tmp_path.rglob("*.parquet"):
+        file.unlink()
+    wanted = Restore(runs=[drop.run_id], main_head=lake.catalog.head("main"), tables={"t.x": before})
+    with pytest.raises(ApplicationError, match=r"t\.x cannot be restored: 1 of its files are gone") as refused:
+        restore(lake, LakeRun(lake), wanted)
+    assert refused.value.type == InvalidInput.__name__
+
+
+def test_only_what_is_restored_is_on_the_branch() -> None:
+    check_restored({"a": 1, "b": None}, {"a": 1, "b": None})
+    for held in ({"a": 1}, {"a": 2, "b": None}, {"a": 1, "b": None, "c": 3}):
+        with pytest.raises(UnexpectedWrite, match="as it is to be restored"):
+            check_restored({"a": 1, "b": None}, held)
+
+
+def test_the_checks_of_a_roll_back_are_given_recorded_or_in_temporal() -> None:
+    pipeline = parse_pipeline("name: p\nwrite: {job: j.py}\ntables: {n.a: {}}\n", "p.yml")
+    other = pipeline.model_copy(update={"description": "recorded"})
+    assert choose_rollback_pipeline("p", None, other, pipeline) is other
+    assert choose_rollback_pipeline("p", pipeline, other, None) is pipeline
+    assert choose_rollback_pipeline("p", None, None, pipeline) is pipeline
+    with pytest.raises(InvalidPipeline, match="name its pipeline file by --pipeline"):
+        choose_rollback_pipeline("p", None, None, None)
+    with pytest.raises(InvalidPipeline, match="of the pipeline 'p', not of 'q'"):
+        choose_rollback_pipeline("p", pipeline.model_copy(update={"name": "q"}), None, None)
+
+
+@pytest.mark.parametrize("wrong", ["long", "secret"])
+def test_checks_that_are_long_or_hold_a_secret_are_not_recorded(
+    lake: MemoryLake, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    check: dict[str, Any] = {"check": "unique", "column": "id", "scope": "table"}
+    if wrong == "long":
+        monkeypatch.setattr(certificate, "_MAX_ROLLBACK_PIPELINE", 100)
+    else:
+        check["where"] = "key = 'AKIA0123456789ABCDEF'"
+    run = LakeRun(lake, checks={"t.x": [check]})
+    publication = run.published(1)
+    commit = next(each for each in lake.catalog.history("main") if each.hash == publication.main_after)
+    assert ROLLBACK_PIPELINE not in commit.properties
+    assert plan(lake, run.run_id).recorded is None

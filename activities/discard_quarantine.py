@@ -1,0 +1,40 @@
+"""Delete a quarantined branch whose rows a release has published."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog
+from lakehouse.quarantine import PREFIX, keeps
+from sluice.contracts.quarantine import DiscardQuarantineInput
+
+_TRIES = 5
+"""How often the branch may move, by another date until which it is kept, before it is left alone."""
+
+
+@dataclass(frozen=True)
+class DiscardQuarantineActivity:
+    """The activity `discard_quarantine`. Needs the catalog."""
+
+    catalog: BranchCatalog
+
+    @activity.defn(name="discard_quarantine")
+    def discard_quarantine(self, input: DiscardQuarantineInput) -> str:
+        """Delete the branch if it still holds what was released, and nothing else; return why not, or ""."""
+        with as_application_error():
+            self.catalog.check_identity(input.catalog_id)
+            for _ in range(_TRIES):
+                head = self.catalog.find_head(input.branch)
+                if head is None:
+                    return ""
+                if not self._holds_what_was_released(input, head):
+                    return f"{input.branch} was changed meanwhile, and is kept"
+                self.catalog.delete_branch_at(input.branch, head)
+            return "" if self.catalog.find_head(input.branch) is None else f"{input.branch} moves, and is kept"
+
+    def _holds_what_was_released(self, input: DiscardQuarantineInput, head: str) -> bool:
+        """Return whether only the description changed since, as by `quarantine keep`."""
+        name = input.branch
+        is_quarantine = name.startswith(PREFIX) and keeps(self.catalog, name, input.head)
+        return is_quarantine and not self.catalog.diff(input.head, name, head)

@@ -1,0 +1,178 @@
+"""Runs over several tables on a lake in memory, up to their quarantine, their release, or their publication."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from temporalio.testing import ActivityEnvironment
+
+from activities.attempt_branch import AttemptBranch
+from activities.errors import as_application_error
+from activities.plan_release import PlanReleaseActivity
+from activities.publish_branch import PublishBranchActivity
+from activities.quarantine_branch import QuarantineBranchActivity
+from activities.require_approval import ApprovalPolicy
+from activities.resume_branch import ResumeBranchActivity
+from activities.running_workflows import RunningWorkflows
+from activities.verify_write import VerifyWriteActivity
+from lakehouse.catalog import BranchCatalog
+from sluice.audit.verdicts import AuditReport
+from sluice.contracts.existing_rows import ExistingRowsResult, Restore, Resume, ResumeBranchInput
+from sluice.contracts.lake_queries import PlanReleaseInput
+from sluice.contracts.publish import Publication, PublishBranchInput
+from sluice.contracts.quarantine import QuarantineBranchInput
+from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
+from sluice.identifiers import quarantine_branch
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.write import Write
+from sluice.publishing.certificate import certificate, quarantine_properties
+from sluice.publishing.release import verified_write
+from tests.harness.memory_lake import MemoryLake
+
+HERE = "here"
+LATER = "2100-01-01T00:00:00+00:00"
+PAST = "2026-01-01T00:00:00+00:00"
+APPEND = Write.model_validate({"job": "job.py", "on_conflict": "rebase"})
+
+
+def call(activity: Callable[..., Any], input: Any) -> Any:
+    """Run an activity as Temporal would."""
+    return ActivityEnvironment().run(activity, input)
+
+
+class FakeWorkflows(RunningWorkflows):
+    """Which workflows run, by their ids, without Temporal."""
+
+    def __init__(self, *running: str) -> None:
+        super().__init__(cast(Any, None), cast(Any, None))
+        self._running = set(running)
+
+    def is_running(self, workflow_id: str, run_id: str | None = None) -> bool:
+        """Return whether the workflow, or this run of it (as `workflow/run`), is among those that were given."""
+        return (f"{workflow_id}/{run_id}" if run_id else workflow_id) in self._running
+
+
+@dataclass
+class LakeRun:
+    """One run, step by step, as the workflow would take them."""
+
+    lake: MemoryLake
+    tables: Sequence[str] = ("t.x",)
+    pipeline: str = "p"
+    run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    write: Write = APPEND
+    checks: dict[str, list[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Name the run and its first attempt."""
+        self.ref = RunRef(
+            run_id=self.run_id,
+            workflow_id=f"{self.pipeline}-{self.run_id[:12]}",
+            pipeline=self.pipeline,
+            label=self.pipeline,
+            attempt=1,
+        )
+
+    @property
+    def catalog(self) -> BranchCatalog:
+        """The catalog of the lake."""
+        return self.lake.catalog
+
+    def open(self) -> BranchRef:
+        """Create the branch of the attempt."""
+        branch: BranchRef = ActivityEnvironment().run(self._open)
+        return branch
+
+    def _open(self) -> BranchRef:
+        with as_application_error():
+            attempt = AttemptBranch(self.catalog, HERE, self.ref.branch)
+            attempt.create(self.ref, "open")
+            return attempt.ref(self.catalog.identity())
+
+    def append(self, branch: BranchRef, *ids: int, tables: Sequence[str] = ()) -> None:
+        """Append rows to tables of the run, by default to all."""
+        for table in tables or self.tables:
+            self.lake.append(branch.name, table, ids, self.ref)
+
+    def verify(self, branch: BranchRef) -> WriteResult:
+        """Verify the write, as the workflow does."""
+        input = VerifyWriteInput(
+            run_ref=self.ref, branch=branch, write=self.write, tables=list(self.tables), job=JobReport()
+        )
+        result: WriteResult = call(VerifyWriteActivity(self.catalog, {}).verify_write, input)
+        return result
+
+    def quarantine(
+        self, branch: BranchRef, written: WriteResult | None, expires: str = LATER, installation: str = HERE
+    ) -> str:
+        """Quarantine the attempt, as compensation does; return the name of the quarantine."""
+        verified = verified_write(written, self.ref.attempt, self.write, rows_quarantined=False)
+        head = written.head if written else ""
+        properties = quarantine_properties(
+            self.ref, branch.base, "audit", "bad rows", expires, head=head, verified=verified
+        )
+        name = quarantine_branch(self.pipeline, "2026-01-31", self.run_id)
+        versions = written.versions if written else {}
+        input = QuarantineBranchInput(branch=branch, head=head, name=name, properties=properties, versions=versions)
+        kept: str = call(QuarantineBranchActivity(self.catalog, installation).quarantine_branch, input)
+        return kept
+
+    def quarantined(self, *ids: int, **more: Any) -> str:
+        """Write, verify and quarantine rows; return the name of the quarantine."""
+        branch = self.open()
+        self.append(branch, *ids)
+        return self.quarantine(branch, self.verify(branch), **more)
+
+    def resume(self, resume: Resume, write: Write | None = None) -> ExistingRowsResult:
+        """Bring the rows of a quarantine onto the branch of the attempt."""
+        input = ResumeBranchInput(run_ref=self.ref, resume=resume, write=write or self.write, tables=list(self.tables))
+        result: ExistingRowsResult = call(ResumeBranchActivity(self.catalog, {}, HERE).resume_branch, input)
+        return result
+
+    def publish(
+        self,
+        branch: BranchRef,
+        written: WriteResult,
+        resume: Resume | None = None,
+        restore: Restore | None = None,
+        referenced: Sequence[str] = (),
+    ) -> Publication:
+        """Publish the attempt with its certificate."""
+        tables = {table: {"checks": self.checks.get(table, [])} for table in self.tables}
+        pipeline = {"name": self.pipeline, "write": {"job": "job.py"}, "tables": tables}
+        request = RunRequest(
+            pipeline=Pipeline.model_validate(pipeline),
+            input=RunInput(digest=self.run_id),
+            starter="ana",
+            resume=resume,
+            restore=restore,
+        )
+        report = AuditReport(branch=branch.name, audited_hash=written.head)
+        input = PublishBranchInput(
+            run_ref=self.ref,
+            branch=branch,
+            head=written.head,
+            message="m",
+            properties=certificate(request, self.ref, report, [], referenced_tables=referenced),
+            author="ana",
+        )
+        publication: Publication = call(
+            PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch, input
+        )
+        return publication
+
+    def published(self, *ids: int, referenced: Sequence[str] = ()) -> Publication:
+        """Write, verify and publish rows."""
+        branch = self.open()
+        self.append(branch, *ids)
+        return self.publish(branch, self.verify(branch), referenced=referenced)
+
+
+def plan_release(lake: MemoryLake, run: str, *statements: str, installation: str = HERE) -> Resume:
+    """Plan the release of a run that was quarantined, as the command line asks a worker to."""
+    query = PlanReleaseInput(run=run, statements=list(statements))
+    resume: Resume = call(PlanReleaseActivity(lake.catalog, installation).plan_release, query).resume
+    return resume
