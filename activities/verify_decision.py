@@ -6,7 +6,8 @@ from pathlib import Path
 from temporalio import activity
 
 from activities.errors import as_application_error
-from sluice.approval.signatures import parse_approvers, verification_error
+from sluice.approval.approvers import Approvers, parse_approvers
+from sluice.approval.signatures import verification_error
 from sluice.contracts.publish import VerifyDecisionInput
 from sluice.errors import BadEnvironment
 
@@ -15,7 +16,7 @@ from sluice.errors import BadEnvironment
 class VerifyDecisionActivity:
     """The activity `verify_decision`.
 
-    Needs the file of approvers; an empty name means that nobody has to sign.
+    Needs the file of approvers; only an empty name of it means that nobody has to sign.
     """
 
     approvers_file: str = ""
@@ -27,14 +28,16 @@ class VerifyDecisionActivity:
             return verification_error(input.decision, input.run_id, read_approvers(self.approvers_file))
 
 
-def read_approvers(file: str) -> dict[str, str]:
+def read_approvers(file: str) -> Approvers | None:
     """Read the file of approvers again for each decision, so that a change needs no new worker.
+
+    Returns None only if no file is named: then nobody has to sign.
 
     Raises:
         BadEnvironment: the file cannot be read, or a line is not a name and a key.
     """
     if not file:
-        return {}
+        return None
     try:
         return parse_approvers(Path(file).expanduser().read_text(), file)
     except (OSError, RuntimeError, UnicodeDecodeError) as error:

@@ -1,26 +1,107 @@
-"""A person's decision about what waits, signed where this person has a key."""
+"""A person's decision about the report that this person saw, signed where the person has a key."""
 
 import getpass
+import re
+import sys
 from datetime import datetime, timezone
 
+import typer
+from rich.console import Console
+
+from cli.report import print_report
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import sign
-from sluice.contracts.run import RunStatus
+from sluice.audit.verdicts import AuditReport
+from sluice.contracts.run import RunResult, RunStatus
+from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.secrets import read_secret
 from sluice.settings import Settings
 
+WAITING = "waiting for approval"
+_NAMED = re.compile(r"(?P<hash>[0-9a-f]{12,64})(?::(?P<digest>[0-9a-f]{12,64}))?")
+_SHOWN_DIGITS = 12
+
 
 def make_decision(
-    run_id: str, status: RunStatus | None, approve: bool, by: str | None, reason: str, settings: Settings
+    run_id: str,
+    status: RunStatus | None,
+    *,
+    approve: bool,
+    by: str | None,
+    reason: str,
+    named: str,
+    settings: Settings,
+    console: Console,
+    link: str,
 ) -> Decision:
-    """Return a decision about the audited hash and report that `status` shows."""
+    """Return a decision about the audited hash and report that the person named, or was shown and asked about.
+
+    Args:
+        status: the status of the run, whose report is shown; None if no worker answers.
+        named: the hash, and perhaps the digest, of the report that the person saw; empty to be shown it and asked.
+
+    Raises:
+        InvalidPipeline: what waits is not what was named, or the person did not confirm.
+        ServiceUnavailable: no worker answers.
+    """
+    if status is None:
+        raise ServiceUnavailable("no worker answers for the run: start one with `python worker.py` or `make up`")
+    report = shown_report(status.result)
+    if status.stage == WAITING:  # else the run itself refuses the decision, with the reason
+        if named:
+            check_named_report(named, report)
+        else:
+            _show_and_ask(status.result, report, approve, console, link)
     decision = Decision(
         approve=approve,
         by=(getpass.getuser() if by is None else by).strip(),
         reason=reason,
-        audited_hash=(status.result.audited_hash or "") if status else "",
-        audit_digest=status.audit_digest if status else "",
+        audited_hash=report.audited_hash,
+        audit_digest=report.digest if report.audited_hash else "",
         said_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
     )
     key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
     return decision.model_copy(update={"signature": sign(decision, run_id, key)}) if key else decision
+
+
+def shown_report(result: RunResult) -> AuditReport:
+    """Return the report that a status shows. Its digest is computed here, of what is shown, and not taken on trust."""
+    return AuditReport(branch=result.branch or "", audited_hash=result.audited_hash or "", checks=result.checks)
+
+
+def report_name(report: AuditReport) -> str:
+    """Return how `--hash` names a report: the beginning of its hash and of its digest."""
+    return f"{report.audited_hash[:_SHOWN_DIGITS]}:{report.digest[:_SHOWN_DIGITS]}"
+
+
+def check_named_report(named: str, report: AuditReport) -> None:
+    """Make sure that a person named the report that waits.
+
+    Raises:
+        InvalidPipeline: it is another one, or this names no report.
+    """
+    match = _NAMED.fullmatch(named.strip().lower())
+    if match is None:
+        raise InvalidPipeline(
+            f"--hash {named[:140]!r} names no report: write the audited hash, or HASH:DIGEST as `status` shows it, "
+            f"at least {_SHOWN_DIGITS} digits of each"
+        )
+    if not report.audited_hash.startswith(match["hash"]):
+        raise InvalidPipeline(
+            f"the decision was refused: it is for {match['hash'][:_SHOWN_DIGITS]}, but what waits is "
+            f"{report.audited_hash[:_SHOWN_DIGITS]}: look again"
+        )
+    if match["digest"] and not report.digest.startswith(match["digest"]):
+        raise InvalidPipeline("the decision was refused: the audit report changed since it was shown: look again")
+
+
+def _show_and_ask(result: RunResult, report: AuditReport, approve: bool, console: Console, link: str) -> None:
+    what = "approve" if approve else "reject"
+    if not sys.stdin.isatty():
+        raise InvalidPipeline(
+            f"to {what} without a terminal, say which report you saw: `status` shows it, "
+            f"and --hash names it, as HASH:DIGEST"
+        )
+    print_report(result, link, console)
+    if not typer.confirm(f"{what.capitalize()} the report {report_name(report)}?", err=True):
+        raise InvalidPipeline("nothing was decided")

@@ -1,25 +1,11 @@
-"""Secrets: read from files, never passed on, and taken out of whatever is shown or kept."""
+"""Secrets: read from files, and never passed on. `sluice/redaction.py` takes them out of what is shown."""
 
-import re
 from pathlib import Path
 
 from sluice.errors import BadEnvironment
 
 PRIVATE = ("SLACK_TOKEN", "NESSIE_PUBLISHER_TOKEN_FILE", "SLUICE_CODEC_KEY_FILE", "SLUICE_APPROVAL_KEY_FILE")
 """Variables that no Spark job gets to see."""
-_HIDDEN = "[hidden]"
-_SECRETS = re.compile(
-    r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"  # a JSON web token
-    r"|xox[a-z]-[A-Za-z0-9-]{8,}"  # a token of Slack
-    r"|(?:AKIA|ASIA)[A-Z0-9]{16}"  # an access key of AWS
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"  # a user and password in an address
-)
-_NAMED = re.compile(r"(?i)((?:token|secret|password|passwd|secret[._-]?key)[\"']?\s*[=:]\s*[\"']?)([^\s\"',;]{6,})")
-
-
-def redacted(text: str) -> str:
-    """Return a text without what looks like a secret."""
-    return _NAMED.sub(rf"\1{_HIDDEN}", _SECRETS.sub(_HIDDEN, text))
 
 
 def read_secret(file: str, variable: str) -> str:

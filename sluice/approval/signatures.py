@@ -1,13 +1,14 @@
-"""Signatures of decisions, which anybody can verify.
+"""Signatures of decisions and of starts, which anybody can verify.
 
-A signature covers who decided what about which run, hash and report, and when.
+A signature covers who decided what about which run, hash and report, and when; or which run was started, and when.
 
-A decision is signed with Ed25519 (RFC 8032) over its fields as JSON with sorted keys and no spaces.
+It is made with Ed25519 (RFC 8032) over its fields as JSON with sorted keys and no spaces.
 """
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -19,8 +20,13 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from sluice.approval.decisions import Decision
+from sluice.approval.approvers import Approvers
+from sluice.approval.decisions import Decision, is_same_person, person
+from sluice.approval.required import ApprovalTerms, RequiredApproval, SignedStart, StartStatement
 from sluice.errors import BadEnvironment
+
+_START_AGE = timedelta(minutes=15)
+"""So long before or after it a start may be signed: clocks differ, and a server may be slow."""
 
 
 def signed_fields(decision: Decision, run_id: str) -> dict[str, object]:
@@ -55,67 +61,110 @@ def sign(decision: Decision, run_id: str, pem: str) -> str:
     Raises:
         BadEnvironment: this is not a private key of Ed25519.
     """
+    return base64.b64encode(_private_key(pem).sign(signed_text(decision, run_id))).decode()
+
+
+def verification_error(decision: Decision, run_id: str, approvers: Approvers | None) -> str:
+    """Return why the signature of a decision does not count, or "" if an approver signed it.
+
+    Args:
+        approvers: the people who may decide; None means that nobody has to sign.
+    """
+    if approvers is None:
+        return ""
+    if not approvers.keys:
+        return "the file of approvers lists nobody who may decide"
+    key = approvers.keys.get(decision.by)
+    if key is None:
+        return f"{decision.by} is not listed among those who may decide"
+    if not decision.signature:
+        return "it is not signed: set SLUICE_APPROVAL_KEY_FILE"
+    if not _is_signed_by(key, decision.signature, signed_text(decision, run_id)):
+        return f"its signature is not {decision.by}'s"
+    return ""
+
+
+def approval_error(
+    decisions: Sequence[Decision],
+    run_id: str,
+    audited_hash: str,
+    audit_digest: str,
+    required: RequiredApproval,
+    approvers: Approvers | None,
+) -> str:
+    """Return why these decisions do not approve a hash, or "" if enough people approved exactly it.
+
+    The workflow verified each decision when it arrived. The merge verifies all of them once more, since a person who
+    may start workflows may send any activity input.
+    """
+    if not required.required:
+        return ""
+    for decision in decisions:
+        error = verification_error(decision, run_id, approvers)
+        if decision.audited_hash != audited_hash or not decision.approve:
+            error = f"it does not approve {audited_hash[:12]}"
+        elif decision.audit_digest != audit_digest:
+            error = "it is about another audit report"
+        elif required.starter and is_same_person(decision.by, required.starter):
+            error = "four eyes are required, and this person started the run"
+        if error:
+            return f"the approval by {decision.by} does not count: {error}"
+    people = len({person(decision.by) for decision in decisions})
+    if people >= required.required:
+        return ""
+    why = f" ({required.why})" if required.why else ""
+    return f"{required.required} approvals are required, and there are {people}{why}"
+
+
+def start_text(statement: StartStatement, at: str) -> bytes:
+    """Return the bytes that the signature of a start is over."""
+    return json.dumps(
+        {"kind": "start", "at": at, **statement.model_dump()}, sort_keys=True, separators=(",", ":")
+    ).encode()
+
+
+def sign_start(statement: StartStatement, at: datetime, pem: str) -> SignedStart:
+    """Sign the start of a run.
+
+    Raises:
+        BadEnvironment: this is not a private key of Ed25519.
+    """
+    said_at = at.isoformat(timespec="seconds")
+    signature = _private_key(pem).sign(start_text(statement, said_at))
+    return SignedStart(at=said_at, signature=base64.b64encode(signature).decode())
+
+
+def verified_starter(terms: ApprovalTerms, approvers: Approvers) -> str:
+    """Return the listed name of who signed the start of a run, or "" if nobody listed did, or not for this start.
+
+    A signature counts for a start within minutes of it: repeating an old one does not start a run as somebody else.
+    """
+    signed, started_at = terms.signed_start, terms.started_at
+    if signed is None or not started_at:
+        return ""
+    try:
+        age = abs(datetime.fromisoformat(started_at) - datetime.fromisoformat(signed.at))
+    except (ValueError, TypeError):
+        return ""
+    if age > _START_AGE:
+        return ""
+    text = start_text(terms.start, signed.at)
+    return next((name for name, key in approvers.starters.items() if _is_signed_by(key, signed.signature, text)), "")
+
+
+def _is_signed_by(key: str, signature: str, text: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(base64.b64decode(key)).verify(base64.b64decode(signature), text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _private_key(pem: str) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(pem.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise BadEnvironment("SLUICE_APPROVAL_KEY_FILE holds no private key: `approver-key` makes one") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise BadEnvironment("SLUICE_APPROVAL_KEY_FILE holds no Ed25519 key: `approver-key` makes one")
-    return base64.b64encode(key.sign(signed_text(decision, run_id))).decode()
-
-
-def verification_error(decision: Decision, run_id: str, approvers: Mapping[str, str]) -> str:
-    """Return why the signature of a decision does not count, or "" if an approver signed it.
-
-    Args:
-        approvers: by name, the public keys of the people who may decide; empty means that nobody has to sign.
-    """
-    if not approvers:
-        return ""
-    key = approvers.get(decision.by)
-    if key is None:
-        return f"{decision.by} is not listed among those who may decide"
-    if not decision.signature:
-        return "it is not signed: set SLUICE_APPROVAL_KEY_FILE"
-    try:
-        public_key = Ed25519PublicKey.from_public_bytes(base64.b64decode(key))
-        public_key.verify(base64.b64decode(decision.signature), signed_text(decision, run_id))
-    except (InvalidSignature, ValueError):
-        return f"its signature is not {decision.by}'s"
-    return ""
-
-
-def approval_error(
-    decisions: Sequence[Decision], run_id: str, audited_hash: str, required: int, approvers: Mapping[str, str]
-) -> str:
-    """Return why these decisions do not approve a hash, or "" if enough approvers signed for exactly it.
-
-    The workflow verified each decision when it arrived. The merge verifies all of them once more, since a person who
-    may start workflows may send any activity input.
-    """
-    if not approvers or not required:
-        return ""
-    for decision in decisions:
-        error = verification_error(decision, run_id, approvers)
-        if decision.audited_hash != audited_hash or not decision.approve:
-            error = f"it does not approve {audited_hash[:12]}"
-        if error:
-            return f"the approval by {decision.by} does not count: {error}"
-    people = len({decision.by for decision in decisions})
-    return f"{required} approvals are required, and there are {people}" if people < required else ""
-
-
-def parse_approvers(text: str, file: str) -> dict[str, str]:
-    """Return the public keys of the people who may decide, by name; a line each, as `name key`.
-
-    Raises:
-        BadEnvironment: a line is something else.
-    """
-    approvers = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if words and not line.startswith("#"):
-            if len(words) != 2:
-                raise BadEnvironment(f"{file}:{number}: write a name and a public key, as `approver-key` prints them")
-            approvers[words[0]] = words[1]
-    return approvers
+    return key

@@ -1,8 +1,8 @@
 """Approvals that anybody can verify, by different people, none of whom started the run."""
 
 import base64
-import getpass
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,14 +15,16 @@ from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness
 
+PEOPLE = ("ana", "ben", "cleo")
+
 
 @pytest.fixture
 def people(
     system: SystemHarness, warm_stack: dict[str, str], tmp_path: Path
 ) -> Iterator[tuple[SystemHarness, dict[str, str]]]:
-    """A harness whose worker accepts only signed decisions; and ana's and ben's public keys."""
+    """A harness whose worker accepts only signed decisions; and these people's public keys."""
     listed = {}
-    for name in ("ana", "ben"):
+    for name in PEOPLE:
         output = system.command("approver-key", str(tmp_path / f"{name}.pem"), "--by", name)
         assert output.code == 0 and (tmp_path / f"{name}.pem").stat().st_mode & 0o077 == 0
         listed[name] = output.out.split()[1]
@@ -33,33 +35,41 @@ def people(
     worker.stop()
 
 
+@pytest.mark.slow
 def test_two_people_sign_and_the_merge_commit_proves_it(
     people: tuple[SystemHarness, dict[str, str]], lake: LakeReader, tmp_path: Path
 ) -> None:
     system, listed = people
     more = "approval: {required: 2, four_eyes: true, timeout: 1h}"
-    run = system.start(pipeline("signed", csv_file(tmp_path / "in.csv", [{"id": 1}]), more=more))
+    ana, ben, cleo = ({"SLUICE_APPROVAL_KEY_FILE": str(tmp_path / f"{name}.pem")} for name in PEOPLE)
+    run = system.start(pipeline("signed", csv_file(tmp_path / "in.csv", [{"id": 1}]), more=more), again=False, **ana)
     waiting = system.wait_for_stage(run, "waiting for approval")
+    named = ("--hash", f"{waiting['audited_hash'][:12]}:{waiting['audit_digest'][:12]}")
 
     def refused(by: str, why: str, **key: str) -> None:
-        output = system.command("approve", run, "--by", by, **key)
+        output = system.command("approve", run, "--by", by, *named, **key)
         assert output.code == 2 and why in output.err, output
 
-    ana, ben = ({"SLUICE_APPROVAL_KEY_FILE": str(tmp_path / f"{name}.pem")} for name in ("ana", "ben"))
-    refused(getpass.getuser(), "`four_eyes` asks for another person", **ana)
-    refused("ana", "it is not signed")
-    refused("ana", "its signature is not ana's", **ben)
-    refused("zoe", "zoe is not listed", **ana)
+    refused("Ana@elsewhere", "four eyes are required: another person has to decide", **ana)
+    refused("ben", "it is not signed")
+    refused("ben", "its signature is not ben's", **cleo)
+    refused("zoe", "zoe is not listed", **ben)
     (tmp_path / "broken.pem").write_text("nonsense")
-    refused("ana", "holds no private key", SLUICE_APPROVAL_KEY_FILE=str(tmp_path / "broken.pem"))
-    assert system.command("approve", run, "--by", "ana", "--reason", "looks right", **ana).code == 0
-    refused("ANA@elsewhere", "decided already", **ana)
-    assert system.command("approve", run, "--by", "ben", **ben).code == 0
+    refused("ben", "holds no private key", SLUICE_APPROVAL_KEY_FILE=str(tmp_path / "broken.pem"))
+    first = system.command("approve", run, "--by", "ben", "--reason", "looks right", *named, **ben)
+    assert first.code == 0 and " as ben (1 of 2; one more until 20" in first.out, first
+    (listed_run,) = [each for each in system.command("list", "--json").json["runs"] if each["workflow_id"] == run]
+    assert listed_run["stage"] == "waiting for approval (1 of 2)"
+    assert "waiting for approval (1 of 2)" in system.command("list").out
+    assert "1 of 2; one more until 20" in system.command("status", run).out
+    refused("BEN@elsewhere", "decided already", **ben)
+    last = system.command("approve", run, "--by", "cleo", *named, **cleo)
+    assert last.code == 0 and " as cleo (2 of 2)" in last.out, last
     ended = system.wait_for_end(run)
     assert ended.json["outcome"] == "published", ended.json
     commit = lake.commit(ended.json["main_after"])["allProperties"]
     statements = json.loads(commit["sluice.approvals"][0])
-    assert [each["by"] for each in statements] == ["ana", "ben"]
+    assert [each["by"] for each in statements] == ["ben", "cleo"]
     for each in statements:
         signature = base64.b64decode(each.pop("signature"))
         words = json.dumps(each, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -67,6 +77,36 @@ def test_two_people_sign_and_the_merge_commit_proves_it(
         assert (each["audited_hash"], each["run_id"]) == (ended.json["audited_hash"], waiting["run_id"])
         assert each["audit_digest"] == commit["sluice.audit-digest"][0]
     assert len(ended.json["approval"]["refused"]) == 3
+
+
+def test_a_rejected_run_says_who_rejected_it(system: SystemHarness, tmp_path: Path) -> None:
+    source = csv_file(tmp_path / "in.csv", [{"id": 1}])
+    run = system.start(pipeline("refused", source, more="approval: {required: 2, timeout: 1h}"))
+    waiting = system.wait_for_stage(run, "waiting for approval")
+    named = ("--hash", waiting["audited_hash"])
+    assert system.command("approve", run, "--by", "ana", *named).code == 0
+    assert system.command("reject", run, "--by", "ben", "--reason", "not yet", *named).code == 0
+    assert system.wait_for_end(run).json["outcome"] == "quarantined"
+    output = system.command("status", run).out
+    assert "rejected by ben: not yet" in output
+    assert re.search(
+        r"decisions  approved by ana at \d{4}-\d\d-\d\d \d\d:\d\d UTC; rejected by ben at .* UTC: not", output
+    )
+
+
+def test_runs_of_one_pipeline_are_told_apart(system: SystemHarness, tmp_path: Path) -> None:
+    """Those of other files by their id and what they load; those of the same files by their run id."""
+    source = csv_file(tmp_path / "in.csv", [{"id": 1}])
+    text = pipeline("apart", source, "[row_count: 1]")
+    first = system.run(text)
+    second = system.run(text, again=True)
+    assert (first.json["outcome"], second.json["outcome"]) == ("published", "published")
+    runs = [each for each in system.command("list", "--json").json["runs"] if each["pipeline"] == "apart"]
+    assert [each["run_id"] for each in runs] == [second.json["run_id"], first.json["run_id"]]
+    assert "1 file, " in runs[0]["summary"]
+    output = system.command("list").out
+    assert first.json["run_id"] in output and second.json["run_id"] not in output
+    assert system.command("status", first.json["run_id"], "--json").json["run_id"] == first.json["run_id"]
 
 
 def test_a_key_is_never_overwritten(system: SystemHarness, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess, wait_for
 from tests.harness.system import SystemHarness
 
+_TOKEN = "0123456789abcdef"
 PLAIN = Payload(metadata={"encoding": b"json/plain"}, data=b'"hello"')
 
 
@@ -47,7 +48,9 @@ async def test_a_run_of_which_temporal_reads_nothing(
 ) -> None:
     keys = tmp_path / "codec.keys"
     assert system.command("codec-key", str(keys)).code == 0
+    (tmp_path / "token").write_text(_TOKEN)
     environment = {**system.environment, "SLUICE_TASK_QUEUE": "codec", "SLUICE_CODEC_KEY_FILE": str(keys)}
+    environment["SLUICE_CODEC_TOKEN_FILE"] = str(tmp_path / "token")
     sealed = SystemHarness(tmp_path, environment)
     worker = WorkerProcess(environment, tmp_path)
     server = subprocess.Popen(
@@ -68,6 +71,10 @@ async def test_a_run_of_which_temporal_reads_nothing(
         assert b"very_private" not in raw and b"binary/encrypted" in raw
         blind = system.command("status", run["workflow_id"])
         assert blind.code != 0 and "Traceback" not in blind.err, blind
+        for harness, summary in ((system, ""), (sealed, "t.sealed from 1 file, ")):  # without the key, and with it
+            runs = harness.command("list", "--limit", "100", "--json").json["runs"]
+            (listed,) = [each for each in runs if each["run_id"] == run["run_id"]]
+            assert listed["summary"].startswith(summary) and bool(listed["summary"]) == bool(summary)
         first = history.events[0].workflow_execution_started_event_attributes.input.payloads[0]
         body = {
             "payloads": [
@@ -78,11 +85,14 @@ async def test_a_run_of_which_temporal_reads_nothing(
             ]
         }
         wait_for(lambda: _answers("http://127.0.0.1:18234/decode"))
-        answer = requests.post("http://127.0.0.1:18234/decode", json=body, timeout=10)
+        assert requests.post("http://127.0.0.1:18234/decode", json=body, timeout=10).status_code == 401
+        token = {"Authorization": f"Bearer {_TOKEN}"}
+        answer = requests.post("http://127.0.0.1:18234/decode", json=body, headers=token, timeout=10)
         decoded = base64.b64decode(answer.json()["payloads"][0]["data"])
         assert b"very_private_column" in decoded
         assert answer.headers["Access-Control-Allow-Origin"] == stack["TEMPORAL_UI"]
-        assert requests.post("http://127.0.0.1:18234/decode", data="nonsense", timeout=10).status_code == 400
+        nonsense = requests.post(f"http://127.0.0.1:18234/{_TOKEN}/decode", data="nonsense", timeout=10)
+        assert nonsense.status_code == 400
     finally:
         server.terminate()
         server.wait(20)

@@ -8,16 +8,27 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
-    from sluice.contracts.publish import VerifyDecisionInput
+    from sluice.approval.required import RequiredApproval
+    from sluice.contracts.publish import RequireApprovalInput, VerifyDecisionInput
     from sluice.pipeline.durations import format_duration
-    from sluice.pipeline.model import Approval
+    from sluice.times import format_time
     from workflows.activity_calls import ActivityCalls
-    from workflows.failures import RunStopped, root_cause
+    from workflows.failures import RunStopped, raise_if_cancelled, root_cause
     from workflows.run_state import RunState
     from workflows.steps.finish import notify
 
 
-async def wait_for_approval(calls: ActivityCalls, state: RunState, approval: Approval) -> None:
+async def find_required_approval(calls: ActivityCalls, state: RunState) -> RequiredApproval:
+    """Return the approval that the run needs: its pipeline's, or more that a worker demands for what it changed."""
+    assert state.branch and state.report
+    input = RequireApprovalInput(branch=state.branch, head=state.report.audited_hash, terms=state.approval_terms)
+    required = await calls.require_approval(input)
+    state.record_required_approval(required)
+    raise_if_cancelled()
+    return required
+
+
+async def wait_for_approval(calls: ActivityCalls, state: RunState, approval: RequiredApproval) -> None:
     """Wait until enough people approve the audited hash.
 
     Raises:
@@ -25,7 +36,8 @@ async def wait_for_approval(calls: ActivityCalls, state: RunState, approval: App
     """
     deadline = workflow.now() + timedelta(seconds=approval.timeout)
     state.request_decisions(deadline)
-    state.enter_stage("waiting for approval", f"until {deadline:%Y-%m-%d %H:%M} UTC")
+    why = f" ({approval.why})" if approval.why else ""
+    state.enter_stage("waiting for approval", f"{approval.required} needed until {format_time(deadline)}{why}")
     await notify(calls, state, deadline.isoformat())
     try:
         await workflow.wait_condition(

@@ -1,0 +1,65 @@
+"""Values of rows in error messages: kept out of reasons unless the pipeline says `show_values: true`.
+
+A reason goes to Slack, into commits and into lists of runs. Spark quotes the value that it could not cast, and an
+exception of a user's program may quote anything. What remains is the class and condition of an error; the log of the
+job, which its owner alone can read, has all of it.
+"""
+
+import re
+
+HIDDEN_VALUE = "…"
+_CONDITION = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_.]+)?\]")
+_FREE_TEXT_CONDITIONS = ("USER_RAISED", "FAILED_EXECUTE_UDF", "MALFORMED_", "FAILED_READ_FILE", "TASK_WRITE_FAILED")
+"""Prefixes of Spark's conditions whose messages hold what a record or a person wrote, and not a template's values."""
+_SINGLE_QUOTED = re.compile(r"'(?:\\.|[^'\\])*'")
+_TO_LAST_QUOTE = re.compile(r"'.*'")
+_TYPE = re.compile(r"\"[A-Z][A-Z_]*(?:\([\d, ]+\)|<.*>)?\"")
+_AFTER_INPUT = re.compile(r"((?:[Ff]or input string|[Mm]alformed [\w ]+|[Cc]orrupt(?:ed)? record)\b[^:]*: ).*")
+_QUOTED_OR_NUMBER = re.compile(
+    r"(?P<quoted>\"[^\"]*\")|(?<![\w./:#-])-?\d[\d.,]*(?:[eE][+-]?\d+)?[A-Z]{0,2}(?![\w/:-])"
+)
+_LIBRARIES = ("java.", "javax.", "org.", "pyspark.", "py4j.", "software.amazon.", "scala.")
+_SAFE = (
+    "AnalysisException",
+    "ParseException",
+    "SyntaxError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "NameError",
+    "FileNotFoundError",
+    "PermissionError",
+    "InvalidPipelineError",
+)
+"""Errors of a program or its set-up: they name columns, tables and files, and are raised before rows are read."""
+_CLASS = re.compile(r"(?P<name>[\w.$]*(?:Error|Exception|Exit|Interrupt|Warning))\b")
+
+
+def mask_values(message: str) -> str:
+    """Return a message of Spark or of a library without the values that it quotes, and with the names of types."""
+    condition = _CONDITION.search(message)
+    if condition and condition["name"].startswith(_FREE_TEXT_CONDITIONS):
+        return f"{message[: condition.end()]} {HIDDEN_VALUE}"
+    text = _AFTER_INPUT.sub(rf"\1{HIDDEN_VALUE}", message)
+    text = (_SINGLE_QUOTED if condition else _TO_LAST_QUOTE).sub(f"'{HIDDEN_VALUE}'", text)
+    return _QUOTED_OR_NUMBER.sub(_hide, text)
+
+
+def _hide(match: re.Match[str]) -> str:
+    """Hide a number, or what stands in double quotes unless it is the name of a type."""
+    if not match["quoted"]:
+        return HIDDEN_VALUE
+    return match[0] if _TYPE.fullmatch(match[0]) else f'"{HIDDEN_VALUE}"'
+
+
+def mask_error(line: str) -> str:
+    """Return the line by which a job reported its error, without what may be values of rows.
+
+    Of an exception that a user's program raised by itself, its class remains.
+    """
+    error = _CLASS.match(line)
+    name = error["name"] if error else ""
+    if name.rsplit(".", 1)[-1] in _SAFE:
+        return line
+    if _CONDITION.search(line) or name.startswith(_LIBRARIES):
+        return mask_values(line)
+    return f"{name or 'its last line'}: {HIDDEN_VALUE} (it may quote rows: see the log of the job)"

@@ -1,0 +1,125 @@
+"""`approve` and `reject`: they decide about the report that the person named, or saw and confirmed."""
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from rich.console import Console
+
+from cli import approving
+from cli.approving import check_named_report, make_decision, report_name, shown_report
+from sluice.approval.approvers import Approvers
+from sluice.approval.decisions import Decision
+from sluice.approval.signatures import new_approver_key, verification_error
+from sluice.audit.verdicts import AuditReport, CheckResult
+from sluice.contracts.run import RunResult, RunStatus, Stage
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.settings import Settings
+
+HASH = "ab" * 32
+PASSED = CheckResult(table="t.x", index=0, check="unique", columns=["a"], verdict="pass")
+WARNED = PASSED.model_copy(update={"verdict": "warn"})
+
+
+def result(*checks: CheckResult) -> RunResult:
+    return RunResult(
+        run_id="r", workflow_id="w", pipeline="p", branch="wap/p/r/a1", audited_hash=HASH, checks=list(checks)
+    )
+
+
+def decide(
+    named: str = "", status: RunStatus | None = None, stage: Stage = "waiting for approval", key: str = ""
+) -> Decision:
+    waiting = status or RunStatus(stage=stage, events=[], result=result(PASSED))
+    return make_decision(
+        "r",
+        waiting,
+        approve=True,
+        by=" ana ",
+        reason="fine",
+        named=named,
+        settings=Settings(sluice_approval_key_file=key),
+        console=Console(file=io.StringIO()),
+        link="http://ui",
+    )
+
+
+def test_a_decision_holds_the_digest_of_what_was_shown() -> None:
+    """It is computed of what is shown, and not copied from the status, which another might have sent."""
+    report = shown_report(result(PASSED))
+    forged = RunStatus(stage="waiting for approval", events=[], result=result(PASSED), audit_digest="forged")
+    decision = decide(report_name(report), forged)
+    assert (decision.by, decision.audited_hash, decision.audit_digest) == ("ana", HASH, report.digest)
+    assert report.digest != shown_report(result(WARNED)).digest
+
+
+def test_a_decision_is_signed_over_what_was_shown(tmp_path: Path) -> None:
+    pem, public = new_approver_key()
+    (tmp_path / "key").write_text(pem)
+    decision = decide(HASH, key=str(tmp_path / "key"))
+    approvers = Approvers({"ana": public})
+    assert verification_error(decision, "r", approvers) == ""
+    other = decision.model_copy(update={"audit_digest": shown_report(result(WARNED)).digest})
+    assert "its signature is not ana's" in verification_error(other, "r", approvers)
+
+
+REPORT = AuditReport(branch="b", audited_hash=HASH, checks=[PASSED])
+
+
+@pytest.mark.parametrize("named", [HASH, HASH[:12], HASH.upper(), f"{HASH[:20]}:{REPORT.digest[:12]}"])
+def test_a_report_is_named_by_its_hash_and_digest(named: str) -> None:
+    check_named_report(named, REPORT)
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        (HASH[:11], "names no report"),
+        ("latest", "names no report"),
+        (f"{HASH}:", "names no report"),
+        (f"{HASH}:abc", "names no report"),
+        ("cd" * 32, "it is for cdcdcdcdcdcd, but what waits is abababababab: look again"),
+        (f"{HASH}:{'0' * 12}", "the audit report changed since it was shown: look again"),
+    ],
+)
+def test_what_names_another_report_or_none(named: str, why: str) -> None:
+    with pytest.raises(InvalidPipeline, match=why):
+        check_named_report(named, REPORT)
+
+
+def test_without_a_terminal_a_report_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(InvalidPipeline, match="say which report you saw"):
+        decide()
+    assert decide(stage="writing").audited_hash == HASH, "the run refuses it, with the stage"
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_on_a_terminal_the_report_is_shown_and_the_person_is_asked(
+    monkeypatch: pytest.MonkeyPatch, confirmed: bool
+) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(sys, "stdin", type("Terminal", (), {"isatty": staticmethod(lambda: True)})())
+    monkeypatch.setattr(approving, "print_report", lambda shown_result, *_: shown.append(shown_result))
+
+    def ask(question: str, **_: Any) -> bool:
+        shown.append(question)
+        return confirmed
+
+    monkeypatch.setattr(typer, "confirm", ask)
+    if confirmed:
+        assert decide().audited_hash == HASH
+    else:
+        with pytest.raises(InvalidPipeline, match="nothing was decided"):
+            decide()
+    assert shown == [result(PASSED), f"Approve the report {report_name(shown_report(result(PASSED)))}?"]
+
+
+def test_nothing_is_decided_where_nobody_shows_the_report() -> None:
+    with pytest.raises(ServiceUnavailable, match="no worker answers"):
+        make_decision(
+            "r", None, approve=True, by="ana", reason="", named=HASH, settings=Settings(), console=Console(), link=""
+        )
