@@ -4,14 +4,18 @@ Columns are read by field id, so files from before a rename, an addition or a pr
 present schema. Memory is limited by a setting; what exceeds it spills to disk.
 """
 
+import shutil
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from engine.private_files import private_folder
 from sluice.audit.query_builder import AuditQuery
 from sluice.audit.statistics import SchemaField
 from sluice.checks.base import CheckQuery
@@ -32,6 +36,21 @@ _TYPES = {
     "binary": "BLOB",
     "fixed": "BLOB",
 }
+_CONFIG = {
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,  # no variable of this process is a table
+}
+_LOCK = """
+    SET TimeZone = 'UTC';
+    SET preserve_insertion_order = false;
+    SET allowed_paths = getvariable('paths');
+    RESET VARIABLE paths;
+    SET enable_external_access = false;
+    SET lock_configuration = true
+"""
 
 
 @dataclass(frozen=True)
@@ -42,28 +61,37 @@ class ParquetView:
     fields: Sequence[SchemaField]
     paths: Sequence[str]
 
+    @property
+    def local_paths(self) -> list[str]:
+        """The paths as DuckDB reads them."""
+        return [path.removeprefix("file://").removeprefix("file:") for path in self.paths]
+
 
 class DuckDBSession:
-    """A DuckDB for one audit. Use it as a context manager; `interrupt` works from any thread, and once it is closed."""
+    """A DuckDB for one audit. Use it as a context manager; `interrupt` works from any thread, and once it is closed.
+
+    Each answer has a database of its own, which is locked before the first query: it reads the data files of its views
+    and no other file, writes none, reaches no network, loads no extension, and changes no setting. What gets past the
+    validation of `sql` and expressions is refused here.
+    """
 
     def __init__(self, memory: str, scratch: Path, threads: int = 0) -> None:
-        config: dict[str, Any] = {"memory_limit": memory, "temp_directory": str(scratch)}
-        config["autoinstall_known_extensions"] = False  # an audit downloads nothing
+        self._scratch = scratch
+        self._config: dict[str, Any] = {**_CONFIG, "memory_limit": memory}
         if threads:
-            config["threads"] = threads
-        self._connection = duckdb.connect(":memory:", config=config)
-        self._connection.execute("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
+            self._config["threads"] = threads
+        self._connection: duckdb.DuckDBPyConnection | None = None
         self._interrupted = threading.Event()
-        self._closing = threading.Lock()
-        self._closed = False
+        self._opening = threading.Lock()
 
     def __enter__(self) -> "DuckDBSession":
+        # DuckDB would create it for all to read: rows are spilled to it. Queries can read it: no two sessions share it.
+        self._config["temp_directory"] = tempfile.mkdtemp(prefix="duckdb-", dir=private_folder(self._scratch))
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._closing:
-            self._closed = True
-            self._connection.close()
+        self._close()
+        shutil.rmtree(self._config["temp_directory"], ignore_errors=True)
 
     @property
     def interrupted(self) -> bool:
@@ -73,8 +101,8 @@ class DuckDBSession:
     def interrupt(self) -> None:
         """End the running query, and refuse every later one."""
         self._interrupted.set()
-        with self._closing:
-            if not self._closed:
+        with self._opening:
+            if self._connection:
                 self._connection.interrupt()
 
     def answer(
@@ -92,20 +120,45 @@ class DuckDBSession:
         Raises:
             duckdb.Error: DuckDB cannot run a query. Spark decides whether that is an error of the check.
         """
-        self._raise_if_interrupted()
         split = disjoint_views or {}
-        for view in (*views, *(view for each in split.values() for view in each)):
-            self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {view.name} AS {_select(view)}")
-        names = {key: [view.name for view in each] for key, each in split.items()}
-        return AuditQuery(self._run, DUCKDB, types, queries, with_other_rows, sample_rows, names).answers()
+        every = [*views, *(view for each in split.values() for view in each)]
+        try:
+            connection = self._open([path for view in every for path in view.local_paths])
+            for view in every:
+                connection.execute(f"CREATE OR REPLACE TEMP VIEW {view.name} AS {_select(view)}")
+            names = {key: [view.name for view in each] for key, each in split.items()}
+            run = partial(self._run, connection)
+            return AuditQuery(run, DUCKDB, types, queries, with_other_rows, sample_rows, names).answers()
+        finally:
+            self._close()
+
+    def _open(self, paths: Sequence[str]) -> duckdb.DuckDBPyConnection:
+        """Return a new database that may read these files alone."""
+        self._raise_if_interrupted()
+        connection = duckdb.connect(":memory:", config=self._config)
+        with self._opening:
+            self._connection = connection
+        # As a variable, and not as SQL: a list of 100,000 paths takes seconds to parse.
+        connection.execute("SET VARIABLE paths = ?", [[*dict.fromkeys(paths)]])
+        connection.execute(_LOCK)
+        return connection
+
+    def _close(self) -> None:
+        with self._opening:
+            if self._connection:
+                self._connection.close()
+            self._connection = None
 
     def _raise_if_interrupted(self) -> None:
         if self.interrupted:
             raise duckdb.InterruptException("interrupted")
 
-    def _run(self, sql: str) -> list[dict[str, Any]]:
+    def _run(self, connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
         self._raise_if_interrupted()
-        rows: list[dict[str, Any]] = self._connection.sql(sql).to_arrow_table().to_pylist()
+        statements = connection.extract_statements(sql)
+        if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+            raise duckdb.PermissionException("a check is one SELECT: DuckDB runs nothing else")
+        rows: list[dict[str, Any]] = connection.sql(statements[0]).to_arrow_table().to_pylist()
         return rows
 
 
@@ -114,7 +167,7 @@ def _select(view: ParquetView) -> str:
     if not view.paths:
         nothing = ", ".join(f"NULL::{_type(each.type)} AS {DUCKDB.column(each.name)}" for each in view.fields)
         return f"SELECT {nothing} WHERE FALSE"
-    paths = ", ".join(DUCKDB.text(path.removeprefix("file://").removeprefix("file:")) for path in view.paths)
+    paths = ", ".join(DUCKDB.text(path) for path in view.local_paths)
     schema = ", ".join(
         f"{each.id}: {{name: {DUCKDB.text(each.name)}, type: '{_type(each.type)}', default_value: NULL}}"
         for each in view.fields

@@ -4,6 +4,7 @@ The parser is imported when there is something to parse: the import takes a tent
 """
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -20,9 +21,27 @@ def columns_of(text: str) -> list[str]:
     return result
 
 
-def query_problem(text: str) -> str | None:
-    """Return why a text is not one query that only reads the audited branch, or None."""
-    result: str | None = _parsing().query_problem(text)
+def determinism_problem(text: str) -> str | None:
+    """Return why a valid condition may answer differently when it is asked again, or None."""
+    result: str | None = import_module("sluice.sql.determinism").determinism_problem(text)
+    return result
+
+
+def query_problem(text: str, views: tuple[str, ...] = ()) -> str | None:
+    """Return why a text is not one query that only reads tables of the catalog and these views, or None."""
+    result: str | None = _parsing().query_problem(text, views)
+    return result
+
+
+def statement_problem(text: str) -> str | None:
+    """Return why a text is not one statement that changes tables of the catalog, or None."""
+    result: str | None = _parsing().statement_problem(text)
+    return result
+
+
+def without_comments(text: str) -> str:
+    """Return SQL without its comments, which Spark could end elsewhere than what validated it."""
+    result: str = _parsing().without_comments(text)
     return result
 
 
@@ -38,5 +57,6 @@ def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
     return result
 
 
+@cache
 def _parsing() -> Any:
     return import_module("sluice.sql.parsing")

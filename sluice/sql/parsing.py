@@ -1,17 +1,24 @@
 """Validate SQL that users write before anything runs, and translate it for DuckDB where that is safe."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ParseError, TokenError
 from sqlglot.optimizer.scope import traverse_scope
 
+from sluice.sql import tokens
+from sluice.sql.tokens import SqlProblem
+from sluice.sql.validation import check_condition, check_query, check_statement, parse_condition
 from sluice.sql.values import kind_of
 
+__all__ = [
+    "columns_of", "expression_problem", "query_problem", "statement_problem", "tables_of", "to_duckdb",
+    "without_comments",
+]  # fmt: skip
 _SPARK, _DUCKDB = Spark, DuckDB
 _SAME = (
     exp.And, exp.Or, exp.Not, exp.Paren, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Is,
@@ -21,62 +28,64 @@ _SAME = (
 """Expressions with the same meaning in both engines, if their operands are of one kind (see `_families`)."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In, exp.Between, exp.Coalesce)
 _ARITHMETIC = (exp.Neg, exp.Add, exp.Sub, exp.Mul)
-_READING = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery)
-_OTHER_BRANCH = "@"
+_REMEMBERED = 20_000
+"""How many texts are parsed once only: each message of a run holds its pipeline, and validates it."""
 
 
+@lru_cache(_REMEMBERED)
 def expression_problem(text: str) -> str | None:
     """Return why a text is not one condition in Spark SQL, or None."""
-    try:
-        condition = _condition(text)
-    except (ParseError, TokenError) as error:
-        return f"{_short(text)} does not parse: {_first_error(error)}"
-    if condition is None:
-        return f"{_short(text)} is not one condition"
-    if condition.find(exp.Query):
-        return f"{_short(text)} holds a query: write a check `sql`"
-    if condition.find(exp.AggFunc):
-        return f"{_short(text)} aggregates: it must be true of each row by itself"
-    return None
+    return _problem(text, partial(check_condition, text))
 
 
 def columns_of(text: str) -> list[str]:
     """Return the columns that a condition reads, in order."""
-    condition = _condition(text)
+    condition = parse_condition(text)
     names = [each.parts[0].name for each in condition.find_all(exp.Column)] if condition else []
     return list(dict.fromkeys(names))
 
 
-def query_problem(text: str) -> str | None:
-    """Return why a text is not one query that only reads the audited branch, or None."""
-    try:
-        statements = sqlglot.parse(text, dialect=_SPARK)
-    except (ParseError, TokenError) as error:
-        return f"{_short(text)} does not parse: {_first_error(error)}"
-    if len(statements) != 1 or statements[0] is None:
-        return f"{_short(text)} is not one query"
-    if not isinstance(statements[0], _READING) or statements[0].find(exp.DML, exp.DDL, exp.Command, exp.Into):
-        return f"{_short(text)} does not only read: a check is a SELECT that returns the bad rows"
-    for table in statements[0].find_all(exp.Table):
-        if any(_OTHER_BRANCH in part.name for part in table.parts) or table.args.get("version"):
-            return f"{_short(text)} names a branch or a version: a check reads the audited branch"
-    return None
+@lru_cache(_REMEMBERED)
+def query_problem(text: str, views: tuple[str, ...] = ()) -> str | None:
+    """Return why a text is not one query that only reads tables of the catalog and these views, or None."""
+    return _problem(text, partial(check_query, text, views))
+
+
+@lru_cache(_REMEMBERED)
+def statement_problem(text: str) -> str | None:
+    """Return why a text is not one statement that changes tables of the catalog, or None."""
+    return _problem(text, partial(check_statement, text))
+
+
+@lru_cache(_REMEMBERED)
+def without_comments(text: str) -> str:
+    """Return SQL without its comments; what remains stays at its line and column.
+
+    Raises:
+        SqlProblem: it has no tokens of SQL.
+    """
+    return tokens.without_comments(text)
 
 
 def tables_of(text: str) -> list[str]:
     """Return the full names of the tables that a query reads, without its own common table expressions."""
+    return [*_tables_of(text)]
+
+
+@lru_cache(_REMEMBERED)
+def _tables_of(text: str) -> tuple[str, ...]:
     tables = {
         ".".join(part.name for part in source.parts)
         for scope in traverse_scope(sqlglot.parse_one(text, dialect=_SPARK))
         for source in scope.sources.values()
         if isinstance(source, exp.Table)
     }
-    return sorted(tables)
+    return tuple(sorted(tables))
 
 
 def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
     """Return the condition in DuckDB's SQL if it certainly has the same meaning as in Spark SQL, else None."""
-    condition = _condition(text)
+    condition = parse_condition(text)
     if condition is None:
         return None
     nodes = list(condition.walk(prune=_is_date))
@@ -138,25 +147,12 @@ _FAMILIES = {
 }
 
 
-def _condition(text: str) -> exp.Expression | None:
-    statements = sqlglot.parse(f"SELECT 1 WHERE ({text}\n)", dialect=_SPARK)
-    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-        return None
-    select = statements[0]
-    where = select.args.get("where")
-    others = [key for key, value in select.args.items() if value and key not in ("expressions", "where", "kind")]
-    if where is None or others or not isinstance(where.this, exp.Paren):
-        return None
-    condition: exp.Expression = where.this.this
-    return condition
-
-
-def _first_error(error: Exception) -> str:
-    listed = getattr(error, "errors", None)
-    if listed:
-        first = listed[0]
-        return f"{first['description'].rstrip('.').lower()} near {first['highlight'] or first['start_context'][-20:]!r}"
-    return str(error).split("\n", maxsplit=1)[0]
+def _problem(text: str, check: Callable[[], None]) -> str | None:
+    try:
+        check()
+    except SqlProblem as problem:
+        return f"{_short(text)}: {problem}"
+    return None
 
 
 def _short(text: str) -> str:

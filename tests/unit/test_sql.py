@@ -30,7 +30,7 @@ TYPES = {
         ("a IN (SELECT 1)", "holds a query"),
         ("sum(a) > 1", "aggregates"),
         ("a > 1 GROUP BY b", "does not parse"),
-        ("", "is not one condition"),
+        ("", "is empty"),
     ],
 )
 def test_what_is_no_condition(text: str, words: str) -> None:

@@ -1,0 +1,67 @@
+"""Run the control worker and the Spark worker as two users of this system. For root, on Linux.
+
+    sudo .venv/bin/python -m devstack.split_users
+
+It creates the users, a folder with settings for each, and the folder of the lake that both write to, checks that one
+cannot reach what is the other's, and prints how the workers are started. Run it again after the settings changed: it
+replaces the two `.env` files and leaves the rest as it is. It ends with 0, or with 2 and what to change.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from dotenv import dotenv_values
+
+from devstack.errors import StackError
+from devstack.split_users.set_up import ROOT, Request, set_up
+from sluice.errors import SluiceError
+from sluice.settings import DEFAULT_HOME, HOME, STACK_FILE
+
+_FAILED = 2
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+
+
+@app.command(help=__doc__)
+def main(
+    control: Annotated[str, typer.Option(help="The user of the control worker, which publishes.")] = "sluice-control",
+    spark: Annotated[str, typer.Option(help="The user of the Spark worker, and of its jobs.")] = "sluice-spark",
+    group: Annotated[str, typer.Option(help="The group of both, for the lake.")] = "sluice-lake",
+    folder: Annotated[Path, typer.Option(help="Where their folders are made.")] = Path("/var/lib/sluice"),
+    env: Annotated[Path, typer.Option(help="The settings of this installation.")] = ROOT / ".env",
+    python: Annotated[Path, typer.Option(help="The Python of the workers.")] = Path(sys.executable),
+) -> None:
+    try:
+        if not sys.platform.startswith("linux") or os.geteuid() != 0:
+            raise StackError("it creates users and gives folders to them: run it as root (sudo), on Linux")
+        given = _read_settings(env)
+        commands = set_up(
+            Request(control, spark, group, folder.absolute(), env.absolute(), given, python.absolute()), print
+        )
+    except (StackError, SluiceError, OSError) as error:
+        print(f"split_users: {error}", file=sys.stderr)
+        sys.exit(_FAILED)
+    for role, command in commands.items():
+        print(f"\n# Start the {role} worker, as root:\n{command}")
+    print("\nEnd workers that run as another user: jobs that they run reach what that user can read.")
+
+
+def _read_settings(env: Path) -> dict[str, str]:
+    """Return the settings of a file, and the running local stack's where it has none.
+
+    The environment of the shell is not read: it is that of an administrator.
+    """
+    given = {name: value for name, value in dotenv_values(env).items() if value} if env.exists() else {}
+    stack = Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE
+    try:
+        local = json.loads(stack.read_text())["environment"] if stack.exists() else {}
+    except (ValueError, KeyError) as error:
+        raise StackError(f"{stack} cannot be read: {error}") from error
+    return {**local, **given}
+
+
+if __name__ == "__main__":
+    app()

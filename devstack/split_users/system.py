@@ -1,0 +1,130 @@
+"""Create users and groups of the system, and folders and files with their owners and modes."""
+
+import grp
+import os
+import pwd
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devstack.errors import StackError
+
+_NAME = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of the system; `gid` is its own group."""
+
+    name: str
+    uid: int
+    gid: int
+
+
+def check_names(control: str, spark: str, group: str) -> None:
+    """Make sure that names are valid and differ, and that an existing group is of these users alone.
+
+    Raises:
+        StackError: they are not.
+    """
+    for name in (control, spark, group):
+        if not _NAME.fullmatch(name) or name == "root":
+            raise StackError(f"{name!r} cannot be the name: use small letters, digits, - and _, and not root")
+    if len({control, spark, group}) < 3:
+        raise StackError(f"{control}, {spark}, {group}: the users and the group need names that differ")
+    known = {each.gr_name: each for each in grp.getgrall()}
+    if group not in known:
+        return
+    members = {*known[group].gr_mem, *(user.pw_name for user in pwd.getpwall() if user.pw_gid == known[group].gr_gid)}
+    if not members or members - {control, spark}:
+        of = ", ".join(sorted(members - {control, spark})) or "nobody"
+        raise StackError(
+            f"the group {group} is there already, of {of}: its members would read the lake, and the two workers reach "
+            f"what it reaches. Name another --group; if this command was interrupted before, `groupdel {group}`"
+        )
+
+
+def check_user(name: str, home: Path) -> bool:
+    """Return whether a user is there already.
+
+    Raises:
+        StackError: it is somebody else's, since its home is another.
+    """
+    for user in pwd.getpwall():
+        if user.pw_name == name:
+            if user.pw_dir != str(home) or not user.pw_uid:
+                raise StackError(f"the user {name} is there already, with the home {user.pw_dir}: choose another name")
+            return True
+    return False
+
+
+def ensure_user(name: str, home: Path, group: str) -> tuple[Account, bool]:
+    """Create a user that nobody logs in as, with a group of its own, in a group; return it, and whether it is new."""
+    is_new = not check_user(name, home)
+    if is_new:
+        account = ["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"]
+        _system("useradd", *account, "--groups", group, "--home-dir", str(home), name)
+    elif name not in grp.getgrnam(group).gr_mem:
+        _system("usermod", "--append", "--groups", group, name)
+    user = pwd.getpwnam(name)
+    return Account(name, user.pw_uid, user.pw_gid), is_new
+
+
+def ensure_group(name: str) -> bool:
+    """Create a group; return whether it is new."""
+    is_new = name not in {group.gr_name for group in grp.getgrall()}
+    if is_new:
+        _system("groupadd", "--system", name)
+    return is_new
+
+
+def ensure_folder(path: Path, uid: int, gid: int, mode: int) -> Path:
+    """Create a folder, or mend one, so that it has this owner, group and mode.
+
+    Raises:
+        StackError: it cannot be made, or there is something else of that name.
+    """
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        # A link is not followed: in a folder that jobs write to, one could lead anywhere.
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise StackError(f"{path} cannot be made ({error.strerror}): a folder is needed there") from error
+    try:
+        os.fchown(descriptor, uid, gid)
+        os.fchmod(descriptor, mode)
+    finally:
+        os.close(descriptor)
+    return path
+
+
+def write_file(file: Path, text: str, gid: int, mode: int) -> None:
+    """Write a file of root's, whole or not at all, in a folder that only root can change."""
+    new = file.with_name(f".{file.name}.new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        os.fchown(out.fileno(), 0, gid)
+        os.fchmod(out.fileno(), mode)
+        out.write(text)
+    new.replace(file)
+
+
+def run_as(account: Account, group: str, *command: str) -> str:
+    """Run a command as a user in a group; return what it printed, or the last line of its error."""
+    who: dict[str, Any] = {"user": account.uid, "group": account.gid, "extra_groups": [grp.getgrnam(group).gr_gid]}
+    try:
+        done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=False, **who)
+    except OSError as error:
+        return str(error)
+    return (done.stderr.strip() or "it failed").splitlines()[-1] if done.returncode else done.stdout
+
+
+def _system(*command: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    except OSError as error:
+        raise StackError(f"{command[0]} is needed to manage users, and cannot be run: {error.strerror}") from error
+    if done.returncode:
+        raise StackError(f"{' '.join(command)} failed: {done.stderr.strip() or done.returncode}")
