@@ -23,7 +23,10 @@ from activities.audit_branch import AuditBranchActivity
 from activities.confirm_publication import ConfirmPublicationActivity
 from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.discard_branch import DiscardBranchActivity
+from activities.discard_quarantine import DiscardQuarantineActivity
 from activities.find_conflicts import FindConflictsActivity
+from activities.heartbeats import Heartbeats
+from activities.list_files import ListFilesActivity
 from activities.list_quarantine import ListQuarantineActivity
 from activities.manage_quarantine import ManageQuarantineActivity
 from activities.merge_queue import MergeQueueActivity
@@ -39,17 +42,21 @@ from activities.query_audit_results import QueryAuditResultsActivity
 from activities.reap_branches import ReapBranchesActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
+from activities.require_approval import ApprovalPolicy, RequireApprovalActivity
 from activities.restore_tables import RestoreTablesActivity
 from activities.resume_branch import ResumeBranchActivity
+from activities.running_workflows import RunningWorkflows
 from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
 from activities.scan_tables import TableScanner
+from activities.select_input import SelectInputActivity
 from activities.verify_decision import VerifyDecisionActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
+from engine.private_files import private_folder
+from engine.process.guard import hide_process
 from engine.runner import Spark, open_engine
 from engine.scan_engines import in_process_engines
-from engine.slots import SparkSlots
 from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.engine import Engine
 from engine.spark.jars import class_path
@@ -59,15 +66,22 @@ from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.file_io import file_io_properties
+from lakehouse.input_manifests import InputManifests
+from lakehouse.loaded_files import LoadedFiles
 from lakehouse.open_catalog import open_catalog, unreachable_properties
 from lakehouse.report_store import ReportStore
+from runtime.installation import with_installation
 from runtime.log_context import RunLogContext
+from runtime.run_files import remove_old_run_files_daily
 from runtime.schedules import register_reaper
+from runtime.shutdown import exit_after
 from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
 from runtime.temporal_client import connect, register_search_attributes
+from sluice.approval.required import parse_approval_rules
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.publishing.capabilities import describe_capabilities
 from sluice.settings import Settings, read_environment, read_settings
+from sluice.sql import parsing  # noqa: F401  # before there are threads: two that import sqlglot at once see half of it
 from workflows.lake_query import LakeQuery
 from workflows.manage_quarantine import ManageQuarantine
 from workflows.merge_queue import MergeQueue
@@ -75,7 +89,14 @@ from workflows.reap_branches import ReapBranches
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
-_THREADS = 16
+_CONTROL_AT_ONCE = 50
+"""How many activities without Spark a worker runs at a time, and how many local ones beside them: each that runs in a
+thread has one, so that those that wait for a slow service hold up no others."""
+_POLLS = 5
+_LOOP_THREADS = 64
+"""The threads for what activities that run Spark do on disk and in memory, beside the jobs themselves."""
+_SHUTDOWN_MARGIN = 60
+"""The seconds, after the grace for activities, that jobs have to end and calls to return before the worker exits."""
 WORKFLOWS = (WriteAuditPublish, LakeQuery, ManageQuarantine, MergeQueue, ReapBranches)
 Activity = Callable[..., Any]
 
@@ -85,8 +106,8 @@ log = logging.getLogger("sluice.worker")
 def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Worker]:
     """Return the workers of this process: for control, for Spark, or for both, each on a task queue of its own.
 
-    A process that does both also takes Spark's activities from the queue of control, because runs whose policy names
-    no queue of Spark put them there.
+    That of Spark takes as many activities as there are slots for jobs. The others wait in the task queue, where a
+    restart of this process costs them nothing.
     """
     io, role = file_io_properties(settings), settings.sluice_worker_role
     reports = ReportStore(settings.lake, io)
@@ -96,9 +117,9 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
     spark = spark_activities(settings, engine, catalog, io, reports) if role != "control" else []
     workers = []
     if control:
-        workers.append(make_worker(client, settings, settings.sluice_task_queue, [*control, *spark], WORKFLOWS))
-    if spark and not (control and settings.spark_queue == settings.sluice_task_queue):
-        workers.append(make_worker(client, settings, settings.spark_queue, spark, []))
+        workers.append(make_worker(client, settings, settings.sluice_task_queue, control, WORKFLOWS))
+    if spark:
+        workers.append(make_worker(client, settings, settings.spark_queue, spark, [], settings.slots))
     return workers
 
 
@@ -109,37 +130,46 @@ def control_activities(
     installation = settings.sluice_installation
     tables, engines = AuditedTables(catalog, io), in_process_engines(settings)
     approvers = settings.sluice_approvers_file
+    policy = ApprovalPolicy(catalog, approvers, parse_approval_rules(settings.sluice_require_approval))
+    if policy.rules and not approvers:
+        log.warning("SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name")
     notify = NotifyActivity(settings, client.namespace)
     merge_queue = MergeQueueActivity(client, installation, settings.sluice_task_queue)
     results = AuditResultsTable(catalog, settings.lake, io)
+    loaded_files = LoadedFiles(catalog, InputManifests(settings.lake, io), settings.sluice_home.absolute())
+    running = RunningWorkflows(client, asyncio.get_running_loop())
     return [
-        OpenBranchActivity(catalog, io, installation).open_branch,
+        OpenBranchActivity(catalog, io, installation, loaded_files).open_branch,
+        SelectInputActivity(catalog, loaded_files, installation).select_input,
         VerifyWriteActivity(catalog, io).verify_write,
         AuditBranchActivity(tables, reports, settings, engines).audit_branch,
         ScanFilesActivity(TableScanner(tables, reports, settings), engines).scan_files,
         FindConflictsActivity(catalog).find_conflicts,
-        RebaseBranchActivity(catalog, io, installation).rebase_branch,
-        ResumeBranchActivity(catalog, io, installation).resume_branch,
+        RebaseBranchActivity(catalog, io, installation, loaded_files=loaded_files).rebase_branch,
+        ResumeBranchActivity(catalog, io, installation, loaded_files=loaded_files).resume_branch,
         RestoreTablesActivity(catalog, io, installation).restore_tables,
         merge_queue.acquire_merge_slot,
         merge_queue.release_merge_slot,
         VerifyDecisionActivity(approvers).verify_decision,
-        PublishBranchActivity(catalog, approvers).publish_branch,
+        RequireApprovalActivity(policy).require_approval,
+        PublishBranchActivity(catalog, policy, io, loaded_files).publish_branch,
         ConfirmPublicationActivity(catalog).confirm_publication,
         DiscardBranchActivity(catalog).discard_branch,
-        QuarantineBranchActivity(catalog, installation).quarantine_branch,
-        RecordRunActivity(reports, results).record_run,
-        ManageQuarantineActivity(catalog, installation).manage_quarantine,
-        ReapBranchesActivity(catalog, io, client, asyncio.get_running_loop(), installation).reap_branches,
+        DiscardQuarantineActivity(catalog).discard_quarantine,
+        QuarantineBranchActivity(catalog, installation, io).quarantine_branch,
+        RecordRunActivity(catalog, reports, results).record_run,
+        ManageQuarantineActivity(catalog, running, installation).manage_quarantine,
+        ReapBranchesActivity(catalog, io, running, installation).reap_branches,
         notify.can_notify,
         notify.notify,
         # What the command line asks about the lake:
         ListQuarantineActivity(catalog, io).list_quarantine,
         DescribeQuarantineActivity(catalog, io, reports).describe_quarantine,
-        PlanReleaseActivity(catalog).plan_release,
+        PlanReleaseActivity(catalog, installation, loaded_files).plan_release,
         PlanRollbackActivity(catalog).plan_rollback,
         PlanRequeueActivity(catalog, io, settings.sluice_catalog).plan_requeue,
         QueryAuditResultsActivity(results, settings.sluice_scan_memory).query_audit_results,
+        ListFilesActivity(catalog, loaded_files).list_files,
     ]
 
 
@@ -147,19 +177,24 @@ def spark_activities(
     settings: Settings, engine: Engine, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Activity]:
     """Return the activities that run Spark."""
-    spark, tables = Spark(settings, SparkSlots(settings.slots), engine), AuditedTables(catalog, io)
+    spark, tables = Spark(settings, engine), AuditedTables(catalog, io)
     scanner = TableScanner(tables, reports, settings)
     return [
-        WriteTableActivity(catalog, spark).write_table,
+        WriteTableActivity(catalog, spark, InputManifests(settings.lake, io)).write_table,
         ScanBranchActivity(scanner, SparkScan(spark, catalog)).scan_branch,
         QuarantineRowsActivity(tables, spark).quarantine_rows,
     ]
 
 
 def make_worker(
-    client: Client, settings: Settings, queue: str, activities: list[Activity], workflows: Sequence[type]
+    client: Client,
+    settings: Settings,
+    queue: str,
+    activities: list[Activity],
+    workflows: Sequence[type],
+    at_once: int = _CONTROL_AT_ONCE,
 ) -> Worker:
-    """Return a worker for one task queue."""
+    """Return a worker for one task queue, which takes so many activities at a time."""
     version = WorkerDeploymentVersion(f"sluice-{settings.sluice_installation}", settings.sluice_build_id)
     deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
     return Worker(
@@ -168,10 +203,12 @@ def make_worker(
         workflows=workflows,
         workflow_runner=sandbox(),
         activities=activities,
-        interceptors=[RunLogContext()],
+        interceptors=[RunLogContext(), Heartbeats()],
         deployment_config=deployment,
-        activity_executor=ThreadPoolExecutor(_THREADS, thread_name_prefix="activity"),
-        max_concurrent_activities=_THREADS,
+        activity_executor=ThreadPoolExecutor(at_once + _CONTROL_AT_ONCE, thread_name_prefix="activity"),
+        max_concurrent_activities=at_once,
+        max_concurrent_activity_task_polls=min(_POLLS, at_once),
+        max_concurrent_local_activities=_CONTROL_AT_ONCE,
         # A progress that is a second old is live; a throttle of a minute would also hide a cancel as long.
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         # After a crash the next worker gets a run's tasks this much later, at most.
@@ -183,7 +220,7 @@ def make_worker(
 async def serve() -> None:
     """Work until a signal says to stop; then finish, or end, what is under way."""
     environment = read_environment()
-    settings = read_settings(environment)
+    settings = with_installation(read_settings(environment))
     start_logs(settings)
     if settings.sluice_worker_role != "control":
         log.info("Java for Spark: %s", find_java())
@@ -193,6 +230,7 @@ async def serve() -> None:
     if settings.sluice_worker_role != "spark":
         await register_search_attributes(client)
         await register_reaper(client, settings)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_LOOP_THREADS, thread_name_prefix="loop"))
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
@@ -202,16 +240,26 @@ async def serve() -> None:
         for worker in make_workers(client, settings, engine):
             await running.enter_async_context(worker)
             log.info("takes %s", worker.task_queue)
-        log.info("%s: %s, lake %s", WORKER_READY, settings.sluice_worker_role, settings.lake)
+        log.info(
+            "%s: %s, lake %s, installation %s",
+            WORKER_READY,
+            settings.sluice_worker_role,
+            settings.lake,
+            settings.sluice_installation,
+        )
+        private_folder(settings.runs)
         warming = [asyncio.create_task(engine.warm_up())] if settings.sluice_worker_role != "control" else []
+        warming.append(asyncio.create_task(remove_old_run_files_daily(client, settings)))
         await stop.wait()
+        exit_after(settings.sluice_shutdown_timeout + _SHUTDOWN_MARGIN)
         for task in warming:
             task.cancel()
         log.info("stopping")
 
 
 def main() -> int:
-    """Return the exit code: 0 stopped on request, 2 wrong settings or Java, 7 Temporal cannot be reached."""
+    """Return the exit code: 0 stopped on request, 1 not stopped in time, 2 wrong settings or Java, 7 no Temporal."""
+    hide_process()  # Spark jobs may run as the same user
     try:
         asyncio.run(serve())
     except BadEnvironment as error:

@@ -1,6 +1,7 @@
 """Creating the branch of an attempt, and its first commit."""
 
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 
 from activities.errors import overdue
 from lakehouse.catalog import BranchCatalog, TableCommit
@@ -8,15 +9,25 @@ from sluice.contracts.references import BranchRef, RunRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable
 from sluice.publishing.certificate import branch_properties
 
+_TASK_TIMEOUT = 8
+"""Seconds. Temporal gives a workflow task that takes ten to another worker. If clocks differ, an activity follows."""
+_DELETED = "{} was deleted by an earlier try that came too late"
+"""Another try can succeed: nothing was committed on the branch."""
+
 
 class AttemptBranch:
     """The branch of an attempt, which may exist from an earlier try; that is read once, at the start."""
 
-    def __init__(self, catalog: BranchCatalog, installation: str, name: str) -> None:
+    def __init__(self, catalog: BranchCatalog, installation: str, name: str, requested_at: float = 0.0) -> None:
         self._catalog, self._installation, self._name = catalog, installation, name
+        self._requested_at = requested_at
         self._head = catalog.find_head(name)
-        self.base = catalog.fork_point(name) if self._head else catalog.initialize_main()
+        self.base: str
         """The hash of main that the branch began at, or, if no earlier try created it, begins at now."""
+        try:
+            self.base = catalog.fork_point(name) if self._head else catalog.initialize_main()
+        except NoSuchBranch as error:
+            raise ServiceUnavailable(_DELETED.format(name)) from error
 
     @property
     def is_created(self) -> bool:
@@ -29,8 +40,12 @@ class AttemptBranch:
         message: str,
         tables: Sequence[TableCommit] = (),
         create_namespaces_for: Collection[str] = (),
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         """Create the branch at its base, if it does not exist, and its first commit, which names the run.
+
+        Args:
+            properties: what the first commit says beside that.
 
         Raises:
             ServiceUnavailable: Temporal gave this try up meanwhile, and the run may have ended without it.
@@ -38,15 +53,17 @@ class AttemptBranch:
         if self.is_created:
             return
         if self._head is None:
+            if self._requested_at and time.time() - self._requested_at > _TASK_TIMEOUT:
+                raise ServiceUnavailable(f"{self._name} was requested too long ago: another worker may have the run")
             self._catalog.create_branch(self._name, self.base)
             if overdue():
                 self._catalog.delete_branch_at(self._name, self.base)
                 raise ServiceUnavailable(f"{self._name} was created too late")
-        properties = branch_properties(run_ref, self._installation)
+        described = {**(properties or {}), **branch_properties(run_ref, self._installation)}
         try:
-            self._catalog.commit_tables(self._name, self.base, message, tables, properties, create_namespaces_for)
+            self._catalog.commit_tables(self._name, self.base, message, tables, described, create_namespaces_for)
         except NoSuchBranch as error:
-            raise ServiceUnavailable(f"{self._name} was deleted by an earlier try that came too late") from error
+            raise ServiceUnavailable(_DELETED.format(self._name)) from error
 
     def ref(self, catalog_id: str, sorted_tables: Sequence[str] = ()) -> BranchRef:
         """Return the branch as later activities of the attempt get it."""
@@ -56,4 +73,5 @@ class AttemptBranch:
             catalog_id=catalog_id,
             sorted_tables=list(sorted_tables),
             commit_timeout=self._catalog.capabilities.commit_timeout,
+            can_be_fenced=self._catalog.capabilities.fencing_by_deletion,
         )

@@ -9,19 +9,28 @@ from contextvars import ContextVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 
+from activities.heartbeats import missed_heartbeats
 from sluice.errors import SluiceError, Terminal
-from sluice.secrets import redacted
+from sluice.redaction import redacted
+from sluice.row_values import mask_values
 
 _log = logging.getLogger("sluice.activity")
 _UNEXPECTED_ATTEMPTS = 5
-"""How often an activity with an unexpected error is tried: a store may fail once, but a bug fails each time."""
+"""How often an activity with an unexpected error is tried: a store may fail once, but a bug fails each time. Tries that
+were lost with workers, or failed because a service was away, are not among them."""
+_QUOTE_ROWS = ("duckdb", "_duckdb", "pyarrow")
+"""Libraries that read rows, and quote their values in errors; the worker's log has them whole."""
+_REMEMBERED = 10_000
 _start: ContextVar[float] = ContextVar("_start")
+_unexpected: dict[tuple[str | None, str], int] = {}
+"""How many unexpected errors this process saw, by run and activity; those of other workers are not known here."""
 
 
 def overdue() -> bool:
-    """Return whether this try has exceeded its time-out, as after a pause of the process: Temporal gave it up."""
+    """Return whether this try has exceeded a time-out, as after a pause of the process: Temporal gave it up."""
     limit = activity.info().start_to_close_timeout
-    return limit is not None and time.monotonic() - _start.get() > limit.total_seconds()
+    is_late = limit is not None and time.monotonic() - _start.get() > limit.total_seconds()
+    return is_late or missed_heartbeats()
 
 
 @contextmanager
@@ -39,9 +48,18 @@ def as_application_error() -> Iterator[None]:
         raise _application_error(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
     except Exception as error:
         kind = type(error).__name__
-        raise _application_error(
-            error, f"{kind}: {error}", kind, activity.info().attempt >= _UNEXPECTED_ATTEMPTS
-        ) from None
+        text = mask_values(str(error)) if type(error).__module__.startswith(_QUOTE_ROWS) else str(error)
+        raise _application_error(error, f"{kind}: {text}", kind, _count_unexpected() >= _UNEXPECTED_ATTEMPTS) from None
+
+
+def _count_unexpected() -> int:
+    """Count an unexpected error of the activity that runs here; return how many it had."""
+    key = (activity.info().workflow_run_id, activity.info().activity_id)
+    count = _unexpected.pop(key, 0) + 1
+    while len(_unexpected) >= _REMEMBERED:
+        _unexpected.pop(next(iter(_unexpected)), None)
+    _unexpected[key] = count
+    return count
 
 
 def _application_error(error: Exception, message: str, kind: str, final: bool) -> ApplicationError:

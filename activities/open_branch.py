@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.attempt_branch import AttemptBranch
+from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
-from lakehouse.iceberg.table_state import TableState
+from lakehouse.iceberg.table_state import TableState, load_table
+from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
+from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.capabilities import require_capabilities
-from sluice.publishing.certificate import INPUT, PIPELINE
+from sluice.publishing.certificate import input_properties
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read
 
 
@@ -20,12 +23,14 @@ from sluice.publishing.opening import opening_problems, published_before, tables
 class OpenBranchActivity:
     """The activity `open_branch`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    Needs the catalog, the properties by which Iceberg reads the lake, the installation of these runs, and what main
+    holds of their inputs.
     """
 
     catalog: BranchCatalog
     io: dict[str, str]
     installation: str
+    loaded_files: LoadedFiles
 
     @activity.defn(name="open_branch")
     def open_branch(self, input: OpenBranchInput) -> BranchRef:
@@ -33,25 +38,26 @@ class OpenBranchActivity:
         with as_application_error():
             require_capabilities(self.catalog.capabilities, ())  # before a repeated input is looked for by properties
             identity = self.catalog.identity()
-            if input.catalog_id is not None:
-                self.catalog.check_identity(input.catalog_id)
-            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
+            check_catalog(self.catalog, input.catalog_id)
+            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
             self._refuse_repeat(input)
             states = self._read_tables(input, attempt.base)
             types = {name: state.types if state else None for name, state in states.items()}
-            if problems := opening_problems(input, types, self.catalog.capabilities):
+            problems = opening_problems(input, types, self.catalog.capabilities)
+            if problems := [*problems, *self._unsafe_tables(input, attempt.base)]:
                 raise InvalidPipeline("\n".join(problems))
             message = f"Begin attempt {input.run_ref.attempt}"
-            attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables))
+            properties = input_properties(input.input_digest)
+            attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables), properties=properties)
             return attempt.ref(identity, self._sorted_tables(input, states))
 
     def _refuse_repeat(self, input: OpenBranchInput) -> None:
         if input.again:
             return
         pipeline = input.run_ref.pipeline
-        earlier = self.catalog.find_published({PIPELINE: pipeline, INPUT: input.input_digest})
+        earlier = self.loaded_files.find_input(pipeline, input.input_digest)
         if earlier is not None:
-            raise AlreadyPublished(published_before(pipeline, earlier.hash, earlier.properties))
+            raise AlreadyPublished(published_before(pipeline, earlier.commit, earlier.workflow_id))
 
     def _read_tables(self, input: OpenBranchInput, base: str) -> dict[str, TableState | None]:
         names = tables_to_read(input, self.catalog.capabilities)
@@ -59,6 +65,13 @@ class OpenBranchActivity:
         return {
             name: TableState.load(version, None, self.io) if version else None for name, version in versions.items()
         }
+
+    def _unsafe_tables(self, input: OpenBranchInput, base: str) -> list[str]:
+        """Return what to change about the tables on main whose properties let a write delete files."""
+        names = [name for name in input.tables if name not in input.tables_made_safe]
+        versions = {name: self.catalog.table_version(self.catalog.main, name, base) for name in names}
+        tables = {name: load_table(version, self.io) for name, version in versions.items() if version}
+        return list(filter(None, (opening_problem(name, table.properties) for name, table in tables.items())))
 
     def _sorted_tables(self, input: OpenBranchInput, states: dict[str, TableState | None]) -> list[str]:
         tables = {name: states.get(name) for name in input.tables} if input.schema_is_fixed else {}

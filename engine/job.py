@@ -20,16 +20,20 @@ class SparkJob:
     args: list[str] = field(default_factory=list)
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark configuration of the pipeline."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that the pipeline gives to its program."""
     built_in: bool = True
     """Whether it is one of Sluice's jobs. A user's program keeps the SQL semantics that it was written for."""
     working_directory: Path | None = None
     """By default the worker's."""
-    pipeline: str = ""
-    """The pipeline that the job waits for a slot with."""
     try_number: int = 1
     """Which try of its activity this is, from 1; a write has one try in each attempt."""
     needs_jvm: bool = False
     """Whether it calls Java in its own process, which a session on a Spark Connect server has not."""
+    pipeline: str = ""
+    """The pipeline that it is of."""
+    runs_apart: bool = False
+    """Whether it must not share a Spark Connect server with other jobs."""
     input_bytes: int | None = None
     """How much it reads, where that is known before it starts."""
 

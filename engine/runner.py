@@ -1,4 +1,4 @@
-"""Run Spark jobs on this worker: choose an engine, wait for a slot, run the job to its end.
+"""Run Spark jobs on this worker: choose an engine, and run the job to its end. Jobs wait for it in a task queue.
 
 How an engine is chosen (`open_engine`): `SPARK_DEPLOY_MODE=cluster` is `ClusterEngine` (YARN or Kubernetes),
 `SPARK_ENGINE=connect` is `ConnectEngine` (sessions on a Spark Connect server), and everything else is `SubmitEngine`
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from engine.job import JobResult, SparkJob
 from engine.process.heartbeat import Heartbeat
-from engine.slots import SparkSlots
 from engine.spark.cluster import ClusterEngine
 from engine.spark.connect import ConnectEngine
 from engine.spark.engine import Engine, SubmitEngine
@@ -21,23 +20,25 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class Spark:
-    """Runs Spark jobs. Needs the worker's settings, its slots for jobs, and the engine that runs them."""
+    """Runs Spark jobs. Needs the worker's settings, and the engine that runs them."""
 
     settings: Settings
-    slots: SparkSlots
     engine: Engine
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
-        """Wait for a slot, and run a job.
+        """Run a job.
+
+        A run whose jobs shared a server that crashed gets a Spark of its own: if its job crashes that too, it is the
+        job's failure, and its neighbours on the server are left alone.
 
         Raises:
             BadEnvironment: there is no Java for Spark.
             ServiceUnavailable: the Spark Connect server does not answer.
+            SparkServerCrashed: the Spark Connect server ended under the job.
         """
-        async with self.slots.slot(heartbeat, job.pipeline):
-            can_run = self.engine.has_jvm or not job.needs_jvm
-            engine = self.engine if can_run else SubmitEngine(self.settings)
-            return await engine.run(job, heartbeat)
+        can_run = self.engine.has_jvm or not (job.needs_jvm or job.runs_apart)
+        engine = self.engine if can_run else SubmitEngine(self.settings)
+        return await engine.run(job, heartbeat)
 
 
 def open_engine(settings: Settings, unreachable: Mapping[str, str]) -> Engine:

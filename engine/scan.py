@@ -33,6 +33,8 @@ class ScanContext:
     """Which try of its activity this is, from 1."""
     last_attempt: bool = True
     """Whether every check must get an answer now, if need be an error."""
+    runs_apart: bool = False
+    """Whether a job must not share a Spark Connect server with others."""
 
 
 class ScanEngine(Protocol):

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from engine.job import SparkJob
+from engine.process.heartbeat import run_in_thread
 from engine.runner import Spark
 from engine.scan import ScanContext
 from engine.spark.built_in_job import JobCatalog, run_built_in_job
@@ -16,6 +18,7 @@ from sluice.audit.verdicts import SAMPLE_ROWS, AnsweredBy
 from sluice.checks.base import Check
 from sluice.contracts.spark_jobs import ScanAnswer, ScanSpec
 from sluice.errors import JobFailed
+from sluice.sealed_answer import new_answer_key
 from sluice.sql.dialect import SPARK, Dialect
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "spark_jobs" / "scan.py"
@@ -41,6 +44,15 @@ class SparkScan:
         Raises:
             JobFailed: the job failed as a whole, or a retryable error occurred before the last attempt.
         """
+        prepare = partial(self._prepare, groups, context)
+        spec, job = await run_in_thread(prepare, context.heartbeat, "preparing the scan")
+        _, answer = await run_built_in_job(self.spark, self.catalog, job, spec, context.heartbeat)
+        if answer.error:
+            raise JobFailed(answer.error)
+        keys = [check_key(group.table.name, index) for group in groups for index in group.checks]
+        return {key: answer.scans.get(key, _NO_ANSWER) for key in keys}
+
+    def _prepare(self, groups: Sequence[ScanGroup], context: ScanContext) -> tuple[ScanSpec, SparkJob]:
         spec = ScanSpec(
             spark_catalog=self.spark.settings.sluice_catalog,
             main=self.catalog.main,
@@ -48,6 +60,8 @@ class SparkScan:
             sample_rows=SAMPLE_ROWS,
             last_attempt=context.last_attempt,
             answer=str(context.folder / "answer.json"),
+            answer_key=new_answer_key(),
+            show_values=context.audit.show_values,
         )
         audit, run_ref = context.audit, context.audit.run_ref
         job = SparkJob(
@@ -57,15 +71,12 @@ class SparkScan:
             catalog=self.catalog.spark_properties(self.spark.settings.sluice_catalog, audit.branch, audit.head),
             run_id=run_ref.run_id,
             attempt=run_ref.attempt,
-            pipeline=run_ref.pipeline,
             try_number=context.try_number,
+            pipeline=run_ref.pipeline,
+            runs_apart=context.runs_apart,
             input_bytes=_bytes_read(groups, spec),
         )
-        _, answer = await run_built_in_job(self.spark, self.catalog, job, spec, context.heartbeat)
-        if answer.error:
-            raise JobFailed(answer.error)
-        keys = [check_key(group.table.name, index) for group in groups for index in group.checks]
-        return {key: answer.scans.get(key, _NO_ANSWER) for key in keys}
+        return spec, job
 
 
 def _bytes_read(groups: Sequence[ScanGroup], spec: ScanSpec) -> int | None:

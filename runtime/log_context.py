@@ -44,8 +44,6 @@ def input_fields(args: Any) -> dict[str, str]:
     input = args[0] if args else None
     input = getattr(input, "audit", input)
     run_ref, branch = getattr(input, "run_ref", None), getattr(input, "branch", "")
-    if isinstance(input, str):
-        branch = input
     name = getattr(branch, "name", branch) or getattr(run_ref, "branch", "")
     attempt = getattr(run_ref, "attempt", None)
     return {"branch": str(name), **({"attempt": str(attempt)} if attempt else {})}

@@ -1,6 +1,7 @@
 """The schedule on which Temporal starts the reaper."""
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio.client import (
@@ -41,12 +42,16 @@ async def register_reaper(client: Client, settings: Settings) -> None:
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=timedelta(seconds=settings.sluice_reap_every))]),
     )
 
-    def update(_: ScheduleUpdateInput) -> ScheduleUpdate:
-        return ScheduleUpdate(schedule=schedule)
-
     try:
-        await client.create_schedule(schedule_id(settings), schedule)
-    except ScheduleAlreadyRunningError:
-        await client.get_schedule_handle(schedule_id(settings)).update(update)
+        try:
+            await client.create_schedule(schedule_id(settings), schedule)
+        except ScheduleAlreadyRunningError:
+            await client.get_schedule_handle(schedule_id(settings)).update(lambda present: _update(present, schedule))
     except RPCError as error:  # a server without schedules: runs work without the reaper
         log.warning("the reaper's schedule could not be created: %s", error)
+
+
+def _update(present: ScheduleUpdateInput, wanted: Schedule) -> ScheduleUpdate:
+    """Return the schedule with what the settings say; what a person set stays: whether it is paused, and why."""
+    kept = present.description.schedule
+    return ScheduleUpdate(schedule=replace(kept, action=wanted.action, spec=wanted.spec))

@@ -16,7 +16,7 @@ from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from runtime.log_context import RunLogFilter
 from sluice.errors import BadEnvironment
-from sluice.secrets import redacted
+from sluice.redaction import redacted
 from sluice.settings import Settings
 
 WORKER_READY = "worker ready"

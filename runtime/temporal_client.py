@@ -14,6 +14,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.codec import RefuseEncrypted, read_codec
+from runtime.payloads import ParsingCodec, ThreadedDataConverter
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from workflows.search_attributes import ALL
 
@@ -48,13 +49,13 @@ def converter(environment: Mapping[str, str]) -> DataConverter:
         BadEnvironment: the key file holds no keys.
     """
     codec = read_codec(environment.get("SLUICE_CODEC_KEY_FILE", ""))
-    if codec is None:
-        return dataclasses.replace(pydantic_data_converter, payload_codec=RefuseEncrypted())
-    return dataclasses.replace(
-        pydantic_data_converter,
-        payload_codec=codec,
-        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    converter = ThreadedDataConverter(
+        payload_converter_class=pydantic_data_converter.payload_converter_class,
+        payload_codec=ParsingCodec(codec or RefuseEncrypted()),
     )
+    if codec is None:
+        return converter
+    return dataclasses.replace(converter, failure_converter_class=DefaultFailureConverterWithEncodedAttributes)
 
 
 async def register_search_attributes(client: Client) -> None:

@@ -13,9 +13,10 @@ from sluice.errors import InvalidPipeline
 
 _PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _PIPELINE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?")
+_ELEMENT = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 ATTEMPTS = "wap/"
 """What the names of attempts' branches begin with, and of nothing else."""
-_ATTEMPT = re.compile(r"wap/.+/[0-9a-f-]{36}/a(\d+)")
+_ATTEMPT = re.compile(r"wap/.+/([0-9a-f-]{36})/a(\d{1,9})")
 _BRANCH = re.compile(r"[A-Za-z](?:[A-Za-z0-9_/-]|\.(?!\.)){0,98}[A-Za-z0-9]|[A-Za-z]")
 
 
@@ -67,15 +68,46 @@ def attempt_branch(label: str, run_id: str, attempt: int) -> str:
     return f"{ATTEMPTS}{label}/{run_id}/a{attempt}"
 
 
+def spark_queue(task_queue: str) -> str:
+    """Name the task queue of activities that run Spark, beside the one of a run."""
+    return f"{task_queue}-spark"
+
+
 def attempt_of(branch: str) -> int | None:
     """Return the number of the attempt that a branch is named after, or None."""
     match = _ATTEMPT.fullmatch(branch)
-    return int(match[1]) if match else None
+    return int(match[2]) if match else None
+
+
+def run_of(branch: str) -> str:
+    """Return the id of the run that a branch is named after, or ""."""
+    match = _ATTEMPT.fullmatch(branch)
+    return match[1] if match else ""
 
 
 def quarantine_branch(pipeline: str, day: str, run_id: str) -> str:
     """Name a quarantined branch so that a person sees pipeline, date (`2026-01-31`) and run."""
     return f"quarantine/{pipeline}/{day}/{run_id}"
+
+
+def joined_name(elements: Iterable[str]) -> str:
+    """Join the elements of a table's or namespace's key by dots, so that different keys have different names.
+
+    An element that holds a dot is quoted: a name of Sluice's own, which holds none, can never be mistaken for it.
+    """
+    return ".".join(quoted(each) if not each or set(each) & set(".`") else each for each in elements)
+
+
+def name_elements(name: str) -> list[str]:
+    """Return the elements that `joined_name` joined."""
+    elements = _ELEMENT.findall(name)
+    return [each[1:-1].replace("``", "`") if each.startswith("`") else each for each in elements]
+
+
+def namespaces_of(table: str) -> list[tuple[str, ...]]:
+    """Return the keys of the namespaces that a table lies in, the outermost first."""
+    elements = name_elements(table)
+    return [tuple(elements[:end]) for end in range(1, len(elements))]
 
 
 def quoted(identifier: str) -> str:

@@ -4,20 +4,15 @@ The one table of all of this is the body of `ActivityCalls`; `tests/unit/test_ac
 activities that the worker registers. Time-outs come from the policy in the run's request, or are written in the table.
 """
 
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import Enum
-from typing import Any, Generic, TypeVar, overload
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityCancellationType
 
 with workflow.unsafe.imports_passed_through():
+    from sluice.approval.required import RequiredApproval
     from sluice.contracts.audit import (
-        SCAN_ATTEMPTS,
         AuditInput,
         AuditResult,
         QuarantineRowsInput,
@@ -31,9 +26,12 @@ with workflow.unsafe.imports_passed_through():
         RestoreTablesInput,
         ResumeBranchInput,
     )
+    from sluice.contracts.input import SelectedInput, SelectInputInput
     from sluice.contracts.lake_queries import (
         DescribeQuarantineInput,
         DescribeQuarantineResult,
+        ListFilesInput,
+        ListFilesResult,
         ListQuarantineInput,
         ListQuarantineResult,
         PlanReleaseInput,
@@ -48,115 +46,56 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.publish import (
         ConfirmPublicationInput,
+        DiscardBranchInput,
         FindConflictsInput,
         Publication,
         PublishBranchInput,
+        RequireApprovalInput,
         VerifyDecisionInput,
     )
     from sluice.contracts.quarantine import (
+        DiscardQuarantineInput,
         ManageQuarantineInput,
         QuarantineBranchInput,
         ReapBranchesInput,
         ReapBranchesResult,
     )
     from sluice.contracts.references import BranchRef
-    from sluice.contracts.run import Notification, Policy, RecordRunInput
+    from sluice.contracts.run import Notification, RecordRunInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
+    from workflows.activity_call import ONCE, ActivityCall, ActivityCaller, Kind, fixed, step_timeout
 
-InputT = TypeVar("InputT")
-ResultT = TypeVar("ResultT")
-Timeout = Callable[[Policy, Any], float]
-"""Seconds, by the run's policy and the activity's input."""
-
-
-class Kind(Enum):
-    """How an activity runs."""
-
-    ACTIVITY = "an activity"
-    LOCAL_FIRST = "a local activity; if that fails or takes long, an activity"
-    LONG = "an activity that heartbeats"
-    SPARK = "an activity that heartbeats, on the task queue of Spark"
-
-
-def fixed(value: float) -> Timeout:
-    """Return a time-out that no policy changes."""
-    return lambda policy, input: value
-
-
-def activity_timeout(policy: Policy, _: object) -> float:
-    """Return how long one try of a short activity may take."""
-    return policy.activity_timeout
-
-
-def step_timeout(policy: Policy, _: object) -> float:
-    """Return how long a service may be unavailable in the middle of a run, or how long a scan may take."""
-    return policy.step_timeout
-
-
-def open_timeout(policy: Policy, input: OpenBranchInput) -> float:
-    """Return how long to wait for the first branch of a run: it has nothing to lose yet, so it gives up soon."""
-    return policy.open_timeout if input.catalog_id is None else policy.step_timeout
-
-
-_LOCAL_TIMEOUT = timedelta(seconds=5)
-"""How long the local try of a `LOCAL_FIRST` activity may take."""
-_UNTIL_TIMEOUT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
-_ONCE = RetryPolicy(maximum_attempts=1)
-_SCAN = RetryPolicy(
-    initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=1), maximum_attempts=SCAN_ATTEMPTS
-)
+_FIRST = 2
+"""The priority of what follows a write: a run that has begun is brought to its end before others begin."""
 _NOTIFY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
 _HOUSEKEEPING = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1))
 _QUERY = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=3)
 """A person waits for the answer."""
-_WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
-"""A cancelled run waits until the activity has ended: compensation must not begin while Spark still writes."""
 
 
-@dataclass(frozen=True)
-class ActivityCall(Generic[InputT, ResultT]):
-    """One row of the table: how one activity is called. As an attribute of `ActivityCalls` it is a method."""
-
-    name: str
-    input: type[InputT]
-    result: type[ResultT]
-    kind: Kind
-    summary: Callable[[InputT], str]
-    """The activity's summary in the Temporal Web UI."""
-    timeout: Timeout = activity_timeout
-    """How long one try may take (start to close)."""
-    total_timeout: Timeout | None = step_timeout
-    """How long all tries together may take (schedule to close)."""
-    retry: RetryPolicy = field(default_factory=lambda: _UNTIL_TIMEOUT)
-    on_cancel: ActivityCancellationType = _WAIT
-
-    @overload
-    def __get__(self, calls: None, owner: type) -> "ActivityCall[InputT, ResultT]": ...
-    @overload
-    def __get__(self, calls: "ActivityCalls", owner: type) -> Callable[[InputT], Coroutine[Any, Any, ResultT]]: ...
-    def __get__(self, calls: "ActivityCalls | None", owner: type) -> Any:
-        return self if calls is None else lambda input: calls.execute(self, input)
-
-
-class ActivityCalls:
+class ActivityCalls(ActivityCaller):
     """The table of activity calls, with the policy of one run. `await calls.open_branch(input)` runs an activity."""
 
     # fmt: off
+    # The workflow tries again: how long it waits for the catalog must not pass while a worker is lost.
     open_branch = ActivityCall(
         "open_branch", OpenBranchInput, BranchRef, Kind.LOCAL_FIRST,
         lambda input: f"branch for attempt {input.run_ref.attempt}: {', '.join(input.tables)}",
-        total_timeout=open_timeout)
+        retry=ONCE)
     resume_branch = ActivityCall(
         "resume_branch", ResumeBranchInput, ExistingRowsResult, Kind.ACTIVITY,
         lambda input: f"rows of {input.resume.branch}")
     restore_tables = ActivityCall(
         "restore_tables", RestoreTablesInput, ExistingRowsResult, Kind.ACTIVITY,
         lambda input: ", ".join(input.restore.tables))
+    select_input = ActivityCall(
+        "select_input", SelectInputInput, SelectedInput, Kind.LONG,
+        lambda input: ", ".join(input.source.paths)[:200], timeout=step_timeout)
     # The workflow counts the attempts of a write, each on a branch of its own, so one activity never retries.
     write_table = ActivityCall(
         "write_table", WriteTableInput, JobReport, Kind.SPARK,
         lambda input: f"{input.write.job.rsplit('/', 1)[-1]} on {input.branch}",
-        timeout=lambda policy, input: input.write.timeout, total_timeout=None, retry=_ONCE)
+        timeout=lambda policy, input: input.write.timeout, total_timeout=None, retry=ONCE)
     verify_write = ActivityCall(
         "verify_write", VerifyWriteInput, WriteResult, Kind.LOCAL_FIRST,
         lambda input: f"snapshots on {input.branch.name}")
@@ -166,18 +105,19 @@ class ActivityCalls:
     audit_rebased_branch = ActivityCall(  # most of its verdicts are carried over
         "audit_branch", AuditInput, AuditResult, Kind.LOCAL_FIRST,
         lambda input: f"{input.check_count} checks at {input.head[:12]}, after a rebase")
+    # The workflow counts the tries of a scan too: those that are lost with a worker do not count.
     scan_files = ActivityCall(
         "scan_files", ScanInput, AuditResult, Kind.LONG,
         lambda input: f"{input.check_count} checks by DuckDB",
-        timeout=step_timeout, total_timeout=None, retry=_SCAN)
+        timeout=step_timeout, total_timeout=None, retry=ONCE)
     scan_branch = ActivityCall(
         "scan_branch", ScanInput, AuditResult, Kind.SPARK,
         lambda input: f"{input.check_count} checks by Spark",
-        timeout=step_timeout, total_timeout=None, retry=_SCAN)
+        timeout=step_timeout, total_timeout=None, retry=ONCE, priority=_FIRST)
     quarantine_rows = ActivityCall(  # never retried: an attempt that fails here is rewritten on a new branch
         "quarantine_rows", QuarantineRowsInput, QuarantineRowsResult, Kind.SPARK,
         lambda input: f"bad rows of {', '.join(input.failing)}",
-        timeout=step_timeout, total_timeout=None, retry=_ONCE)
+        timeout=step_timeout, total_timeout=None, retry=ONCE, priority=_FIRST)
     find_conflicts = ActivityCall(
         "find_conflicts", FindConflictsInput, list[str], Kind.LOCAL_FIRST,
         lambda input: f"dry-run merge of {input.head[:12]}")
@@ -190,6 +130,9 @@ class ActivityCalls:
     release_merge_slot = ActivityCall(
         "release_merge_slot", MergeTicket, type(None), Kind.LOCAL_FIRST,
         lambda ticket: ticket.table, total_timeout=fixed(10))
+    require_approval = ActivityCall(
+        "require_approval", RequireApprovalInput, RequiredApproval, Kind.LOCAL_FIRST,
+        lambda input: f"which approval {input.head[:12]} needs")
     verify_decision = ActivityCall(
         "verify_decision", VerifyDecisionInput, str, Kind.LOCAL_FIRST,
         lambda input: f"signature of {input.decision.by}", total_timeout=fixed(120))
@@ -197,13 +140,14 @@ class ActivityCalls:
         "publish_branch", PublishBranchInput, Publication, Kind.ACTIVITY,
         lambda input: f"merge {input.head[:12]} into main")
     confirm_publication = ActivityCall(
-        "confirm_publication", ConfirmPublicationInput, Publication, Kind.ACTIVITY,
-        lambda input: f"look for {input.head[:12]} on main")
+        "confirm_publication", ConfirmPublicationInput, Publication, Kind.LOCAL_FIRST, lambda input: input.run_id)
     discard_branch = ActivityCall(
-        "discard_branch", str, type(None), Kind.LOCAL_FIRST, lambda name: f"delete {name}")
+        "discard_branch", DiscardBranchInput, type(None), Kind.LOCAL_FIRST, lambda input: f"delete {input.branch}")
     discard_unconfirmed_branch = ActivityCall(  # it was created, or the answer was an error: not worth a long wait
-        "discard_branch", str, type(None), Kind.LOCAL_FIRST, lambda name: f"delete {name}, if it exists",
+        "discard_branch", DiscardBranchInput, type(None), Kind.LOCAL_FIRST, lambda input: f"delete {input.branch}",
         total_timeout=fixed(10))
+    discard_quarantine = ActivityCall(
+        "discard_quarantine", DiscardQuarantineInput, str, Kind.ACTIVITY, lambda input: f"delete {input.branch}")
     quarantine_branch = ActivityCall(
         "quarantine_branch", QuarantineBranchInput, str, Kind.ACTIVITY, lambda input: f"keep as {input.name}")
     record_run = ActivityCall(
@@ -237,54 +181,21 @@ class ActivityCalls:
         lambda query: query.run, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     plan_rollback = ActivityCall(
         "plan_rollback", PlanRollbackInput, PlanRollbackResult, Kind.ACTIVITY,
-        lambda query: query.run_id, timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
+        lambda query: query.run, timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     plan_requeue = ActivityCall(
         "plan_requeue", PlanRequeueInput, RequeuePlan, Kind.ACTIVITY,
         lambda query: query.pipeline.name, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     query_audit_results = ActivityCall(
         "query_audit_results", QueryAuditResultsInput, QueryAuditResultsResult, Kind.ACTIVITY,
         lambda query: query.sql[:100], timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+    list_files = ActivityCall(
+        "list_files", ListFilesInput, ListFilesResult, Kind.ACTIVITY,
+        lambda query: query.run or query.table or "all files",
+        timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     # fmt: on
 
-    def __init__(self, policy: Policy | None = None) -> None:
-        self._policy = policy or Policy()
 
-    async def execute(self, call: ActivityCall[InputT, ResultT], input: InputT) -> ResultT:
-        """Run one activity as its row of the table says.
-
-        A local activity costs no round trip through the server. If it fails, an activity follows, with the long
-        time-outs, and the failure is visible in the Web UI. The local try may still go on then: these activities are
-        idempotent.
-        """
-        if call.kind is Kind.LOCAL_FIRST:
-            try:
-                return await workflow.execute_local_activity(  # type: ignore[no-any-return]
-                    call.name,
-                    input,
-                    result_type=call.result,
-                    start_to_close_timeout=_LOCAL_TIMEOUT,
-                    retry_policy=_ONCE,
-                    cancellation_type=call.on_cancel,
-                    summary=call.summary(input),
-                )
-            except FailureError as error:  # the failure itself, not wrapped in an ActivityError
-                if is_cancelled_exception(error):
-                    raise
-        policy = self._policy
-        heartbeats = call.kind in (Kind.LONG, Kind.SPARK)
-        return await workflow.execute_activity(  # type: ignore[no-any-return]
-            call.name,
-            input,
-            result_type=call.result,
-            task_queue=policy.spark_queue or None if call.kind is Kind.SPARK else None,
-            start_to_close_timeout=timedelta(seconds=call.timeout(policy, input)),
-            schedule_to_close_timeout=_seconds(call.total_timeout, policy, input),
-            heartbeat_timeout=timedelta(seconds=policy.heartbeat_timeout) if heartbeats else None,
-            retry_policy=call.retry,
-            cancellation_type=call.on_cancel,
-            summary=call.summary(input),
-        )
-
-
-def _seconds(timeout: Timeout | None, policy: Policy, input: object) -> timedelta | None:
-    return timedelta(seconds=timeout(policy, input)) if timeout else None
+ON_SPARK = {
+    call.name for call in vars(ActivityCalls).values() if isinstance(call, ActivityCall) and call.kind is Kind.SPARK
+}
+"""The names of the activities that run Spark."""

@@ -17,8 +17,11 @@ from temporalio.exceptions import (
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.run import Cause
     from sluice.publishing.outcomes import cause_of
+    from sluice.publishing.retries import NO_WORKER, TIMED_OUT, WORKER_LOST, WORKER_STOPPED, AttemptFailure
 
 _T = TypeVar("_T")
+_DRAINED = "Worker shutting down"
+"""The message of a failure for a task that a worker took while it stopped. Temporal's SDK gives it no type."""
 
 
 class RunStopped(Exception):
@@ -41,7 +44,7 @@ async def run_shielded(work: Coroutine[Any, Any, _T]) -> _T:
 
 
 def raise_if_cancelled() -> None:
-    """Raise if the run was cancelled during a step that completed all the same."""
+    """Raise if the run was cancelled during a step that completed anyway."""
     if workflow.cancellation_reason() is not None:
         raise CancelledError("cancelled")
 
@@ -75,12 +78,19 @@ def is_retryable(error: ActivityError) -> bool:
     return not is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
 
 
-def was_never_started(error: ActivityError) -> bool:
-    """Return whether a worker took the attempt and never sent a heartbeat: it is paused, or it died at once."""
+def attempt_failure(error: ActivityError) -> AttemptFailure:
+    """Return why an activity failed, as the domain decides about it."""
+    kind, message = root_cause(error)
     cause = error.cause
-    if not isinstance(cause, TimeoutError) or cause.type != TimeoutType.HEARTBEAT:
-        return False
-    return not cause.last_heartbeat_details
+    if isinstance(cause, TimeoutError) and cause.type == TimeoutType.HEARTBEAT:
+        kind, message = WORKER_LOST, "no heartbeat of its worker arrived in time"
+    elif isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START:
+        kind, message = NO_WORKER, f"no worker took {error.activity_type} in time: does one run for its task queue?"
+    elif isinstance(cause, TimeoutError) and cause.type == TimeoutType.START_TO_CLOSE:
+        kind, message = TIMED_OUT, f"{error.activity_type} took longer than it may"
+    elif isinstance(cause, CancelledError) or message == _DRAINED:
+        kind, message = WORKER_STOPPED, "its worker was stopped"
+    return AttemptFailure(kind=kind, message=message, is_retryable=is_retryable(error) and kind != NO_WORKER)
 
 
 def is_cancelled(error: BaseException) -> bool:

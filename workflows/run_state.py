@@ -7,16 +7,31 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.approval.decisions import ApprovalRecord, Decision, RefusedDecision, approval_outcome, refusal
+    from sluice.approval.decisions import (
+        NAME_LIMIT,
+        ApprovalRecord,
+        AwaitedDecision,
+        Decision,
+        RefusedDecision,
+        approval_outcome,
+        refusal,
+    )
+    from sluice.approval.required import ApprovalTerms, RequiredApproval
     from sluice.audit.bad_rows import describe_bad_rows
+    from sluice.audit.carry_over import carried_over_verdicts
     from sluice.audit.verdicts import AuditReport, CheckResult, trim_samples
+    from sluice.audit.watched_tables import watched_tables
     from sluice.contracts.audit import PreviousAudit
+    from sluice.contracts.input import ManifestRef, PublicationCheck
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.publish import Publication
     from sluice.contracts.references import BranchRef, RunRef
     from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
     from sluice.contracts.write import WriteResult
+    from sluice.input.publication_check import check_of_run
     from sluice.presentation.web_ui import details
+    from sluice.publishing.certificate import input_properties
+    from sluice.publishing.outcomes import describe_overtaken
     from workflows.search_attributes import BRANCH
 
 
@@ -24,8 +39,11 @@ _MAX_CONFLICTS = 100
 """So many conflicts are kept in the result."""
 _MAX_REFUSED = 20
 """So many refused decisions are kept in the result."""
+_MAX_CARRIED_OVER = 400_000
+"""Verdicts of more bytes are not handed to the next audit, which has the pipeline in the same message."""
 _MAX_EVENTS = 50
-"""So many stage events are part of the status."""
+_LONGEST_NOTE = 1_000
+"""So many stage events are part of the status, and so many characters of the note of each."""
 
 
 class RunState:
@@ -36,15 +54,20 @@ class RunState:
         self.request = request
         self.attempt = 0
         self.catalog_id: str | None = None
+        self.runs_apart = False
+        """Whether Spark jobs of the run have a Spark of their own from now on: a server that they shared crashed."""
         self.branch: BranchRef | None = None
         self.write_result: WriteResult | None = None
         """The verified write of the present attempt; its head is what is audited and published."""
         self.report: AuditReport | None = None
         """The finished audit of the present write."""
+        self._audit_digest: tuple[AuditReport | None, str] = (None, "")
         self.previous_audit: PreviousAudit | None = None
         """The last finished audit before a rebase."""
+        self.first_base = ""
+        """The hash of main that the first attempt's branch began at."""
         self.is_publishing = False
-        """Whether a merge was requested whose answer is not known."""
+        """Whether a merge was requested that may still happen: its answer is not known, or not the last word."""
         self.orphan_branch = ""
         """During a rebase, a second branch that may exist."""
         self.merge_ticket: MergeTicket | None = None
@@ -52,8 +75,14 @@ class RunState:
         self.merge_slot: MergeTicket | None = None
         """The ticket that the merge queue called last."""
         self.deadline: datetime | None = None
+        # Now, and not when it is needed: SQL was parsed before the request came here (`runtime/payloads.py`), and a
+        # workflow has two seconds for a step.
+        self.watched_tables = watched_tables(request.pipeline.tables)
+        """The tables that checks read: if main changes one before the merge, the checks are asked again."""
         required = request.pipeline.approval.required if request.pipeline.approval else 0
         self.approval = ApprovalRecord(required=required) if required else None
+        self.required_approval = RequiredApproval(required=required)
+        """The approval that the present write needs, once that is known; before, what the pipeline asks for."""
         self.stage: Stage = "starting"
         self._events: list[StageEvent] = []
         self._stage_start = self._run_start = workflow.now()
@@ -77,10 +106,34 @@ class RunState:
         return self.approval.decisions if self.approval else []
 
     @property
-    def referenced_tables(self) -> list[str]:
-        """The tables of main that checks read, in addition to those of the run."""
-        checks = [check for table in self.request.pipeline.tables.values() for check in table.checks]
-        return sorted({each.table for check in checks for each in check.references if each.ref == "main"})
+    def approval_terms(self) -> ApprovalTerms:
+        """What decides which approval the run needs: what its pipeline asks for, and who started it."""
+        request = self.request
+        return ApprovalTerms(
+            approval=request.pipeline.approval,
+            starter=request.starter,
+            start=request.start_statement(self.result.workflow_id),
+            signed_start=request.signed_start,
+            started_at=workflow.info().start_time.isoformat(),
+        )
+
+    @property
+    def manifest(self) -> ManifestRef | None:
+        """The files that the present attempt loads, or that the rows of a release are of."""
+        resume = self.request.resume
+        if resume:
+            return resume.manifest
+        return self.result.input.manifest if self.result.input else None
+
+    @property
+    def input_properties(self) -> dict[str, str]:
+        """What commits on branches of the run say of its input."""
+        return input_properties(self.request.input.digest, list(self.request.pipeline.tables), self.manifest)
+
+    @property
+    def publication_check(self) -> PublicationCheck | None:
+        """How activities find out whether main holds the input by now; None where it may be published again."""
+        return check_of_run(self.request, self.manifest)
 
     @property
     def is_published(self) -> bool:
@@ -96,7 +149,7 @@ class RunState:
             timings[self.stage] = round(spent, 3)
         timings["total"] = round((now - self._run_start).total_seconds(), 3)
         self.stage, self._stage_start = stage, now
-        self._events.append(StageEvent(stage=stage, at=now.isoformat(), note=note))
+        self._events.append(StageEvent(stage=stage, at=now.isoformat(), note=note[:_LONGEST_NOTE]))
         self.update_result(timings=timings)
 
     def update_result(self, **fields: object) -> None:
@@ -111,9 +164,14 @@ class RunState:
         self.is_publishing = False
         self.update_result(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], bad_rows={})
 
+    def record_loss(self) -> None:
+        """Record that the present attempt was lost with its worker or a service."""
+        self.update_result(lost_attempts=self.result.lost_attempts + 1)
+
     def record_branch(self, branch: BranchRef) -> None:
         """Record the branch that the attempt writes on."""
         self.branch, self.catalog_id = branch, branch.catalog_id
+        self.first_base = self.first_base or branch.base
         self.update_result(branch=branch.name, main_before=branch.base)
         self.set_search_attribute(BRANCH.value_set(branch.name))
 
@@ -125,7 +183,11 @@ class RunState:
     def record_rebase(self, branch: BranchRef, write_result: WriteResult) -> None:
         """Record that the run continues, as a new attempt, on a branch that holds the same rows on a newer main."""
         if self.report:
-            self.previous_audit = PreviousAudit(attempt=self.attempt, head=self.report.audited_hash)
+            checks = {name: table.checks for name, table in self.request.pipeline.tables.items()}
+            still_hold = carried_over_verdicts(checks, self.report.checks)
+            carried_over = PreviousAudit(verdicts=list(still_hold.values()))
+            if len(carried_over.model_dump_json()) <= _MAX_CARRIED_OVER:
+                self.previous_audit = carried_over
         self.attempt += 1
         self.is_publishing = False
         self.update_result(attempts=self.attempt, checks=[])
@@ -148,6 +210,7 @@ class RunState:
         self.report = AuditReport(
             branch=self.branch.name, audited_hash=self.write_result.head, checks=self.result.checks
         )
+        self._audit_digest = (self.report, self.report.digest)
         self.update_result(audited_hash=self.report.audited_hash)
         return self.report
 
@@ -156,31 +219,43 @@ class RunState:
         self.update_result(
             outcome="published",
             cause=None,
-            reason=describe_bad_rows(self.result.bad_rows),
+            reason="; ".join(filter(None, [describe_bad_rows(self.result.bad_rows), describe_overtaken(publication)])),
             branch=None,
             main_before=publication.main_before,
             main_after=publication.main_after,
         )
 
-    def request_decisions(self, deadline: datetime) -> None:
-        """Wait for decisions about the present hash: those about an earlier one do not count."""
-        self.deadline = deadline
-        if self.approval:
-            self.approval = self.approval.model_copy(update={"decisions": []})
+    def record_required_approval(self, required: RequiredApproval) -> None:
+        """Record which approval the present write needs: decisions about an earlier one do not count."""
+        self.required_approval = required
+        if required.required or self.approval:
+            record = self.approval or ApprovalRecord(required=0)
+            fresh = {"required": required.required, "why": required.why, "decisions": []}
+            self.approval = record.model_copy(update=fresh)
         self.update_result(approval=self.approval)
+
+    def request_decisions(self, deadline: datetime) -> None:
+        """Wait for decisions about the present write until a deadline."""
+        self.deadline = deadline
+        self.update_result()
 
     def refusal(self, decision: Decision) -> str | None:
         """Return why a decision does not count now, or None if it does."""
-        waiting_hash = self.result.audited_hash if self.stage == "waiting for approval" else None
-        required = self.approval.required if self.approval else 1
-        approval = self.request.pipeline.approval
-        starter = self.request.starter if approval and approval.four_eyes else ""
-        return refusal(decision, waiting_hash, required, self.decisions, self.stage, starter)
+        waits, required = self.stage == "waiting for approval", self.required_approval
+        awaited = AwaitedDecision(
+            audited_hash=self.result.audited_hash if waits else None,
+            audit_digest=self.report.digest if self.report else "",
+            required=required.required or 1,
+            starter=required.starter,
+            signed=required.signed,
+        )
+        return refusal(decision, awaited, self.decisions, self.stage)
 
     def complete(self, decision: Decision) -> Decision:
-        """Return a decision with the hash that waits and the time, as it is signed and recorded."""
-        audited_hash, at = self.result.audited_hash or "", workflow.now().isoformat()
-        return decision.model_copy(update={"by": decision.by.strip(), "audited_hash": audited_hash, "at": at})
+        """Return a decision with the hash and the report that wait, and the time, as it is recorded."""
+        assert self.report
+        waiting = {"audited_hash": self.report.audited_hash, "audit_digest": self.report.digest}
+        return decision.model_copy(update={"by": decision.by.strip(), "at": workflow.now().isoformat(), **waiting})
 
     def record_decision(self, decision: Decision) -> None:
         """Record a decision that counts."""
@@ -191,7 +266,7 @@ class RunState:
     def record_refusal(self, decision: Decision, why: str) -> None:
         """Record a decision that does not count."""
         approval = self.approval or ApprovalRecord(required=0)
-        refused = [*approval.refused, RefusedDecision(by=decision.by, why=why)][-_MAX_REFUSED:]
+        refused = [*approval.refused, RefusedDecision(by=decision.by[:NAME_LIMIT], why=why)][-_MAX_REFUSED:]
         self.approval = approval.model_copy(update={"refused": refused})
         self.update_result(approval=self.approval)
 
@@ -216,6 +291,6 @@ class RunState:
             stage=self.stage,
             events=self._events[-_MAX_EVENTS:],
             result=self.result,
-            audit_digest=self.report.digest if self.report else "",
+            audit_digest=self._audit_digest[1] if self._audit_digest[0] is self.report else "",
             deadline=self.deadline.isoformat() if self.deadline else "",
         )

@@ -2,7 +2,7 @@
 
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-_LET_THROUGH = ("sqlglot", "sluice.sql.parsing", "opentelemetry")
+_LET_THROUGH = ("sqlglot", "sluice.sql", "opentelemetry")
 
 
 def sandbox() -> SandboxedWorkflowRunner:

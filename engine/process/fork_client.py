@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.private_files import open_private
 from engine.process.supervise import SupervisedProcess
 from sluice.errors import ServiceUnavailable
 
@@ -75,7 +76,7 @@ class ForkServer:
             await self.close()
             self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             control, remote_control = socket.socketpair()
-            with remote_control, self._log.open("a") as log:
+            with remote_control, open_private(self._log) as log:
                 process = await asyncio.create_subprocess_exec(
                     *(sys.executable, str(_SERVER), str(remote_control.fileno()), *self._modules),
                     stdin=asyncio.subprocess.DEVNULL,

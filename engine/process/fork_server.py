@@ -36,7 +36,7 @@ from typing import TextIO
 
 sys.path[:] = [path for path in sys.path if path != str(Path(__file__).resolve().parent)]
 
-from engine.process.guard import die_with_parent, set_process_name, supervise_child
+from engine.process.guard import die_with_parent, hide_process, set_process_name, supervise_child
 
 _FILES = 4
 
@@ -95,6 +95,7 @@ def _reset_process_state() -> None:
     os.dup2(empty, 0)
     os.close(empty)
     set_process_name("sluice-job")
+    hide_process()  # its memory holds the id of its session, which is all that another job needs to use that session
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()  # else every job would draw the same numbers; Python's own generator is seeded by os.fork
 

@@ -24,7 +24,7 @@ _GRACE_PERIOD = 2.0
 _POLL_INTERVAL = 0.2
 _WORKER_PIPE = 0
 """Standard input: the pipe that the worker holds open."""
-_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME = 1, 4, 15
 
 
 def main(command: list[str]) -> int:
@@ -61,6 +61,11 @@ def die_with_parent(guard: int) -> None:
 def set_process_name(name: str) -> None:
     """Give this process a name for `ps` and `top`, on systems that have such names."""
     _prctl(_PR_SET_NAME, name.encode())
+
+
+def hide_process() -> None:
+    """Keep other processes of the same user from reading the memory and the environment of this one, on Linux."""
+    _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def end_session(session: int, signal_number: int, timeout: float) -> None:

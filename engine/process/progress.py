@@ -4,7 +4,7 @@ import re
 from collections import deque
 
 from sluice.contracts.progress import Progress
-from sluice.secrets import redacted
+from sluice.redaction import line_redactor
 
 _PROGRESS_BAR = re.compile(r"\[Stage (\d+):[=> ]*\((\d+) \+ (\d+)\) / (\d+)\]")
 _DRIVER_STATE = re.compile(r"Application (?:report|status) for (\S+) \((?:state|phase): (\w+)\)")
@@ -23,6 +23,7 @@ class OutputReader:
         self.progress = Progress()
         self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._incomplete_line = ""
+        self._redact = line_redactor()
 
     def feed(self, chunk: bytes) -> list[str]:
         """Read a piece of output; return the lines that it completed, without progress bars."""
@@ -39,7 +40,7 @@ class OutputReader:
         for bar in bars:
             stage, done, running, total = (int(part) for part in bar.groups())
             self._update(stage=stage, tasks_done=done, tasks_running=running, tasks=total)
-        line = redacted(_PROGRESS_BAR.sub("", text).rstrip() if bars else text.rstrip())
+        line = self._redact(_PROGRESS_BAR.sub("", text).rstrip() if bars else text.rstrip())
         if not line.strip():
             return None
         if state := _DRIVER_STATE.search(line):

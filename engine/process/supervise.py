@@ -7,11 +7,12 @@ every process of the job: no Spark outlives its worker and writes on.
 import asyncio
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from engine.job import JobResult
+from engine.private_files import open_private
 from engine.process.guard import end_session
 from engine.process.heartbeat import HEARTBEAT_INTERVAL, Heartbeat
 from engine.process.progress import OutputReader
@@ -120,14 +121,19 @@ async def run_supervised(
         job = await SupervisedProcess.start(command, environment, working_directory)
         return await job.watch(folder / "spark.log", heartbeat)
     finally:
-        shutil.rmtree(folder / "scratch", ignore_errors=True)
+        await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder / "scratch", ignore_errors=True))
 
 
 async def _copy(stream: asyncio.StreamReader, reader: OutputReader, log: Path) -> None:
-    with log.open("a", encoding="utf-8", buffering=1) as file:
+    """Copy output into a log, in threads: to search a flood of output for secrets takes its time."""
+    with open_private(log) as file:
         while chunk := await stream.read(65536):
-            file.writelines(f"{line}\n" for line in reader.feed(chunk))
-        file.writelines(f"{line}\n" for line in reader.close())
+            await asyncio.to_thread(_copy_lines, reader.feed, chunk, file)
+        await asyncio.to_thread(_copy_lines, lambda _: reader.close(), b"", file)
+
+
+def _copy_lines(read: Callable[[bytes], list[str]], chunk: bytes, file: TextIO) -> None:
+    file.writelines(f"{line}\n" for line in read(chunk))
 
 
 async def _drain(stream: asyncio.StreamReader) -> None:

@@ -23,11 +23,15 @@ _QUIET = "-Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
 """If the archive does not fit after all, the JVM starts without it and prints nothing."""
 _CRASHED = (134, 135, 139)
 """Exit codes of a JVM that was ended by SIGABRT, SIGBUS or SIGSEGV, for example because its archive is damaged."""
+_discarded: set[Path] = set()
+"""Archives that a JVM of this process crashed with, and that cannot be discarded for others."""
 
 
 def find_archive(settings: Settings, java: Path) -> Path | None:
     """Return the archive for this Java and class path; None if there is none, or its size is wrong."""
     archive = _path(settings, java)
+    if archive in _discarded:
+        return None
     try:
         is_complete = archive.stat().st_size == int(_size_file(archive).read_text())
     except (OSError, ValueError):
@@ -85,7 +89,10 @@ def archive_option(archive: Path) -> str:
 def discard_if_crashed(archive: Path | None, code: int) -> None:
     """Discard an archive if the JVM that used it crashed: the next attempt starts without it."""
     if archive and code in _CRASHED:
-        _size_file(archive).unlink(missing_ok=True)
+        try:
+            _size_file(archive).unlink(missing_ok=True)
+        except OSError:  # another user installed it, and this one may only read it
+            _discarded.add(archive)
 
 
 def _path(settings: Settings, java: Path) -> Path:

@@ -11,12 +11,13 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
 from engine.job import JobResult, SparkJob
-from engine.process.heartbeat import Heartbeat
+from engine.process.heartbeat import Heartbeat, run_in_thread
 from engine.process.supervise import run_supervised
 from engine.spark.configuration import properties
 from engine.spark.java import find_java
@@ -110,11 +111,11 @@ class ClusterEngine:
         Raises:
             ServiceUnavailable: the cluster does not answer.
         """
-        variables = environment(self.settings, find_java(), built_in=job.built_in)
         cluster = self._cluster(job)
+        prepare = partial(self._prepare, job, cluster)
+        variables, submit_command = await run_in_thread(prepare, heartbeat, "starting Spark")
         await self._end_earlier_submissions(cluster, job, variables, heartbeat)
-        more = {**cluster.submission_conf(job), **(_package_code(job) if job.built_in else {})}
-        submit_command, succeeded = command(self.settings, job, more), False
+        succeeded = False
         try:
             result = await run_supervised(submit_command, variables, job.folder, heartbeat, job.working_directory)
             succeeded = result.code == 0
@@ -128,6 +129,12 @@ class ClusterEngine:
 
     async def close(self) -> None:
         """Do nothing: no process is kept between jobs."""
+
+    def _prepare(self, job: SparkJob, cluster: Cluster) -> tuple[dict[str, str], list[str]]:
+        """Pack the code of a job; return its environment and its command."""
+        variables = {**job.environment, **environment(self.settings, find_java(), built_in=job.built_in)}
+        more = {**cluster.submission_conf(job), **(_package_code(job) if job.built_in else {})}
+        return variables, command(self.settings, job, more)
 
     def _cluster(self, job: SparkJob) -> Cluster:
         if self.settings.spark_master.startswith("yarn"):

@@ -1,16 +1,18 @@
 """The Spark configuration of jobs: what an application starts with, and what binds a session to its branch.
 
 Fencing: a pipeline cannot change what binds a session. Its catalog is on the branch of the attempt, each snapshot
-carries the run and attempt, and YARN starts a driver once only. The catalog's own configuration comes from the port
-for catalogs (`lakehouse/catalog.py`), as `SparkJob.catalog`.
+carries the run and attempt, Iceberg deletes no file (ADR 28), and YARN starts a driver once only. The catalog's own
+configuration comes from the port for catalogs (`lakehouse/catalog.py`), as `SparkJob.catalog`.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from engine.job import SparkJob
+from engine.private_files import write_private
 from engine.spark.jars import added_coordinates, added_jars, class_path, has_s3
 from engine.spark.memory import driver_memory
+from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
 from sluice.settings import Settings
 
@@ -19,6 +21,11 @@ _STRICT = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.csv.parser.columnPruning.enabled": "false",  # else Spark does not notice malformed rows
+    # The same limits for SQL as `sluice/sql/validation.py` has: no paths as tables, and no variables in a text.
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
 }
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EXCLUDED_RULES = (
@@ -33,6 +40,11 @@ UNREACHABLE_CATALOG = "unreachable"
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _DRIVER_PATH = "spark.driver.extraClassPath"
 _PACKAGES = "spark.jars.packages"
+_BULK_DELETES = "iceberg.hadoop.delete-file-parallelism"
+"""How many threads delete files for Iceberg in Hadoop's file systems. With none, no file is deleted: commits only warn
+that earlier metadata files stay, and maintenance fails. What a failed task wrote stays, too, until garbage collection.
+Single files are still deleted, which Iceberg does only with what the same commit made. Source: `HadoopFileIO` and
+`CatalogUtil.deleteFiles` of Iceberg 1.12."""
 
 
 def application(
@@ -68,6 +80,7 @@ def application(
         _PACKAGES: ",".join([*added_coordinates(settings), *_split(from_pipeline.get("spark.jars.packages"))]),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.yarn.maxAppAttempts": "1",
+        f"spark.hadoop.{_BULK_DELETES}": "0",
     }
     return {key: value for key, value in configuration.items() if value != ""}
 
@@ -80,6 +93,8 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
         prefix: _SPARK_CATALOG,
         f"{prefix}.warehouse": settings.lake,
         f"{prefix}.cache-enabled": "false",
+        f"{prefix}.hadoop.{_BULK_DELETES}": "0",
+        **{f"{prefix}.table-override.{key}": "false" for key in DELETING_PROPERTIES},
         **job.catalog,
         **_iceberg_s3(settings, prefix),
         **(_STRICT if job.built_in else {}),
@@ -103,9 +118,7 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
 
 def write_properties(file: Path, properties: Mapping[str, str]) -> Path:
     """Write properties into a file that its owner alone can read, and return it."""
-    file.touch(mode=0o600)
-    file.write_text("".join(f"{key} {_escaped(value)}\n" for key, value in properties.items()))
-    return file
+    return write_private(file, "".join(f"{key} {_escaped(value)}\n" for key, value in properties.items()))
 
 
 def hadoop_s3(settings: Settings) -> dict[str, str]:
@@ -145,7 +158,7 @@ def _iceberg_s3(settings: Settings, prefix: str) -> dict[str, str]:
     """Return the configuration by which Iceberg reads and writes S3, if the jars for S3 were installed."""
     if not has_s3(settings):
         return {}
-    configuration = {f"{prefix}.client.region": settings.aws_region}
+    configuration = {f"{prefix}.client.region": settings.aws_region, f"{prefix}.s3.delete-enabled": "false"}
     if settings.lake.startswith("s3"):
         configuration[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
     if settings.aws_endpoint_url_s3:

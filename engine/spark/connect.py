@@ -1,6 +1,7 @@
 """The engine for Spark Connect: each job is a session on a server, with a client process under a guard.
 
-Fencing: each try of a job has a session of its own, whose id follows from run, attempt and try. The client interrupts
+Fencing: each try of a job has a session of its own, whose id follows from run, attempt and try by a key that no job
+knows, because the id of a session is all that it takes to use it. The client interrupts
 and releases its session when it ends, the worker does so when the client was killed, and the next attempt before it
 begins: no server runs the plan of a dead client.
 """
@@ -8,36 +9,52 @@ begins: no server runs the plan of a dead client.
 import asyncio
 import logging
 import os
+import secrets
 import shutil
+import tempfile
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from engine.job import JobResult, SparkJob
 from engine.process.fork_client import ForkServer
-from engine.process.heartbeat import Heartbeat, no_heartbeat, wait_with_heartbeat
+from engine.process.heartbeat import Heartbeat, no_heartbeat, run_in_thread, wait_with_heartbeat
 from engine.process.supervise import SupervisedProcess
 from engine.spark.configuration import session, warm_up_catalogs
 from engine.spark.connect_server import ConnectServer, ExternalConnectServer, LocalConnectServer
 from engine.spark.java import find_java
 from engine.spark.submit import WARM_UP, environment
 from sluice.contracts.spark_jobs import ConnectJobSpec
-from sluice.errors import SluiceError
+from sluice.errors import SluiceError, SparkServerCrashed
 from sluice.settings import Settings
 
 _log = logging.getLogger("sluice.engine")
 _CLIENT_MODULES = ["spark_jobs.connect_client", "spark_jobs.ingest", "spark_jobs.scan"]
 """The module that runs a job, and those of the built-in jobs."""
-_SESSION_NAMESPACE = uuid.UUID("3f1c1a52-6f0e-4d54-9a35-6a8f3b1f7c11")
+_KEY_BYTES = 16
 _RELEASE_TIMEOUT = 20
 """How long, in seconds, the worker tries to release a session whose client was killed."""
 
 
-def session_id(job: SparkJob, attempt: int, try_number: int) -> str:
-    """Return the id of the session of one try of a job."""
-    digest = uuid.uuid5(_SESSION_NAMESPACE, f"{job.run_id}/{attempt}/{job.folder.name}/{try_number}")
+def session_id(job: SparkJob, attempt: int, try_number: int, namespace: uuid.UUID) -> str:
+    """Return the id of the session of one try of a job: who knows the namespace can tell it from run and attempt."""
+    digest = uuid.uuid5(namespace, f"{job.run_id}/{attempt}/{job.folder.name}/{try_number}")
     return str(uuid.UUID(bytes=digest.bytes, version=4))  # the server accepts version 4 only
+
+
+def read_session_key(file: Path) -> bytes:
+    """Return the key of session ids on a server that outlives this worker; make it if there is none."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError), tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:
+        new.write(secrets.token_bytes(_KEY_BYTES))
+        new.flush()
+        try:
+            os.link(new.name, file)  # whole, or not at all: several workers may start at once
+        finally:
+            Path(new.name).unlink()
+    return file.read_bytes()
 
 
 class ConnectEngine:
@@ -49,6 +66,10 @@ class ConnectEngine:
         self._settings, self._unreachable = settings, unreachable
         url = settings.spark_connect_url
         self._server: ConnectServer = ExternalConnectServer(url) if url else LocalConnectServer(settings)
+        # Jobs cannot tell the ids of each other's sessions. A server that outlives its workers has a key in a file,
+        # so that each worker can end the sessions of a dead one.
+        keys = settings.sluice_home.absolute() / "session.key"
+        self._namespace = uuid.uuid4() if self._server.is_own else uuid.UUID(bytes=read_session_key(keys))
         self._folder = settings.sluice_home.absolute() / "clients" / str(os.getpid())
         self._clients = ForkServer(_CLIENT_MODULES, self._folder / "clients.log")
 
@@ -56,18 +77,23 @@ class ConnectEngine:
         """Run a job in a session of its own, and release the session whatever happens."""
         url = await self._server.ensure_running(heartbeat)
         released = job.folder / f"released-{job.try_number}"
-        specification = self._specification(job, url, released)
+        prepare = partial(self._specification, job, url, released)
+        specification = await run_in_thread(prepare, heartbeat, "starting the job")
         client = await self._start_client(specification, heartbeat)
         try:
-            return await client.watch(job.folder / "spark.log", heartbeat)
+            result = await client.watch(job.folder / "spark.log", heartbeat)
         finally:
             if not released.exists():
                 await asyncio.shield(self._release_session(specification))
+        if result.code != 0 and await self._server.has_ended(url):
+            last = result.tail[-1].strip()[:300] if result.tail else f"exit code {result.code}"
+            raise SparkServerCrashed(f"the Spark Connect server ended under the job, and those beside it: {last}")
+        return result
 
     async def warm_up(self) -> None:
         """Start the fork server and this worker's own server, and run a job that loads what the first one needs."""
         try:
-            await self._clients.ensure_running(self._environment())
+            await self._clients.ensure_running(await asyncio.to_thread(self._environment))
             if self._server.is_own:
                 await self._run_warm_up_job(await self._server.ensure_running(no_heartbeat))
         except (OSError, SluiceError) as error:  # the first job that needs it fails with the same error
@@ -81,7 +107,7 @@ class ConnectEngine:
 
     async def _run_warm_up_job(self, url: str) -> None:
         folder = self._folder / "warm-up"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         specification = ConnectJobSpec(
             url=url,
             session=str(uuid.uuid4()),
@@ -92,20 +118,23 @@ class ConnectEngine:
         )
         client = await self._start_client(specification, no_heartbeat)
         await client.watch(folder / "spark.log", no_heartbeat)
-        shutil.rmtree(folder, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def _specification(self, job: SparkJob, url: str, released: Path) -> ConnectJobSpec:
-        earlier = [session_id(job, attempt, 1) for attempt in range(1, job.attempt)]
-        earlier += [session_id(job, job.attempt, number) for number in range(1, job.try_number)]
+        namespace = self._namespace
+        earlier = [session_id(job, attempt, 1, namespace) for attempt in range(1, job.attempt)]
+        earlier += [session_id(job, job.attempt, number, namespace) for number in range(1, job.try_number)]
         catalogs = {"spark.sql.defaultCatalog": self._settings.sluice_catalog}
         inherited_paths = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         return ConnectJobSpec(
             url=url,
-            session=session_id(job, job.attempt, job.try_number),
+            session=session_id(job, job.attempt, job.try_number, namespace),
             earlier_sessions=earlier,
             tag=f"sluice-{job.run_id or 'job'}-a{job.attempt}",
             program=str(job.program.absolute()),
             built_in=job.built_in,
+            environment=dict(job.environment),
+            shared_views=self._server.shared_views,
             python_paths=[] if job.built_in else inherited_paths,
             args=job.args,
             conf=dict(job.conf),
@@ -116,7 +145,8 @@ class ConnectEngine:
 
     async def _start_client(self, specification: ConnectJobSpec, heartbeat: Heartbeat) -> SupervisedProcess:
         """Start a client with its specification, sending heartbeats meanwhile."""
-        starting = asyncio.create_task(self._clients.start_job(specification.model_dump_json(), self._environment()))
+        variables = await run_in_thread(self._environment, heartbeat, "starting the job")
+        starting = asyncio.create_task(self._clients.start_job(specification.model_dump_json(), variables))
         try:
             await wait_with_heartbeat(starting, heartbeat, "starting the job")
         except asyncio.CancelledError:

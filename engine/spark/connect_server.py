@@ -5,6 +5,7 @@ import secrets
 import shutil
 import socket
 import time
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -34,6 +35,10 @@ class ConnectServer(Protocol):
     def is_own(self) -> bool:
         """Whether this worker started it, so that it is this worker's to warm up."""
 
+    @property
+    def shared_views(self) -> str:
+        """The database of temporary views that all sessions share, if this worker may empty it."""
+
     async def ensure_running(self, heartbeat: Heartbeat) -> str:
         """Return the address of the server once it can be reached.
 
@@ -43,6 +48,9 @@ class ConnectServer(Protocol):
 
     async def is_reachable(self) -> bool:
         """Return whether the server accepts connections."""
+
+    async def has_ended(self, url: str) -> bool:
+        """Return whether the server that was at an address has ended, or cannot be reached."""
 
     def client_variables(self) -> dict[str, str]:
         """Return the environment variables that a client needs to authenticate."""
@@ -55,6 +63,7 @@ class ExternalConnectServer:
     """A Spark Connect server that runs independently of this worker."""
 
     is_own = False
+    shared_views = ""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -79,6 +88,10 @@ class ExternalConnectServer:
         parts = urlsplit(self._url)
         return await _accepts_connections(parts.hostname or "", parts.port or _DEFAULT_PORT)
 
+    async def has_ended(self, url: str) -> bool:
+        """Return whether the server cannot be reached; one that was started again meanwhile is not noticed."""
+        return not await self.is_reachable()
+
     def client_variables(self) -> dict[str, str]:
         """Return nothing: the token is in the server's address, or in the worker's environment."""
         return {}
@@ -95,6 +108,7 @@ class LocalConnectServer:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._token = secrets.token_urlsafe(24)
+        self.shared_views = f"no_global_temp_{secrets.token_hex(8)}"
         self._starting = asyncio.Lock()
         self._process: SupervisedProcess | None = None
         self._watching: asyncio.Task[object] | None = None
@@ -113,12 +127,20 @@ class LocalConnectServer:
         finally:
             starting.cancel()
         await starting
+        return self._url
+
+    @property
+    def _url(self) -> str:
         return f"sc://localhost:{self._port}"
 
     async def is_reachable(self) -> bool:
         """Return whether the server runs and accepts connections."""
         is_running = self._process is not None and self._process.is_running
         return is_running and await _accepts_connections("127.0.0.1", self._port)
+
+    async def has_ended(self, url: str) -> bool:
+        """Return whether the server of that port has ended; the next one has another."""
+        return url != self._url or self._process is None or not self._process.is_running
 
     def client_variables(self) -> dict[str, str]:
         """Return the variable that holds the server's token."""
@@ -142,10 +164,22 @@ class LocalConnectServer:
             await self._start()
 
     async def _start(self) -> None:
-        java = find_java()
-        archive = find_archive(self._settings, java)
         self._port = _free_port()
         folder = self._folder / str(self._port)
+        submit_command, variables = await asyncio.to_thread(self._prepare, folder)
+        log = folder / "spark.log"
+        self._process = await SupervisedProcess.start(submit_command, variables)
+        self._watching = asyncio.create_task(self._process.watch(log, no_heartbeat))
+        deadline = time.monotonic() + _START_TIMEOUT
+        while not await self.is_reachable():
+            if not self._process.is_running or time.monotonic() > deadline:
+                raise ServiceUnavailable(f"the Spark Connect server of this worker did not start: see {log}")
+            await asyncio.sleep(_POLL_INTERVAL)
+
+    def _prepare(self, folder: Path) -> tuple[list[str], dict[str, str]]:
+        """Write the configuration of the server; return its command and its environment."""
+        java = find_java()
+        archive = find_archive(self._settings, java)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700, parents=True)
         properties = {
@@ -155,19 +189,15 @@ class LocalConnectServer:
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self._port),
             "spark.connect.authenticate.token": self._token,
+            # Sessions of different runs share nothing: neither global views nor the modules of a Python worker.
+            "spark.sql.globalTempDatabase": self.shared_views,
+            "spark.python.worker.reuse": "false",
         }
         submit_command = submit(
             write_properties(folder / "spark.properties", properties), "--class", _SERVER, "spark-internal"
         )
         variables = environment(self._settings, java, archive_option(archive) if archive else "")
-        log = folder / "spark.log"
-        self._process = await SupervisedProcess.start(submit_command, variables)
-        self._watching = asyncio.create_task(self._process.watch(log, no_heartbeat))
-        deadline = time.monotonic() + _START_TIMEOUT
-        while not await self.is_reachable():
-            if not self._process.is_running or time.monotonic() > deadline:
-                raise ServiceUnavailable(f"the Spark Connect server of this worker did not start: see {log}")
-            await asyncio.sleep(_POLL_INTERVAL)
+        return submit_command, variables
 
 
 async def _accepts_connections(host: str, port: int) -> bool:

@@ -4,10 +4,12 @@ Whichever engine runs a job, it is the same program with the same log, progress,
 """
 
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from engine.job import JobResult, SparkJob
-from engine.process.heartbeat import Heartbeat
+from engine.process.heartbeat import Heartbeat, run_in_thread
 from engine.process.supervise import run_supervised
 from engine.spark.class_data_archive import archive_option, discard_if_crashed, find_archive
 from engine.spark.java import find_java
@@ -46,14 +48,19 @@ class SubmitEngine:
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
         """Start an application and run it to its end."""
-        java = find_java()
-        archive = find_archive(self.settings, java)
-        options = " ".join(filter(None, [archive_option(archive) if archive else "", compiler_option(job)]))
-        variables = environment(self.settings, java, options, built_in=job.built_in)
-        submit_command = command(self.settings, job)
+        prepare = partial(self._prepare, job)
+        archive, variables, submit_command = await run_in_thread(prepare, heartbeat, "starting Spark")
         result = await run_supervised(submit_command, variables, job.folder, heartbeat, job.working_directory)
         discard_if_crashed(archive, result.code)
         return result
+
+    def _prepare(self, job: SparkJob) -> tuple[Path | None, dict[str, str], list[str]]:
+        """Return the class-data archive, if there is one, the environment and the command."""
+        java = find_java()
+        archive = find_archive(self.settings, java)
+        options = " ".join(filter(None, [archive_option(archive) if archive else "", compiler_option(job)]))
+        variables = {**job.environment, **environment(self.settings, java, options, built_in=job.built_in)}
+        return archive, variables, command(self.settings, job)
 
     async def warm_up(self) -> None:
         """Do nothing: no process is kept between jobs."""

@@ -8,8 +8,10 @@ from pathlib import Path
 import pyspark
 
 from engine.job import SparkJob
+from engine.private_files import private_folder
 from engine.spark.configuration import properties, write_properties
-from sluice.secrets import PRIVATE
+from engine.spark.jars import has_s3
+from sluice.job_environment import job_environment
 from sluice.settings import Settings
 
 SPARK_HOME = Path(pyspark.__file__).resolve().parent
@@ -29,7 +31,7 @@ def command(settings: Settings, job: SparkJob, more: Mapping[str, str] | None = 
     Args:
         more: configuration in addition to that of every job.
     """
-    (job.folder / "scratch").mkdir(parents=True, exist_ok=True)
+    private_folder(job.folder / "scratch")
     file = write_properties(job.folder / "spark.properties", {**properties(settings, job), **(more or {})})
     return submit(file, str(job.program), *job.args)
 
@@ -40,12 +42,15 @@ def submit(properties_file: Path, *arguments: str) -> list[str]:
 
 
 def environment(settings: Settings, java: Path, options: str = "", *, built_in: bool = True) -> dict[str, str]:
-    """Return the environment of a job: this Python, that Java, and for built-in jobs Sluice's modules on the path.
+    """Return the environment of a process of Spark: of the worker's only what `sluice/job_environment.py` lists.
+
+    In addition: this Python, that Java, and for built-in jobs Sluice's modules on the path.
 
     Args:
         options: options for the JVM of the driver, added to those of the worker's own environment.
     """
-    inherited = {key: value for key, value in os.environ.items() if key not in PRIVATE}
+    with_s3 = has_s3(settings) or settings.lake.startswith("s3")
+    inherited = job_environment(os.environ, settings.job_variables, with_s3=with_s3)
     local = settings.spark_master.startswith("local")
     options = " ".join(filter(None, [inherited.get(_OPTIONS), options]))
     return {

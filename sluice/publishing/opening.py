@@ -8,17 +8,16 @@ from sluice.contracts.write import OpenBranchInput
 from sluice.identifiers import suggestion
 from sluice.pipeline.table import column_problems
 from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities
-from sluice.publishing.certificate import WORKFLOW_ID
 
 TypesByTable = Mapping[str, Mapping[str, str] | None]
 """By table, the Iceberg type of each column; None where main does not have the table."""
 
 
-def published_before(pipeline: str, commit: str, properties: Mapping[str, str]) -> str:
+def published_before(pipeline: str, commit: str, workflow_id: str) -> str:
     """Return the message that a commit on main published this input already."""
     return (
-        f"this input was published by {pipeline} already: run {properties.get(WORKFLOW_ID, '?')}, "
-        f"commit {commit[:12]} on main. To publish it again, say --again"
+        f"this input was published by {pipeline} already: run {workflow_id or '?'}, "
+        f"commit {commit[:12]} on main. To publish it again, add --again"
     )
 
 

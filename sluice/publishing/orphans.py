@@ -6,8 +6,15 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from sluice.contracts.references import RunRef
-from sluice.identifiers import quarantine_branch
-from sluice.publishing.certificate import INSTALLATION, PIPELINE, RUN_ID, WORKFLOW_ID, quarantine_properties
+from sluice.identifiers import pipeline_name, quarantine_branch, run_of
+from sluice.publishing.certificate import (
+    INSTALLATION,
+    PIPELINE,
+    RUN_ID,
+    WORKFLOW_ID,
+    kept_input_properties,
+    quarantine_properties,
+)
 
 OrphanAction = Literal["delete", "quarantine", "report"]
 _KEPT = timedelta(days=14)
@@ -15,9 +22,9 @@ _KEPT = timedelta(days=14)
 _REASON = "the run is gone without an end: terminated, or Temporal lost it"
 
 
-def names_its_run(properties: Mapping[str, str]) -> bool:
-    """Return whether the properties of a commit name the run that made the branch."""
-    return {RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION} <= properties.keys()
+def names_its_run(branch: str, properties: Mapping[str, str]) -> bool:
+    """Return whether the properties of a commit name the run that made the branch, which the branch's name has too."""
+    return {RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION} <= properties.keys() and properties[RUN_ID] == run_of(branch)
 
 
 def is_idle(committed_at: datetime, now: datetime, grace: float) -> bool:
@@ -30,17 +37,21 @@ def is_expired(expires: datetime | None, now: datetime) -> bool:
     return expires is not None and expires <= now
 
 
-def orphan_action(attempt: int | None, *, changed_tables: int, is_published: bool) -> OrphanAction:
+def orphan_action(
+    attempt: int | None, *, changed_tables: int, is_published: bool, rows_are_kept_already: bool = False
+) -> OrphanAction:
     """Decide what becomes of an orphan branch.
 
     Args:
         attempt: the number of the attempt that the branch is named after; None for another kind of name.
         changed_tables: how many tables it holds in another version than main did when it began.
-        is_published: whether main holds it.
+        is_published: whether main holds it, or what another attempt of its run wrote.
+        rows_are_kept_already: whether a quarantine, or the history of main, holds the rows: that of a release or
+            a roll-back.
     """
     if attempt is None:
         return "report"
-    return "quarantine" if changed_tables and not is_published else "delete"
+    return "quarantine" if changed_tables and not is_published and not rows_are_kept_already else "delete"
 
 
 @dataclass(frozen=True)
@@ -57,10 +68,18 @@ def orphan_quarantine(owner: Mapping[str, str], attempt: int, base: str, now: da
     Args:
         owner: the properties that name its run.
         base: the hash of main that it began at.
+
+    Raises:
+        InvalidPipeline: what names the pipeline is no name.
     """
     run_ref = RunRef(
-        run_id=owner[RUN_ID], workflow_id=owner[WORKFLOW_ID], pipeline=owner[PIPELINE], label="", attempt=attempt
+        run_id=owner[RUN_ID],
+        workflow_id=owner[WORKFLOW_ID],
+        pipeline=pipeline_name(owner[PIPELINE]),
+        label="",
+        attempt=attempt,
     )
     name = quarantine_branch(run_ref.pipeline, now.date().isoformat(), f"{run_ref.run_id}-a{attempt}")
-    properties = quarantine_properties(run_ref, base, "error", _REASON, (now + _KEPT).isoformat())
+    expires = (now + _KEPT).isoformat()
+    properties = quarantine_properties(run_ref, base, "error", _REASON, expires, input=kept_input_properties(owner))
     return OrphanQuarantine(name, {**properties, INSTALLATION: owner[INSTALLATION]})

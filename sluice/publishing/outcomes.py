@@ -2,8 +2,12 @@
 
 from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.base_model import Model
+from sluice.checks import REGISTRY
+from sluice.contracts.publish import Publication
 from sluice.contracts.run import Cause, Outcome, RunResult
 from sluice.pipeline.model import OnFailure
+from sluice.redaction import redacted
+from sluice.row_values import HIDDEN_VALUE
 
 _CAUSES_BY_ERROR: dict[str, Cause] = {
     "InvalidPipeline": "invalid",
@@ -12,6 +16,7 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
     "WriteRefused": "invalid",
     "BadEnvironment": "invalid",
     "AlreadyPublished": "already_published",
+    "ManifestUnreadable": "invalid",
     "NothingToDo": "nothing_to_do",
     "ServiceUnavailable": "unreachable",
 }
@@ -63,15 +68,36 @@ def cause_of(error_type: str) -> Cause:
     return _CAUSES_BY_ERROR.get(error_type, "error")
 
 
-def describe_blocking_checks(checks: list[CheckResult]) -> str:
-    """Return, for a person, which checks keep a branch out of main."""
+def describe_blocking_checks(checks: list[CheckResult], *, show_values: bool = False) -> str:
+    """Return, for a person, which checks keep a branch out of main.
+
+    Args:
+        show_values: whether it may quote values of rows; the report has them in any case.
+    """
     blocking = [check for check in checks if check.blocks]
     named = [
-        f"{check.title} of {check.table}: {check.message or f'observed {check.observed}, expected {check.expected}'}"
+        f"{check.title} of {check.table}: "
+        + (check.message or f"observed {_observed(check, show_values)}, expected {check.expected}")
         for check in blocking[:5]
     ]
     more = [f"and {len(blocking) - 5} more"] if len(blocking) > 5 else []
-    return f"the audit failed with {count_verdicts(checks)}: {'; '.join([*named, *more])}"
+    return redacted(f"the audit failed with {count_verdicts(checks)}: {'; '.join([*named, *more])}")
+
+
+def _observed(check: CheckResult, show_values: bool) -> str:
+    known = REGISTRY.get(check.check)
+    may_show = show_values or (known is not None and not known.observes_values)
+    return str(check.observed) if may_show else HIDDEN_VALUE
+
+
+def describe_overtaken(publication: Publication) -> str:
+    """Return, for a person, which tables that checks read main changed right before the merge, or ""."""
+    if not publication.overtaken:
+        return ""
+    return (
+        f"main changed {', '.join(publication.overtaken)} right before the merge, too late to ask again: the checks "
+        "that read it saw it as it was before"
+    )
 
 
 def exit_code(result: RunResult) -> int:

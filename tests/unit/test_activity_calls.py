@@ -16,7 +16,8 @@ from sluice.contracts.lake_queries import RESULTS
 from sluice.contracts.run import Policy
 from sluice.settings import Settings
 from worker import control_activities, spark_activities
-from workflows.activity_calls import ActivityCall, ActivityCalls, Kind
+from workflows.activity_call import ActivityCall, Kind, fairness_key
+from workflows.activity_calls import ActivityCalls
 
 CALLS = {name: call for name, call in vars(ActivityCalls).items() if isinstance(call, ActivityCall)}
 
@@ -63,3 +64,16 @@ def test_a_query_ends_before_its_workflow_does(call: ActivityCall[Any, Any]) -> 
 @pytest.mark.parametrize("name", ["list_quarantine", "plan_rollback"])
 def test_a_query_whose_work_grows_has_minutes_for_one_try(name: str) -> None:
     assert CALLS[name].timeout(Policy(), None) >= 240
+
+
+def test_pipelines_have_a_fairness_key_each_that_fits() -> None:
+    long, longer = "p" * 90, "p" * 91
+    assert fairness_key("nyc-flights") == "nyc-flights"
+    assert fairness_key("") is None
+    assert len({fairness_key(long), fairness_key(longer)}) == 2
+    assert all(len(key.encode()) <= 64 for name in (long, longer) if (key := fairness_key(name)))
+
+
+def test_what_follows_a_write_is_taken_before_other_writes() -> None:
+    assert CALLS["write_table"].priority is None  # which is 3
+    assert {name for name, call in CALLS.items() if call.priority == 2} == {"scan_branch", "quarantine_rows"}

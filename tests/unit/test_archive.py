@@ -82,3 +82,16 @@ def test_options_come_after_those_of_the_environment(tmp_path: Path, monkeypatch
 def test_only_a_small_job_does_without_the_second_compiler(size: int | None, quick: bool, tmp_path: Path) -> None:
     job = SparkJob(program=tmp_path, folder=tmp_path, branch="b", catalog={}, input_bytes=size)
     assert bool(compiler_option(job)) == quick
+
+
+def test_an_archive_of_another_user_is_discarded_for_this_process(
+    settings: Settings, java: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Spark worker that is a user of its own cannot change what was installed for all."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    discard_if_crashed(archive, 134)
+    assert find_archive(settings, java) is None and archive.exists()

@@ -17,7 +17,6 @@ from engine.job import SparkJob
 from engine.process import guard
 from engine.process.progress import OutputReader
 from engine.process.supervise import run_supervised
-from engine.slots import SparkSlots
 from engine.spark.configuration import properties
 from engine.spark.jars import require_s3
 from engine.spark.java import find_java
@@ -25,7 +24,7 @@ from engine.spark.job_errors import job_failure
 from engine.spark.submit import command, environment
 from lakehouse.nessie.spark import explain_refused_write, spark_properties
 from sluice.contracts.references import RunRef
-from sluice.errors import BadEnvironment, InvalidInput, JobFailed, WriteRefused
+from sluice.errors import BadEnvironment, DiskFull, InvalidInput, JobFailed, WriteRefused
 from sluice.settings import Settings
 from tests.harness.processes import wait_for
 
@@ -189,25 +188,6 @@ def test_nothing_outlives_the_worker(how: str) -> None:
     family.wait()
 
 
-async def test_slots_are_waited_for_and_given_back() -> None:
-    slots, heartbeats, order = SparkSlots(1), list[str](), list[str]()
-
-    async def work(name: str, seconds: float) -> None:
-        async with slots.slot(lambda progress: heartbeats.append(progress.text)):
-            order.append(name)
-            await asyncio.sleep(seconds)
-
-    first = asyncio.create_task(work("first", 0.3))
-    await asyncio.sleep(0.05)
-    gives_up = asyncio.create_task(work("gives up", 0))
-    await asyncio.sleep(0.05)
-    gives_up.cancel()
-    await asyncio.gather(first, work("second", 0), gives_up, return_exceptions=True)
-    await asyncio.wait_for(work("third", 0), 300)
-    assert order == ["first", "second", "third"]
-    assert set(heartbeats) == {"waiting for a Spark slot"}
-
-
 async def test_supervision(tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     heartbeats: list[str] = []
@@ -253,7 +233,7 @@ def test_spark_is_not_started_on_a_full_disk(tmp_path: Path, monkeypatch: pytest
     usage = shutil.disk_usage(tmp_path)._replace(free=3 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     run_ref = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
-    with pytest.raises(JobFailed, match="only 3 MiB free"):
+    with pytest.raises(DiskFull, match="only 3 MiB free"):
         create_job_folder(Settings(sluice_home=tmp_path), run_ref, "write")
 
 

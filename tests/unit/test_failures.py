@@ -1,7 +1,9 @@
 """Which errors are tried again: every error of the layers below is mapped."""
 
+import uuid
 from dataclasses import replace
 
+import duckdb
 import pynessie.error
 import pytest
 import requests
@@ -13,10 +15,11 @@ from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_error
 from sluice import errors
 
 
-def converted(error: Exception, attempt: int = 1) -> tuple[str | None, bool]:
+def converted(error: Exception, attempt: int = 1, activity_id: str = "") -> tuple[str | None, bool]:
     """Return the type that Temporal is told, and whether it may try again."""
     environment = ActivityEnvironment()
-    environment.info = replace(environment.info, attempt=attempt)
+    activity_id = activity_id or uuid.uuid4().hex
+    environment.info = replace(environment.info, attempt=attempt, activity_id=activity_id)
 
     def fail() -> None:
         with as_application_error(), translate_nessie_errors("http://n"):
@@ -56,5 +59,22 @@ def test_errors_of_the_domain() -> None:
 
 
 def test_a_bug_is_not_tried_for_ever() -> None:
-    assert converted(KeyError("x"), attempt=4) == ("KeyError", True)
-    assert converted(KeyError("x"), attempt=5) == ("KeyError", False)
+    tries = [converted(KeyError("x"), attempt, "a bug") for attempt in range(1, 6)]
+    assert tries == [*[("KeyError", True)] * 4, ("KeyError", False)]
+
+
+def test_tries_that_were_lost_do_not_make_an_error_final() -> None:
+    """The fifth try of an activity may be its first that says anything: workers and services took the others."""
+    assert converted(OSError("a store that failed once"), attempt=50) == ("OSError", True)
+
+
+def test_a_library_that_reads_rows_does_not_quote_them() -> None:
+    """The worker's log has the whole message."""
+
+    def fail() -> None:
+        with as_application_error():
+            raise duckdb.ConversionException("Could not convert string 'meier' to INT32")
+
+    with pytest.raises(ApplicationError) as raised:
+        ActivityEnvironment().run(fail)
+    assert raised.value.message == "ConversionException: Could not convert string '…' to INT32"

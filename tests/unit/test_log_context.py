@@ -4,7 +4,7 @@ import pytest
 
 from runtime.log_context import input_fields
 from sluice.contracts.audit import AuditInput, ScanInput
-from sluice.contracts.publish import ConfirmPublicationInput, FindConflictsInput
+from sluice.contracts.publish import ConfirmPublicationInput, DiscardBranchInput, FindConflictsInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.run import Notification, RecordRunInput, RunResult
 
@@ -20,8 +20,8 @@ RESULT = RunResult(run_id="r", workflow_id="w", pipeline="p")
         (FindConflictsInput(branch=BRANCH, head="h"), {"branch": "wap/p/r/a2"}),
         (RecordRunInput(run_ref=RUN_REF, result=RESULT, ended_at="noon"), {"branch": "wap/p/r/a2", "attempt": "2"}),
         (ScanInput(audit=AUDIT, undecided={}), {"branch": "wap/p/r/a2", "attempt": "2"}),
-        ("wap/p/r/a1", {"branch": "wap/p/r/a1"}),
-        (ConfirmPublicationInput(base="b", head="h"), {"branch": ""}),
+        (DiscardBranchInput(branch="wap/p/r/a1"), {"branch": "wap/p/r/a1"}),
+        (ConfirmPublicationInput(run_id="r", since="b"), {"branch": ""}),
         (Notification(result=RESULT), {"branch": ""}),
     ],
 )

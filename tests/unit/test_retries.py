@@ -1,14 +1,25 @@
 """When another attempt is made, when a run stops to rebase, and which runs wait in the merge queue."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
-from sluice.contracts.run import Conflict, Stage
+from sluice.contracts.run import Conflict
 from sluice.publishing.retries import (
-    MAX_NEVER_STARTED,
+    MAX_HISTORY_BYTES,
+    MAX_SERVER_CRASHES,
+    NO_WORKER,
+    TIMED_OUT,
+    WORKER_LOST,
+    WORKER_STOPPED,
+    AttemptFailure,
     AttemptLimit,
+    NextAttempt,
+    OpeningLimit,
     WaitBeforeRebase,
     conflict_limit_reached,
     count_rebases,
+    describe_attempts,
     wait_before_rebase,
 )
 
@@ -20,35 +31,129 @@ def conflicts(rebased: int = 0, rewritten: int = 0) -> list[Conflict]:
     ]
 
 
-def failed(limit: AttemptLimit, stage: Stage = "writing", *, never_started: bool = False, again: bool = True) -> bool:
-    return limit.allows_another(stage, was_never_started=never_started, is_retryable=again)
+NOW = datetime(2026, 1, 31, tzinfo=timezone.utc)
+DAY = 24 * 3600.0
+JOB = AttemptFailure("JobFailed", "exit code 1")
+WORKER = AttemptFailure(WORKER_LOST, "no heartbeat")
+NESSIE = AttemptFailure("ServiceUnavailable", "Nessie does not answer")
+CRASH = AttemptFailure("SparkServerCrashed", "it ended")
 
 
-def test_a_failed_attempt_is_followed_by_another_up_to_the_limit() -> None:
-    limit = AttemptLimit(3)
-    assert [failed(limit) for _ in range(3)] == [True, True, False]
+def after(limit: AttemptLimit, *failures: AttemptFailure, seconds: float = 0) -> list[NextAttempt | None]:
+    return [limit.after(failure, NOW + timedelta(seconds=seconds)) for failure in failures]
 
 
-def test_attempts_that_never_started_have_a_limit_of_their_own() -> None:
-    limit = AttemptLimit(2)
-    assert all(failed(limit, never_started=True) for _ in range(MAX_NEVER_STARTED))
-    assert failed(limit)
-    assert not failed(limit, never_started=True)
+def test_a_job_may_fail_up_to_the_limit() -> None:
+    assert after(AttemptLimit(3, DAY), JOB, JOB, JOB) == [NextAttempt(True), NextAttempt(True), None]
 
 
 @pytest.mark.parametrize(
-    ("stage", "again", "allowed"),
+    ("kind", "blame"),
     [
-        ("writing", True, True),
-        ("verifying", True, True),
-        ("quarantining rows", True, True),
-        ("writing", False, False),
-        ("auditing", True, False),
-        ("publishing", True, False),
+        (WORKER_LOST, "worker"),
+        (WORKER_STOPPED, "worker"),
+        ("DiskFull", "worker"),
+        ("ServiceUnavailable", "service"),
+        ("SparkServerCrashed", "shared server"),
+        ("JobFailed", "job"),
+        (TIMED_OUT, "job"),
+        ("KeyError", "job"),
+        (NO_WORKER, "job"),
     ],
 )
-def test_another_attempt_is_made_only_for_a_write_that_may_succeed(stage: Stage, again: bool, allowed: bool) -> None:
-    assert failed(AttemptLimit(3), stage, again=again) == allowed
+def test_who_is_to_blame(kind: str, blame: str) -> None:
+    assert AttemptFailure(kind, "").blame == blame
+
+
+def test_what_workers_and_services_do_does_not_count() -> None:
+    limit = AttemptLimit(2, DAY)
+    decided = after(limit, *([WORKER, NESSIE] * 20))
+    assert all(each and not each.is_counted for each in decided)
+    assert (limit.failed, limit.lost) == (0, 40)
+    assert after(limit, JOB, JOB) == [NextAttempt(True), None]
+
+
+def test_delays_grow_to_a_minute_and_begin_again_after_a_failure_of_the_job() -> None:
+    limit = AttemptLimit(3, DAY)
+    delays = [each.delay for each in after(limit, *([NESSIE] * 8)) if each]
+    assert delays == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert after(limit, JOB, WORKER) == [NextAttempt(True), NextAttempt(False, 1.0)]
+
+
+def test_a_day_of_losses_is_a_few_hundred_attempts() -> None:
+    """Each is some ten events of the run's history, which Temporal limits."""
+    limit, at = AttemptLimit(3, DAY), 0.0
+    while again := limit.after(NESSIE, NOW + timedelta(seconds=at)):
+        at += again.delay
+    assert 200 < limit.lost < 500
+    assert at > DAY - 600
+
+
+def test_losses_are_waited_out_for_a_day() -> None:
+    limit = AttemptLimit(3, DAY)
+    assert after(limit, WORKER) == [NextAttempt(False, 1.0)]
+    assert after(limit, NESSIE, seconds=DAY - 2) == [NextAttempt(False, 2.0)]
+    assert after(limit, NESSIE, seconds=DAY) == [None]
+
+
+def test_the_day_begins_anew_after_a_step_that_succeeded() -> None:
+    limit = AttemptLimit(3, DAY)
+    after(limit, WORKER, WORKER)
+    limit.reset_wait()
+    assert after(limit, WORKER, seconds=2 * DAY) == [NextAttempt(False, 1.0)]
+
+
+def test_losses_end_before_the_history_is_full() -> None:
+    limit = AttemptLimit(3, DAY)
+    assert limit.after(NESSIE, NOW, MAX_HISTORY_BYTES) is not None
+    assert limit.after(NESSIE, NOW, MAX_HISTORY_BYTES + 1) is None
+
+
+def test_failures_of_the_job_end_before_the_history_is_full_too() -> None:
+    limit = AttemptLimit(20, DAY)
+    assert limit.after(JOB, NOW, MAX_HISTORY_BYTES) is not None
+    assert limit.after(JOB, NOW, MAX_HISTORY_BYTES + 1) is None
+
+
+def test_crashes_of_a_shared_server_are_waited_out_and_then_count() -> None:
+    """A run that meets a crash is run apart. Where that is not possible, one that crashes each server must end."""
+    limit = AttemptLimit(2, DAY)
+    decided = after(limit, *([CRASH] * (MAX_SERVER_CRASHES + 2)))
+    assert [each.is_counted for each in decided if each] == [False] * MAX_SERVER_CRASHES + [True]
+    assert decided[-1] is None
+
+
+def test_what_would_fail_again_is_not_tried_again() -> None:
+    final = AttemptFailure("ServiceUnavailable", "", is_retryable=False)
+    assert after(AttemptLimit(3, DAY), final) == [None]
+    assert OpeningLimit(60, DAY).after(final, NOW) is None
+
+
+def opened(limit: OpeningLimit, *steps: tuple[float, AttemptFailure]) -> list[float | None]:
+    return [limit.after(failure, NOW + timedelta(seconds=at)) for at, failure in steps]
+
+
+def test_opening_gives_up_when_the_catalog_is_away_without_a_break() -> None:
+    assert opened(OpeningLimit(3, DAY), (0, NESSIE), (0.5, NESSIE), (1.5, NESSIE)) == [0.5, 1.0, None]
+    assert opened(OpeningLimit(60, DAY), (0, NESSIE), (59.6, NESSIE)) == [0.5, None]
+
+
+def test_a_lost_worker_does_not_use_up_the_time_for_the_catalog() -> None:
+    """As when workers and Nessie are killed in turn: each loss of a worker takes a heartbeat time-out."""
+    limit = OpeningLimit(60, DAY)
+    steps = [(0, NESSIE), (30, WORKER), (61, NESSIE), (90, WORKER), (122, NESSIE)]
+    assert None not in opened(limit, *steps)
+    assert opened(limit, (182, NESSIE)) == [None]
+
+
+def test_opening_does_not_repeat_a_bug_for_ever() -> None:
+    bug = AttemptFailure("KeyError", "x")
+    assert opened(OpeningLimit(60, DAY), *([(0, bug)] * 5))[-1] is None
+
+
+def test_attempts_are_described() -> None:
+    assert describe_attempts(1, 0) == "1"
+    assert describe_attempts(4, 3) == "4; 3 lost with their workers or services, not counted"
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,24 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from temporalio.exceptions import ApplicationError
 
-from sluice.audit.verdicts import CheckResult
-from sluice.contracts.audit import AuditResult, QuarantineRowsResult
+from sluice.audit.verdicts import CheckResult, verdicts_digest
+from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsResult
+from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput
-from sluice.contracts.run import RecordRunInput
-from sluice.publishing.certificate import AUDITED
-from tests.harness.workflow import HEAD, WorkflowHarness, fails_with_a_bug
+from sluice.contracts.run import Notification, RecordRunInput
+from sluice.presentation.slack import blocks, headline
+from sluice.publishing.certificate import AUDITED, REASON, VERDICTS
+from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_with_a_bug
 from workflows.write_audit_publish import WriteAuditPublish
 
 PARTED: dict[str, Any] = {
+    "write": {"source": {"path": "/in.csv"}},
     "tables": {
         "t.x": {"on_bad_rows": "quarantine", "max_bad_rows": 5, "checks": [{"check": "not_null", "column": "a"}]},
-    }
+    },
 }
 
 
@@ -30,12 +34,20 @@ def _bad_once(verdict: str = "fail") -> Callable[[Any, int], Any]:
 
 
 async def test_bad_rows_are_quarantined_and_the_rest_audited_again(harness: WorkflowHarness) -> None:
-    harness.fakes.overrides["audit_branch"] = _bad_once()
+    second: list[bool] = []
+
+    async def audit(input: Any, call: int) -> AuditResult:
+        second.append(input["rows_were_quarantined"])
+        return await _bad_once()(input, call)  # type: ignore[no-any-return]
+
+    harness.fakes.overrides["audit_branch"] = audit
     result = await harness.end(await harness.start(**PARTED))
+    assert second == [False, True]  # a job of the second audit is not one of the first
     assert (result.outcome, result.bad_rows) == ("published", {"t.x": 2})
     assert "2 bad rows of t.x went to t.x__quarantine" in result.reason
-    middle = ["verify_write", "audit_branch", "quarantine_rows", "verify_write", "audit_branch", "publish_branch"]
-    assert harness.fakes.calls[2:8] == middle
+    middle = ["verify_write", "audit_branch", "quarantine_rows", "verify_write", "audit_branch", "require_approval"]
+    first = harness.fakes.calls.index("verify_write")
+    assert harness.fakes.calls[first : first + 7] == [*middle, "publish_branch"]
 
 
 async def test_above_the_cap_nothing_is_published(harness: WorkflowHarness) -> None:
@@ -189,3 +201,61 @@ async def test_a_quarantine_after_an_audit_carries_the_audited_hash(harness: Wor
     result = await harness.end(await harness.start())
     assert (result.outcome, result.audited_hash) == ("quarantined", HEAD)
     assert [(each.head, each.properties[AUDITED]) for each in quarantined] == [(HEAD, HEAD)]
+
+
+SECRET = "4711-meier"
+"""A value of a row."""
+
+
+@pytest.mark.parametrize("show_values", [False, True])
+async def test_no_value_of_a_row_leaves_the_report_unless_the_pipeline_says_so(
+    harness: WorkflowHarness, show_values: bool
+) -> None:
+    """Not by the reason, which lists, commits and Slack show."""
+    quarantined: list[QuarantineBranchInput] = []
+    notified: list[Notification] = []
+
+    async def failed_check(_: Any, __: int) -> AuditResult:
+        sample = [{"name": SECRET}]
+        failed = CheckResult(table="t.x", check="max_in_range", columns=["name"], verdict="fail", observed=SECRET)
+        return AuditResult(decided=[failed.model_copy(update={"sample": sample})])
+
+    async def quarantine(input: QuarantineBranchInput, _: int) -> str:
+        quarantined.append(input)
+        return input.name
+
+    async def notify(notification: Notification, _: int) -> None:
+        notified.append(notification)
+
+    harness.fakes.overrides |= {"audit_branch": failed_check, "quarantine_branch": quarantine, "notify": notify}
+    result = await harness.end(await harness.start(show_values=show_values))
+    shown = [result.reason, quarantined[0].properties[REASON], str(blocks(notified[0], "link")), headline(notified[0])]
+    assert [SECRET in text for text in shown] == [show_values, show_values, show_values, False]
+    assert SECRET in str(result.checks[0].sample), "the report has it in any case"
+    assert quarantined[0].properties[VERDICTS] == verdicts_digest(result.checks)
+
+
+async def test_verdicts_that_hold_over_a_rebase_come_from_the_history(harness: WorkflowHarness) -> None:
+    """The lake, where a job can write, is not asked."""
+    audits: list[AuditInput] = []
+    row, whole = ({"check": "not_null", "column": "a"}, {"check": "row_count", "min": 1})
+
+    async def audit(input: AuditInput, _: int) -> AuditResult:
+        audits.append(input)
+        checks = [("not_null", "a"), ("row_count", "")]
+        return AuditResult(
+            decided=[
+                CheckResult(table="t.x", index=index, check=check, columns=[column], verdict="pass")
+                for index, (check, column) in enumerate(checks)
+            ]
+        )
+
+    async def conflict_once(_: Any, call: int) -> Publication:
+        return MERGED if call > 1 else Publication(merged=False, conflicts=["t.x"])
+
+    harness.fakes.overrides |= {"audit_branch": audit, "publish_branch": conflict_once}
+    handle = await harness.start(tables={"t.x": {"checks": [row, {**whole, "scope": "table"}]}})
+    assert (await harness.end(handle)).outcome == "published"
+    first, second = (AuditInput.model_validate(each) for each in audits)
+    assert first.previous_audit is None and second.previous_audit
+    assert [each.check for each in second.previous_audit.verdicts] == ["not_null"]

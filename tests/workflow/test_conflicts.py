@@ -2,8 +2,19 @@
 
 from typing import Any
 
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.exceptions import ApplicationError
+
+from runtime.find_run import Handle
 from sluice.contracts.existing_rows import RebaseResult
-from sluice.contracts.publish import FindConflictsInput, Publication, PublishBranchInput
+from sluice.contracts.publish import (
+    ConfirmPublicationInput,
+    DiscardBranchInput,
+    FindConflictsInput,
+    Publication,
+    PublishBranchInput,
+)
 from sluice.contracts.write import TableChange, WriteResult
 from tests.harness.workflow import HEAD, MERGED, NEWER, WorkflowHarness, fails_with_a_bug
 
@@ -24,6 +35,21 @@ async def test_main_moved_so_the_files_are_taken_over_and_audited_again(harness:
     assert (result.outcome, result.attempts, result.audited_hash) == ("published", 2, NEWER)
     assert [(each.tables, each.resolved) for each in result.conflicts] == [(["t.x"], "rebased")]
     assert harness.fakes.calls.count("write_table") == 1 and harness.fakes.calls.count("audit_branch") == 2
+
+
+async def test_conflicts_end_before_the_history_is_full(
+    harness: WorkflowHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def collide(_: Any, times: int) -> Publication:
+        if times == 2:
+            monkeypatch.setattr("sluice.publishing.retries.MAX_HISTORY_BYTES", 1)
+        return Publication(merged=False, conflicts=["t.x"])
+
+    harness.fakes.overrides["publish_branch"] = collide
+    result = await harness.end(await harness.start())
+    assert (result.outcome, result.attempts) == ("failed", 2)
+    assert result.reason == "main changed t.x again, and the history of the run is too large for another attempt"
+    assert "quarantine_branch" in harness.fakes.calls
 
 
 async def test_a_conflict_is_seen_before_the_audit_and_before_people_are_asked(harness: WorkflowHarness) -> None:
@@ -58,13 +84,84 @@ async def test_a_take_over_that_breaks_off_leaves_neither_branch(harness: Workfl
     async def collide(_: Any, __: int) -> Publication:
         return Publication(merged=False, conflicts=["t.x"])
 
-    async def note(name: str, _: int) -> None:
-        discarded.append(name[-2:])
+    async def note(order: DiscardBranchInput, _: int) -> None:
+        discarded.append(order.branch[-2:])
 
     harness.fakes.overrides |= {"publish_branch": collide, "rebase_branch": fails_with_a_bug, "discard_branch": note}
     result = await harness.end(await harness.start(on_failure="discard"))
-    assert result.outcome == "failed" and discarded == ["a2"]
+    assert result.outcome == "failed" and discarded == ["a1", "a2"]
     assert harness.fakes.calls.count("quarantine_branch") == 1
+
+
+_CONFLICT_STEPS = ("publish_branch", "discard_branch", "confirm_publication", "rebase_branch")
+
+
+@pytest.mark.parametrize("requested", [True, False])
+async def test_the_attempt_is_fenced_and_the_run_looked_for_before_it_is_rebased(
+    requested: bool, harness: WorkflowHarness
+) -> None:
+    """Between fence and look, a merge that the catalog works on is waited out, if one may have been requested."""
+    started: list[Handle] = []
+    timers: list[int] = []
+
+    async def collide(_: Any, times: int) -> Publication:
+        return MERGED if times > 1 else Publication(merged=False, conflicts=["t.x"], merge_requested=requested)
+
+    async def count_timers() -> None:
+        events = (await started[0].fetch_history()).events
+        timers.append(sum(event.event_type == EventType.EVENT_TYPE_TIMER_FIRED for event in events))
+
+    async def fence(order: DiscardBranchInput, _: int) -> None:
+        assert order.catalog_id == "c"
+        await count_timers()
+
+    async def look(order: ConfirmPublicationInput, _: int) -> Publication:
+        assert (order.run_id, order.since, order.head) == (started[0].result_run_id, "b", HEAD)
+        await count_timers()
+        return Publication(merged=False)
+
+    harness.fakes.overrides |= {"publish_branch": collide, "discard_branch": fence, "confirm_publication": look}
+    started.append(await harness.start())
+    assert (await harness.end(started[0])).outcome == "published"
+    steps = [name for name in harness.fakes.calls if name in _CONFLICT_STEPS]
+    assert steps == [*_CONFLICT_STEPS, "publish_branch", "discard_branch"]
+    assert timers[:2] == [0, int(requested)]
+
+
+async def test_a_merge_that_overtook_the_conflict_is_what_is_published(harness: WorkflowHarness) -> None:
+    async def collide(_: Any, __: int) -> Publication:
+        return Publication(merged=False, conflicts=["t.x"])
+
+    async def it_is_there(_: Any, __: int) -> Publication:
+        return MERGED
+
+    harness.fakes.overrides |= {"publish_branch": collide, "confirm_publication": it_is_there}
+    result = await harness.end(await harness.start())
+    assert (result.outcome, result.attempts, result.main_after) == ("published", 1, MERGED.main_after)
+    assert "rebase_branch" not in harness.fakes.calls
+
+
+async def test_a_failed_attempt_is_looked_for_too(harness: WorkflowHarness) -> None:
+    """As after a reset of the run, or where Temporal's database went back to an earlier state."""
+
+    async def fails(_: Any, __: int) -> Any:
+        raise ApplicationError("it broke", type="JobFailed")
+
+    async def it_is_there(_: Any, __: int) -> Publication:
+        return MERGED
+
+    harness.fakes.overrides |= {"write_table": fails, "confirm_publication": it_is_there}
+    result = await harness.end(await harness.start())
+    assert (result.outcome, result.attempts) == ("published", 1)
+
+
+async def test_a_table_that_moved_in_the_moment_of_the_merge_is_named(harness: WorkflowHarness) -> None:
+    async def overtaken(_: Any, __: int) -> Publication:
+        return MERGED.model_copy(update={"overtaken": ["t.other"]})
+
+    harness.fakes.overrides["publish_branch"] = overtaken
+    result = await harness.end(await harness.start())
+    assert result.outcome == "published" and "main changed t.other right before the merge" in result.reason
 
 
 async def test_main_that_always_moves_ends_the_run(harness: WorkflowHarness) -> None:

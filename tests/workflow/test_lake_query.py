@@ -33,8 +33,9 @@ from sluice.contracts.lake_queries import (
     PlanRollbackInput,
     QueryAuditResultsInput,
 )
+from sluice.contracts.quarantine import VerifiedWrite
 from sluice.errors import InvalidInput, InvalidPipeline, ServiceUnavailable
-from sluice.publishing.certificate import BASE, PIPELINE, RUN_ID
+from sluice.publishing.certificate import BASE, EXPIRES, INSTALLATION, PIPELINE, RUN_ID, VERIFIED, WORKFLOW_ID
 from sluice.settings import Settings
 from tests.harness.memory_catalog import MemoryCatalog
 from workflows.lake_query import LakeQuery
@@ -67,7 +68,11 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
     catalog, location = MemoryCatalog(), tmp_path.as_uri()
     main = catalog.initialize_main()
     catalog.create_branch("wap/x/a1", main)
-    properties = {RUN_ID: "run-1", PIPELINE: "cities", BASE: main}
+    verified = VerifiedWrite(head=main, attempt=1, tables={"a.b": 1})
+    properties = {
+        **{RUN_ID: "run-1", WORKFLOW_ID: "w-1", PIPELINE: "cities", BASE: main, INSTALLATION: "here"},
+        **{EXPIRES: "2100-01-01T00:00:00+00:00", VERIFIED: verified.model_dump_json()},
+    }
     create_quarantine(catalog, "quarantine/cities/2026-01-01/run-1", main, "wap/x/a1", properties)
     results = AuditResultsTable(catalog, location, {})
     settings = Settings(sluice_task_queue=uuid.uuid4().hex)
@@ -80,7 +85,7 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
         activities=[
             ListQuarantineActivity(catalog, {}).list_quarantine,
             DescribeQuarantineActivity(catalog, {}, ReportStore(location, {})).describe_quarantine,
-            PlanReleaseActivity(catalog).plan_release,
+            PlanReleaseActivity(catalog, "here").plan_release,
             PlanRollbackActivity(catalog).plan_rollback,
             QueryAuditResultsActivity(results, "1GB").query_audit_results,
         ],
@@ -110,9 +115,11 @@ async def test_what_an_activity_refuses_is_the_error_of_the_domain(lake: Lake) -
         ListQuarantineInput(run="nobody"),
         ListQuarantineInput(run=""),
         PlanReleaseInput(run="nobody"),
-        PlanRollbackInput(run_id="r"),
+        PlanRollbackInput(run="r"),
     ):
-        with pytest.raises(InvalidPipeline, match=r"nothing of '(nobody)?' is quarantined|main has no commit of run r"):
+        with pytest.raises(
+            InvalidPipeline, match=r"nothing of '(nobody)?' is quarantined|main holds no published run 'r'"
+        ):
             await lake.ask(query)
 
 

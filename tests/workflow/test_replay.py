@@ -12,6 +12,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
+from sluice.contracts.publish import DiscardBranchInput
 from tests.harness.record_histories import TARGET
 from workflows.activity_calls import ActivityCalls
 from workflows.write_audit_publish import WriteAuditPublish
@@ -22,7 +23,7 @@ ENDINGS = [
     *("rebased", "released", "rolled_back"),
 ]
 
-_EVENTS = 60
+_EVENTS = 75
 """So many a run may leave at most, whatever its data's size: one that people approved, and once more on a newer main,
 leaves as many."""
 
@@ -43,7 +44,7 @@ async def test_an_incompatible_change_is_caught(monkeypatch: pytest.MonkeyPatch)
 
     async def with_one_more_call(self: ActivityCalls, call: Any, input: Any) -> Any:
         if call is ActivityCalls.audit_branch:
-            await execute(self, ActivityCalls.discard_branch, "one activity more")
+            await execute(self, ActivityCalls.discard_branch, DiscardBranchInput(branch="one more"))
         return await execute(self, call, input)
 
     monkeypatch.setattr(ActivityCalls, "execute", with_one_more_call)

@@ -1,20 +1,28 @@
 """The audit step: answer every check at the verified hash, and quarantine bad rows where only they block."""
 
+import itertools
+from collections.abc import Awaitable, Callable
+
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.audit.bad_rows import quarantinable_checks, quarantine_table
-    from sluice.audit.verdicts import AuditReport, missing_verdicts
-    from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput
+    from sluice.audit.bad_rows import quarantinable_checks
+    from sluice.audit.verdicts import AuditReport, missing_verdicts, short_verdicts
+    from sluice.contracts.audit import SCAN_ATTEMPTS, AuditInput, AuditResult, QuarantineRowsInput, ScanInput
     from sluice.contracts.write import JobReport, VerifyWriteInput
+    from sluice.publishing.retries import AttemptLimit
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, raise_if_cancelled
     from workflows.run_state import RunState
+    from workflows.steps.retries import try_again_after
 
 
 async def audit(calls: ActivityCalls, state: RunState) -> AuditReport:
     """Audit the write. If bad rows may be quarantined so that the rest passes, do that and audit the rest."""
     report = await _answer_checks(calls, state)
+    if _is_repaired(state):
+        return report  # a repair may have rewritten rows that the run did not bring
     if failing := quarantinable_checks(report.checks, state.request.pipeline.tables):
         await _quarantine_rows(calls, state, failing)
         report = await _answer_checks(calls, state)
@@ -29,10 +37,11 @@ async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
     verdicts, left = plan.decided, dict(plan.undecided)
     state.record_verdicts(verdicts)
     raise_if_cancelled()
+    input = input.model_copy(update={"previous_audit": None})  # scans answer what it does not
     if plan.files:
         scan = ScanInput(audit=input, undecided=plan.files)
         state.enter_stage("scanning", f"{scan.check_count} checks by DuckDB")
-        scanned = await calls.scan_files(scan)
+        scanned = await _scan(calls.scan_files, state, scan)
         verdicts = [*verdicts, *scanned.decided]
         for name, indexes in scanned.undecided.items():
             left[name] = [*left.get(name, []), *indexes]
@@ -41,12 +50,31 @@ async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
     if left:
         scan = ScanInput(audit=input, undecided=left)
         state.enter_stage("scanning", f"{scan.check_count} checks by Spark")
-        scanned = await calls.scan_branch(scan)
+        scanned = await _scan(calls.scan_branch, state, scan)
         verdicts = [*verdicts, *scanned.decided]
         state.record_verdicts(verdicts)
         raise_if_cancelled()
     checks = {name: table.checks for name, table in state.request.pipeline.tables.items()}
-    return state.record_audit([*verdicts, *missing_verdicts(checks, verdicts)])
+    missing = short_verdicts(missing_verdicts(checks, verdicts), input.check_count)  # those of activities are short
+    return state.record_audit([*verdicts, *missing])
+
+
+async def _scan(call: Callable[[ScanInput], Awaitable[AuditResult]], state: RunState, scan: ScanInput) -> AuditResult:
+    """Scan, and scan again where it fails; a scan that is lost with its worker or a service is waited out."""
+    limit = AttemptLimit(SCAN_ATTEMPTS, state.request.policy.wait_timeout)
+    stage_note = f"{scan.check_count} checks again"
+
+    async def show(why: str, _: bool) -> None:
+        state.enter_stage("scanning", f"{stage_note}: {why}")
+
+    for try_number in itertools.count(1):
+        is_last = limit.failed + 1 >= SCAN_ATTEMPTS
+        given = {"try_number": try_number, "is_last_try": is_last, "runs_apart": state.runs_apart}
+        try:
+            return await call(scan.model_copy(update=given))
+        except ActivityError as error:
+            await try_again_after(error, limit, state, show)
+    raise AssertionError("unreachable")
 
 
 async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[str, list[int]]) -> None:
@@ -58,17 +86,13 @@ async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[
     pipeline = state.request.pipeline
     assert state.branch and state.write_result
     state.enter_stage("quarantining rows", f"bad rows of {', '.join(failing)}")
-    result = await calls.quarantine_rows(QuarantineRowsInput(audit=_audit_input(state), failing=failing))
+    result = await calls.quarantine_rows(
+        QuarantineRowsInput(audit=_audit_input(state), failing=failing, runs_apart=state.runs_apart)
+    )
     raise_if_cancelled()
     if result.above_cap:
         counts = ", ".join(f"{result.bad_rows[table]} of {table}" for table in result.above_cap)
         raise RunStopped("audit", f"more bad rows than the pipeline allows to quarantine: {counts}")
-    changes = state.write_result.tables
-
-    def rows_written_before(table: str) -> int:
-        return changes[table].added_rows if table in changes else 0
-
-    targets = {quarantine_table(table): rows for table, rows in result.bad_rows.items()}
     verify = VerifyWriteInput(
         run_ref=state.run_ref,
         branch=state.branch,
@@ -76,11 +100,15 @@ async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[
         tables=list(pipeline.tables),
         job=JobReport(),
         since=state.write_result.head,
-        quarantined_rows={table: rows_written_before(table) + rows for table, rows in targets.items()},
+        quarantined_rows=result.bad_rows,
     )
     state.record_write(await calls.verify_write(verify))
     state.update_result(bad_rows=result.bad_rows)
     raise_if_cancelled()
+
+
+def _is_repaired(state: RunState) -> bool:
+    return state.request.resume is not None and bool(state.request.resume.statements)
 
 
 def _audit_input(state: RunState) -> AuditInput:
@@ -90,7 +118,11 @@ def _audit_input(state: RunState) -> AuditInput:
         branch=state.branch.name,
         base=state.branch.base,
         head=state.write_result.head,
+        catalog_id=state.catalog_id,
         tables=state.request.pipeline.tables,
         now=workflow.now().isoformat(),
+        keys=state.request.pipeline.write.keys,
+        rows_were_quarantined=bool(state.result.bad_rows),
+        show_values=state.request.pipeline.show_values,
         previous_audit=state.previous_audit,
     )

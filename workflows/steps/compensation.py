@@ -6,14 +6,16 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.publish import ConfirmPublicationInput
+    from sluice.contracts.publish import DiscardBranchInput
     from sluice.contracts.quarantine import QuarantineBranchInput
     from sluice.identifiers import quarantine_branch
     from sluice.publishing.certificate import quarantine_properties
     from sluice.publishing.outcomes import RunEnding, ending
+    from sluice.publishing.release import describe_untouched_quarantine, verified_write
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import explain_error, root_cause
     from workflows.run_state import RunState
+    from workflows.steps.fencing import adopt_publication, discard
 
 
 async def compensate(calls: ActivityCalls, state: RunState, error: BaseException) -> None:
@@ -28,9 +30,9 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
     state.enter_stage("compensating", reason)
     try:
         kept = await _keep_or_discard(calls, state, end, reason)
-        if state.branch and state.is_publishing and await _is_merged(calls, state):
+        if state.branch and state.is_publishing and await adopt_publication(calls, state):
             if kept:
-                await calls.discard_branch(kept)
+                await discard(calls, state, kept)
             return
     except ActivityError as failure:
         kept = state.branch.name if state.branch else ""
@@ -38,19 +40,24 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
             reason += f" (and the branch {kept} could not be quarantined or deleted: {root_cause(failure)[1]})"
     if not state.is_published:
         outcome = end.final_outcome(is_kept=bool(kept))
+        if request.resume and end.cause in ("audit", "rejected", "expired", "cancelled"):
+            reason += f"; {describe_untouched_quarantine(request.resume)}"
+        if request.restore and end.cause == "audit":
+            reason += "; to roll back by other checks, name a pipeline file by --pipeline"
         state.update_result(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
 
 
 async def _keep_or_discard(calls: ActivityCalls, state: RunState, end: RunEnding, reason: str) -> str:
     """Quarantine or discard the branch of the last attempt; return the name of the quarantine, if any."""
     if state.orphan_branch:
-        await calls.discard_branch(state.orphan_branch)
+        await discard(calls, state, state.orphan_branch)
     if state.branch and end.keep_branch:
         return await _quarantine(calls, state, end, reason)
     if state.branch:
-        await calls.discard_branch(state.branch.name)
+        await discard(calls, state, state.branch.name)
     elif state.attempt and end.cause != "already_published":  # perhaps it was created, and the answer lost
-        await calls.discard_unconfirmed_branch(state.run_ref.branch)
+        unconfirmed = DiscardBranchInput(branch=state.run_ref.branch, catalog_id=state.catalog_id)
+        await calls.discard_unconfirmed_branch(unconfirmed)
     return ""
 
 
@@ -59,7 +66,9 @@ async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, rea
     assert state.branch
     now, run_ref = workflow.now(), state.run_ref
     expires = now + timedelta(seconds=state.request.pipeline.keep)
-    head = state.write_result.head if state.write_result else ""
+    written, write = state.write_result, state.request.pipeline.write
+    head = written.head if written else ""
+    verified = verified_write(written, state.attempt, write, rows_quarantined=bool(state.result.bad_rows))
     input = QuarantineBranchInput(
         branch=state.branch,
         head=head,
@@ -72,17 +81,10 @@ async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, rea
             expires.isoformat(),
             head=head,
             audited_hash=state.result.audited_hash,
+            input=state.input_properties,
+            checks=state.result.checks,
+            verified=verified,
         ),
+        versions=state.write_result.versions if state.write_result else {},
     )
     return await calls.quarantine_branch(input)
-
-
-async def _is_merged(calls: ActivityCalls, state: RunState) -> bool:
-    """Find out whether a merge whose answer was lost happened: main alone decides. Record it if so."""
-    assert state.branch and state.write_result
-    await workflow.sleep(state.branch.commit_timeout, summary="until a merge in flight is decided")
-    input = ConfirmPublicationInput(base=state.branch.base, head=state.write_result.head)
-    publication = await calls.confirm_publication(input)
-    if publication.merged:
-        state.record_publication(publication)
-    return publication.merged

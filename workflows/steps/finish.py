@@ -4,12 +4,14 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.quarantine import DiscardQuarantineInput
     from sluice.contracts.run import Notification, RecordRunInput
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, root_cause
     from workflows.metrics import count_run
     from workflows.run_state import RunState
     from workflows.search_attributes import OUTCOME
+    from workflows.steps.fencing import discard
 
 
 async def finish(calls: ActivityCalls, state: RunState) -> None:
@@ -40,14 +42,19 @@ async def _delete_published_branches(calls: ActivityCalls, state: RunState) -> N
     if state.branch is None:
         return
     state.enter_stage("cleaning up", f"delete {state.branch.name}")
-    resume = state.request.resume
+    resume, name = state.request.resume, state.branch.name
     try:
-        await calls.discard_branch(state.branch.name)
-        for name in resume.obsolete_branches if resume else ():
-            await calls.discard_branch(name)
+        await discard(calls, state, name)
+        if resume:
+            name = resume.branch
+            catalog_id = state.branch.catalog_id
+            left = await calls.discard_quarantine(
+                DiscardQuarantineInput(branch=name, head=resume.head, catalog_id=catalog_id)
+            )
+            if left:
+                state.update_result(reason=f"published; {left}")
     except ActivityError as error:
-        why = root_cause(error)[1]
-        state.update_result(reason=f"published; its branch {state.branch.name} could not be deleted: {why}")
+        state.update_result(reason=f"published; the branch {name} could not be deleted: {root_cause(error)[1]}")
 
 
 async def _record_run(calls: ActivityCalls, state: RunState) -> None:
@@ -56,7 +63,9 @@ async def _record_run(calls: ActivityCalls, state: RunState) -> None:
         return  # the catalog is unavailable, so nothing can be stored
     head = state.write_result.head if state.write_result else ""
     ended_at = workflow.now().isoformat()
-    input = RecordRunInput(run_ref=state.run_ref, result=state.result, head=head, ended_at=ended_at)
+    input = RecordRunInput(
+        run_ref=state.run_ref, result=state.result, catalog_id=state.catalog_id, head=head, ended_at=ended_at
+    )
     try:
         state.update_result(report=await calls.record_run(input))
     except ActivityError as error:

@@ -1,6 +1,7 @@
 """The write step: an attempt gets its rows from a Spark job, from a quarantined branch, or from earlier on main."""
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.existing_rows import (
@@ -10,11 +11,15 @@ with workflow.unsafe.imports_passed_through():
         Resume,
         ResumeBranchInput,
     )
+    from sluice.contracts.references import BranchRef
     from sluice.contracts.write import OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
+    from sluice.pipeline.table_properties import tables_made_safe
     from sluice.pipeline.write import Write
+    from sluice.publishing.retries import OpeningLimit
     from workflows.activity_calls import ActivityCalls
-    from workflows.failures import raise_if_cancelled
+    from workflows.failures import attempt_failure, raise_if_cancelled
     from workflows.run_state import RunState
+    from workflows.steps.select_input import select_input, selects_files
 
 
 async def write(calls: ActivityCalls, state: RunState) -> None:
@@ -31,6 +36,7 @@ async def write(calls: ActivityCalls, state: RunState) -> None:
         await _restore_tables(calls, state, restore)
     else:
         await _open_branch(calls, state)
+        await select_input(calls, state)
         await _run_job(calls, state, state.request.pipeline.write)
 
 
@@ -43,6 +49,7 @@ async def _resume_branch(calls: ActivityCalls, state: RunState, resume: Resume) 
         write=pipeline.write,
         tables=list(pipeline.tables),
         catalog_id=state.catalog_id,
+        input_properties=state.input_properties,
     )
     return _record_existing_rows(state, await calls.resume_branch(input))
 
@@ -67,12 +74,28 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         tables=pipeline.tables,
         schema_is_fixed=pipeline.write.schema_is_fixed,
         input_digest=state.request.input.digest,
-        again=state.request.again,
+        again=state.request.again or selects_files(state),
+        tables_made_safe=tables_made_safe(pipeline.write.statements, list(pipeline.tables)),
         attempts=pipeline.write.attempts,
         catalog_id=state.catalog_id,
     )
-    state.record_branch(await calls.open_branch(input))
+    state.record_branch(await _try_to_open(calls, state, input))
     raise_if_cancelled()
+
+
+async def _try_to_open(calls: ActivityCalls, state: RunState, input: OpenBranchInput) -> BranchRef:
+    """Open a branch. A run that has nothing to lose yet soon gives up when the catalog is unavailable."""
+    policy = state.request.policy
+    limit = OpeningLimit(policy.open_timeout if state.catalog_id is None else policy.step_timeout, policy.wait_timeout)
+    while True:
+        try:
+            return await calls.open_branch(input)
+        except ActivityError as error:
+            delay = limit.after(attempt_failure(error), workflow.now())
+            if delay is None:
+                raise
+        raise_if_cancelled()
+        await workflow.sleep(delay, summary="before the next try to open the branch")
 
 
 async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: str = "") -> None:
@@ -86,8 +109,11 @@ async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: s
         write=write,
         tables=pipeline.tables,
         input_digest=state.request.input.digest,
+        manifest=state.manifest,
         sorted_tables=state.branch.sorted_tables,
         folder=state.request.folder,
+        runs_apart=state.runs_apart,
+        show_values=pipeline.show_values,
     )
     job = await calls.write_table(input)
     raise_if_cancelled()

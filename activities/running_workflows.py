@@ -1,0 +1,51 @@
+"""Asking Temporal, from the thread of an activity, whether workflows run."""
+
+import asyncio
+from concurrent.futures import TimeoutError as FutureTimeout  # not the built-in one before Python 3.11
+from dataclasses import dataclass
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from lakehouse.quarantine import QuarantinedBranch
+from sluice.errors import ServiceUnavailable
+from sluice.publishing.release import release_workflow_id
+
+_TIMEOUT = 30
+"""How long, in seconds, Temporal may take to describe a workflow."""
+_UNKNOWN = (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT)
+"""How Temporal answers for a workflow that there is not, or cannot be."""
+
+
+@dataclass(frozen=True)
+class RunningWorkflows:
+    """Which workflows run. Needs Temporal's client, and the event loop that it belongs to."""
+
+    client: Client
+    loop: asyncio.AbstractEventLoop
+
+    def is_running(self, workflow_id: str, run_id: str | None = None) -> bool:
+        """Return whether a workflow runs: this run of it, or without one its newest.
+
+        Raises:
+            ServiceUnavailable: Temporal does not answer.
+        """
+        describe = self.client.get_workflow_handle(workflow_id, run_id=run_id).describe()
+        future = asyncio.run_coroutine_threadsafe(describe, self.loop)
+        try:
+            description = future.result(_TIMEOUT)
+        except RPCError as error:
+            if error.status in _UNKNOWN:
+                return False
+            raise ServiceUnavailable(f"Temporal does not say whether {workflow_id[:200]} runs: {error}") from error
+        except FutureTimeout as error:
+            future.cancel()
+            raise ServiceUnavailable(f"Temporal does not say whether {workflow_id[:200]} runs") from error
+        return description.status == WorkflowExecutionStatus.RUNNING
+
+    def release_of(self, quarantined: QuarantinedBranch) -> str:
+        """Return the workflow id of the release or repair that works on a quarantine now, or ""."""
+        if not (quarantined.pipeline and quarantined.quarantined_hash):
+            return ""
+        workflow_id = release_workflow_id(quarantined.pipeline, quarantined.branch, quarantined.quarantined_hash)
+        return workflow_id if self.is_running(workflow_id) else ""

@@ -1,0 +1,62 @@
+"""The id of this installation, by which its branches are told from those of others in the same catalog."""
+
+import os
+import re
+import uuid
+from pathlib import Path
+
+from sluice.errors import BadEnvironment
+from sluice.settings import INSTALLATION_PATTERN, Settings
+
+FILE = "installation"
+"""The file in the home that holds the id."""
+
+
+def with_installation(settings: Settings) -> Settings:
+    """Return settings with the id of the installation: the one that is set, or that of the home, made once and kept.
+
+    Raises:
+        BadEnvironment: the id cannot be read or written.
+    """
+    if settings.sluice_installation:
+        return settings
+    return settings.model_copy(update={"sluice_installation": _read_or_create(settings.sluice_home.absolute() / FILE)})
+
+
+def _read_or_create(file: Path) -> str:
+    """Return the id in a file. Of several processes that start at once, one creates it and the others read it."""
+    try:
+        if not file.exists():
+            _create(file)
+        return _read(file)
+    except OSError as error:
+        raise BadEnvironment(
+            f"the id of this installation cannot be kept in {file}: {error.strerror or error}. "
+            "Make the folder writable, or set SLUICE_INSTALLATION"
+        ) from error
+
+
+def _create(file: Path) -> None:
+    """Write a new id beside the file, whole and on disk, and link it to the file's name if there is none yet."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    written = file.with_name(f".{FILE}-{uuid.uuid4().hex}")
+    try:
+        with written.open("x") as stream:
+            stream.write(f"{uuid.uuid4().hex[:16]}\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.link(written, file)
+    except FileExistsError:
+        return  # another process was first
+    finally:
+        written.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> str:
+    installation = file.read_text(errors="replace").strip()
+    if not re.fullmatch(INSTALLATION_PATTERN, installation):
+        raise BadEnvironment(
+            f"{file} holds no id of an installation: {installation[:50]!r}. Restore it, or set SLUICE_INSTALLATION to "
+            "the id that the branches of this installation carry (`quarantine list --json` shows it)"
+        )
+    return installation

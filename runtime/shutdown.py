@@ -1,0 +1,27 @@
+"""A limit for the shutdown of a process: a thread that waits for an unreachable service must not keep it alive."""
+
+import logging
+import os
+import threading
+
+EXIT_CODE = 1
+"""Of a process that did not stop in time."""
+
+log = logging.getLogger("sluice.shutdown")
+
+
+def exit_after(seconds: float) -> None:
+    """End this process after so many seconds, whatever its threads wait for, unless it ended before.
+
+    Nothing is lost by it: what was under way is recovered as after a crash.
+    """
+    timer = threading.Timer(seconds, _exit, [seconds])
+    timer.daemon = True
+    timer.start()
+
+
+def _exit(seconds: float) -> None:
+    try:
+        log.error("did not stop within %g s, and ends now: another worker continues what was under way", seconds)
+    finally:
+        os._exit(EXIT_CODE)

@@ -1,0 +1,124 @@
+"""Many runs at once on two slots, while workers and services are killed, each started again within seconds."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.service import RPCError
+
+from devstack.stack import Stack
+from tests.harness.faults import FaultHarness
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.system import link_tools
+
+_RUNS = 14
+_TABLES = 3
+_KILLED = ("worker",) * 5 + ("nessie",) * 3 + ("temporal",)
+_SECONDS = 200
+"""In which all kills happen."""
+
+
+class UnstableStack:
+    """A stack of its own with one worker of two slots, and what is done to them."""
+
+    def __init__(self, folder: Path, engine: str) -> None:
+        home = folder / "home"
+        home.mkdir()
+        link_tools(home)
+        self.stack = Stack(home, os.environ)
+        variables = {**self.stack.up(with_worker=False), "SLUICE_HOME": str(home), "SPARK_ENGINE": engine}
+        self.faults = FaultHarness({**variables, "SPARK_SLOTS": "2"}, folder, "outages")
+        self.worker: WorkerProcess = self.faults.start_worker()
+
+    def kill(self, victim: str) -> None:
+        """Kill a worker or a service, and start it again."""
+        if victim == "worker":
+            self.worker.kill()
+        else:
+            (daemon,) = (each for each in self.stack.daemons() if each.name == victim)
+            os.kill(daemon.pid, signal.SIGKILL)
+            wait_for(lambda: not daemon.alive())
+            time.sleep(2)
+            self.stack.up(with_worker=False)
+        if self.worker.process.poll() is not None:
+            self.worker = self.faults.start_worker()
+
+    def restart_worker(self) -> None:
+        """Ask the worker to end, as a rolling restart does, and start it again."""
+        self.worker.stop()
+        self.worker = self.faults.start_worker()
+
+    def result(self, run: str) -> dict[str, Any]:
+        """Wait for a run's end, however often Temporal is away meanwhile."""
+        for _ in range(60):
+            try:
+                return self.faults.result(run)
+            except (RPCError, OSError, RuntimeError):
+                time.sleep(2)
+        raise AssertionError(f"Temporal did not answer for {run}")
+
+    def end(self) -> None:
+        """Stop everything."""
+        self.faults.close()
+        self.stack.down()
+
+
+@pytest.fixture
+def unstable(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[UnstableStack]:
+    unstable = UnstableStack(tmp_path, request.param)
+    try:
+        yield unstable
+    finally:
+        unstable.end()
+
+
+def _check(unstable: UnstableStack, results: list[dict[str, Any]]) -> None:
+    """Every run ended as it should, the checker has no finding, and what was lost is not counted."""
+    described = [(each["outcome"], each["attempts"], each["lost_attempts"], each["reason"]) for each in results]
+    print(*described, sep="\n")
+    assert {each["outcome"] for each in results} == {"published"}, described
+    assert not unstable.faults.problems(results)
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("unstable", ["submit", "connect"], indirect=True)
+def test_every_run_outlasts_nine_kills(unstable: UnstableStack) -> None:
+    """Fourteen runs on two slots, nine kills of worker, Nessie and Temporal in 200 s: all fourteen are published."""
+    seed = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+    print(f"seed {seed}: SLUICE_SEED={seed} repeats it")
+    draw = random.Random(seed)
+    victims = draw.sample(_KILLED, len(_KILLED))
+    moments = sorted(draw.uniform(10, _SECONDS) for _ in victims)
+    runs = [unstable.faults.start_tagged(f"kills-{n}", f"t.kills_{n % _TABLES}", rows=5) for n in range(_RUNS)]
+    begun = time.monotonic()
+    with ThreadPoolExecutor(_RUNS) as pool:
+        watched = [pool.submit(unstable.result, run) for run in runs]
+        for moment, victim in zip(moments, victims, strict=True):
+            time.sleep(max(0.0, begun + moment - time.monotonic()))
+            unstable.kill(victim)
+        results = [each.result() for each in watched]
+    _check(unstable, results)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("unstable", ["connect"], indirect=True)
+def test_rolling_restarts_cost_no_run(unstable: UnstableStack) -> None:
+    """A worker is restarted again and again under a queue of runs that may fail once: every run is published."""
+    runs = [
+        unstable.faults.start_tagged(f"rolling-{n}", f"t.rolling_{n % _TABLES}", rows=5, attempts=1) for n in range(8)
+    ]
+    with ThreadPoolExecutor(len(runs)) as pool:
+        watched = [pool.submit(unstable.result, run) for run in runs]
+        for _ in range(3):
+            time.sleep(12)
+            unstable.restart_worker()
+        results = [each.result() for each in watched]
+    _check(unstable, results)

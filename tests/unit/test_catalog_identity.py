@@ -1,0 +1,224 @@
+"""Each activity that decides by a catalog, or changes it, first makes sure that it is the one the run began with."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.audit_branch import AuditBranchActivity
+from activities.confirm_publication import ConfirmPublicationActivity
+from activities.discard_branch import DiscardBranchActivity
+from activities.discard_quarantine import DiscardQuarantineActivity
+from activities.find_conflicts import FindConflictsActivity
+from activities.open_branch import OpenBranchActivity
+from activities.publish_branch import PublishBranchActivity
+from activities.quarantine_branch import QuarantineBranchActivity
+from activities.quarantine_rows import QuarantineRowsActivity
+from activities.rebase_branch import RebaseBranchActivity
+from activities.record_run import RecordRunActivity
+from activities.require_approval import ApprovalPolicy, RequireApprovalActivity
+from activities.restore_tables import RestoreTablesActivity
+from activities.resume_branch import ResumeBranchActivity
+from activities.scan_branch import ScanBranchActivity
+from activities.scan_files import ScanFilesActivity
+from activities.scan_tables import TableScanner
+from activities.select_input import SelectInputActivity
+from activities.verify_write import VerifyWriteActivity
+from lakehouse.audited_tables import AuditedTables
+from sluice.approval.required import ApprovalTerms
+from sluice.base_model import Model
+from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput
+from sluice.contracts.existing_rows import RebaseBranchInput, Restore, RestoreTablesInput, Resume, ResumeBranchInput
+from sluice.contracts.input import SelectInputInput
+from sluice.contracts.publish import (
+    ConfirmPublicationInput,
+    DiscardBranchInput,
+    FindConflictsInput,
+    PublishBranchInput,
+    RequireApprovalInput,
+)
+from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
+from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.run import RecordRunInput, RunResult
+from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
+from sluice.pipeline.source import Source
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
+from sluice.settings import Settings
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.unit.test_activity_calls import CALLS
+
+RUN = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
+OTHER = "the catalog that the run began with"
+WRITE = Write.model_validate({"source": {"path": "/in.csv"}})
+UNUSED = cast(Any, None)
+
+
+def _audit(branch: BranchRef) -> AuditInput:
+    table = Table.model_validate({"checks": [{"check": "not_null", "column": "id"}]})
+    head, known = branch.base, branch.catalog_id
+    return AuditInput(
+        run_ref=RUN, branch=branch.name, base=branch.base, head=head, catalog_id=known, tables={"t.x": table}
+    )
+
+
+def _scanner(catalog: MemoryCatalog, settings: Settings) -> TableScanner:
+    return TableScanner(AuditedTables(catalog, {}), UNUSED, settings)
+
+
+class _Engine:
+    name = "spark"
+
+
+CASES: dict[str, Callable[[MemoryCatalog, BranchRef, Settings], tuple[Callable[..., Any], Model]]] = {
+    "open_branch": lambda catalog, branch, _: (
+        OpenBranchActivity(catalog, {}, "here", UNUSED).open_branch,
+        OpenBranchInput(
+            run_ref=RUN, tables={}, schema_is_fixed=False, input_digest="d", again=True, catalog_id=branch.catalog_id
+        ),
+    ),
+    "select_input": lambda catalog, branch, _: (
+        SelectInputActivity(catalog, UNUSED, "here").select_input,
+        SelectInputInput(
+            run_ref=RUN,
+            branch=branch,
+            source=Source.model_validate({"path": "/in.csv"}),
+            tables=["t.x"],
+            input_digest="d",
+            policy="skip",
+            again=False,
+            reads_selection=True,
+        ),
+    ),
+    "verify_write": lambda catalog, branch, _: (
+        VerifyWriteActivity(catalog, {}).verify_write,
+        VerifyWriteInput(run_ref=RUN, branch=branch, write=WRITE, tables=[], job=JobReport()),
+    ),
+    "audit_branch": lambda catalog, branch, settings: (
+        AuditBranchActivity(AuditedTables(catalog, {}), UNUSED, settings, []).audit_branch,
+        _audit(branch),
+    ),
+    "scan_files": lambda catalog, branch, settings: (
+        ScanFilesActivity(_scanner(catalog, settings), [cast(Any, _Engine())]).scan_files,
+        ScanInput(audit=_audit(branch), undecided={"t.x": [0]}),
+    ),
+    "scan_branch": lambda catalog, branch, settings: (
+        ScanBranchActivity(_scanner(catalog, settings), cast(Any, _Engine())).scan_branch,
+        ScanInput(audit=_audit(branch), undecided={"t.x": [0]}),
+    ),
+    "quarantine_rows": lambda catalog, branch, settings: (
+        QuarantineRowsActivity(AuditedTables(catalog, {}), cast(Any, _Spark(settings))).quarantine_rows,
+        QuarantineRowsInput(audit=_audit(branch), failing={"t.x": [0]}),
+    ),
+    "find_conflicts": lambda catalog, branch, _: (
+        FindConflictsActivity(catalog).find_conflicts,
+        FindConflictsInput(branch=branch, head=branch.base),
+    ),
+    "rebase_branch": lambda catalog, branch, _: (
+        RebaseBranchActivity(catalog, {}, "here").rebase_branch,
+        RebaseBranchInput(
+            run_ref=RUN.model_copy(update={"attempt": 2}),
+            branch=branch,
+            write_result=WriteResult(head=branch.base, tables={}),
+            write=WRITE,
+            rows_quarantined=False,
+        ),
+    ),
+    "resume_branch": lambda catalog, branch, _: (
+        ResumeBranchActivity(catalog, {}, "here").resume_branch,
+        ResumeBranchInput(
+            run_ref=RUN,
+            resume=Resume(branch=branch.name, run_id="r", base=branch.base, head=branch.base),
+            write=WRITE,
+            tables=[],
+            catalog_id=branch.catalog_id,
+        ),
+    ),
+    "restore_tables": lambda catalog, branch, _: (
+        RestoreTablesActivity(catalog, {}, "here").restore_tables,
+        RestoreTablesInput(
+            run_ref=RUN, restore=Restore(runs=[], main_head=branch.base, tables={}), catalog_id=branch.catalog_id
+        ),
+    ),
+    "require_approval": lambda catalog, branch, _: (
+        RequireApprovalActivity(ApprovalPolicy(catalog)).require_approval,
+        RequireApprovalInput(branch=branch, head=branch.base, terms=ApprovalTerms()),
+    ),
+    "publish_branch": lambda catalog, branch, _: (
+        PublishBranchActivity(catalog, ApprovalPolicy(catalog)).publish_branch,
+        PublishBranchInput(run_ref=RUN, branch=branch, head=branch.base, message="m", properties={}, author="ana"),
+    ),
+    "confirm_publication": lambda catalog, branch, _: (
+        ConfirmPublicationActivity(catalog).confirm_publication,
+        ConfirmPublicationInput(run_id="r", since=branch.base, catalog_id=branch.catalog_id),
+    ),
+    "discard_branch": lambda catalog, branch, _: (
+        DiscardBranchActivity(catalog).discard_branch,
+        DiscardBranchInput(branch=branch.name, catalog_id=branch.catalog_id),
+    ),
+    "discard_quarantine": lambda catalog, branch, _: (
+        DiscardQuarantineActivity(catalog).discard_quarantine,
+        DiscardQuarantineInput(branch=branch.name, head=branch.base, catalog_id=branch.catalog_id),
+    ),
+    "quarantine_branch": lambda catalog, branch, _: (
+        QuarantineBranchActivity(catalog, "here").quarantine_branch,
+        QuarantineBranchInput(branch=branch, name="quarantine/p/2026-01-31/r"),
+    ),
+    "record_run": lambda catalog, branch, _: (
+        RecordRunActivity(catalog, UNUSED, UNUSED).record_run,
+        RecordRunInput(
+            run_ref=RUN,
+            result=RunResult(run_id="r", workflow_id="w", pipeline="p"),
+            catalog_id=branch.catalog_id,
+            ended_at="2026-01-31T00:00:00+00:00",
+        ),
+    ),
+}
+NO_IDENTITY = {
+    "write_table": "its job can commit to the attempt's branch alone, which no other catalog has; what it wrote is "
+    "verified",
+    "manage_quarantine": "a person names a branch of the catalog as it is now",
+    "reap_branches": "it looks at the branches of the catalog as it is now",
+    **dict.fromkeys(
+        ("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify"), "no catalog"
+    ),
+    **dict.fromkeys(
+        ("list_quarantine", "describe_quarantine", "plan_release", "plan_rollback", "plan_requeue"), "a question"
+    ),
+    "query_audit_results": "a question",
+    "list_files": "a question",
+}
+"""Why the other activities do not compare the catalog's identity with a recorded one."""
+
+
+class _Spark:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+
+@pytest.fixture
+def settings(tmp_path: Any) -> Settings:
+    return Settings(sluice_home=tmp_path)
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_another_catalog_is_refused_and_left_as_it_is(name: str, settings: Settings) -> None:
+    """The catalog has a branch of the same name: it must neither be read, nor deleted, nor merged."""
+    catalog = MemoryCatalog()
+    base = catalog.initialize_main()
+    catalog.create_branch(RUN.branch, base)
+    before = catalog.list_branches()
+    function, input = CASES[name](catalog, BranchRef(name=RUN.branch, base=base, catalog_id=OTHER), settings)
+    with pytest.raises(ApplicationError) as refused:
+        answer = ActivityEnvironment().run(function, input)
+        if inspect.isawaitable(answer):
+            await answer
+    assert (refused.value.type, refused.value.non_retryable) == ("CatalogChanged", True)
+    assert catalog.list_branches() == before
+
+
+def test_no_activity_is_forgotten() -> None:
+    assert {call.name for call in CALLS.values()} == CASES.keys() | NO_IDENTITY.keys()

@@ -1,0 +1,117 @@
+"""Heartbeats for every activity: what is lost is noticed soon, and what was given up knows that it was."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from temporalio import activity
+from temporalio.exceptions import CancelledError
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ActivityOutboundInterceptor, ExecuteActivityInput
+
+import activities.heartbeats
+from activities.errors import as_application_error, overdue
+from activities.heartbeats import Heartbeats
+
+
+class Outbound(ActivityOutboundInterceptor):
+    """Records heartbeats."""
+
+    def __init__(self) -> None:
+        self.sent: list[Sequence[Any]] = []
+
+    def heartbeat(self, *details: Any) -> None:
+        self.sent.append(details)
+
+
+class Execution(ActivityInboundInterceptor):
+    """Runs an activity: in a thread, if it is a plain function."""
+
+    def __init__(self) -> None:
+        self.heartbeat: Any = None
+
+    def init(self, outbound: ActivityOutboundInterceptor) -> None:
+        self.heartbeat = outbound.heartbeat
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        if asyncio.iscoroutinefunction(input.fn):
+            return await input.fn(*input.args)
+        return await asyncio.to_thread(input.fn, *input.args)
+
+
+def run(function: Any, timeout: float | None) -> tuple[Any, list[Sequence[Any]]]:
+    """Run an activity under the interceptor; return its result and the heartbeats that were sent."""
+    environment, outbound, execution = ActivityEnvironment(), Outbound(), Execution()
+    limit = timedelta(seconds=timeout) if timeout else None
+    environment.info = replace(environment.info, heartbeat_timeout=limit)
+
+    async def execute() -> Any:
+        kept_alive = Heartbeats().intercept_activity(execution)
+        kept_alive.init(outbound)
+        arguments = [execution.heartbeat] if asyncio.iscoroutinefunction(function) else []
+        return await kept_alive.execute_activity(ExecuteActivityInput(function, arguments, ThreadPoolExecutor(1), {}))
+
+    return asyncio.run(environment.run(execute)), outbound.sent
+
+
+def test_an_activity_in_a_thread_is_kept_alive() -> None:
+    def wait() -> str:
+        time.sleep(0.5)
+        return "done"
+
+    result, sent = run(wait, timeout=0.4)
+    assert result == "done" and len(sent) >= 4
+
+
+def test_an_activity_without_a_heartbeat_time_out_sends_none() -> None:
+    assert run(lambda: "done", timeout=None) == ("done", [])
+
+
+def test_what_an_activity_reported_last_is_repeated() -> None:
+    async def reports(heartbeat: Any) -> None:
+        heartbeat("writing")
+        await asyncio.sleep(0.5)
+
+    _, sent = run(reports, timeout=0.4)
+    assert sent[-1] == ("writing",) and len(sent) >= 3
+
+
+@pytest.mark.parametrize(("seconds", "given_up"), [(4, False), (6, True)])
+def test_an_activity_that_temporal_gave_up_knows_it(seconds: float, given_up: bool) -> None:
+    """As after a pause of the process, in which no heartbeat was sent: its branch may have been published by then."""
+
+    def opening() -> bool:
+        with as_application_error(), pytest.MonkeyPatch.context() as clock:
+            later = SimpleNamespace(monotonic=lambda: time.monotonic() + seconds)
+            clock.setattr(activities.heartbeats, "time", later)
+            return overdue()
+
+    assert run(opening, timeout=5)[0] is given_up
+
+
+@pytest.mark.parametrize("timeout", [None, 5.0])
+def test_an_error_is_passed_on(timeout: float | None) -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        run(fail, timeout)
+
+
+def test_a_cancellation_does_not_interrupt_what_has_begun_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is delivered behind the end of the work, whose result is kept."""
+
+    @contextmanager
+    def shield() -> Iterator[None]:
+        yield
+        raise CancelledError("cancelled meanwhile")
+
+    monkeypatch.setattr(activity, "shield_thread_cancel_exception", shield)
+    assert run(lambda: "merged", timeout=5)[0] == "merged"

@@ -1,0 +1,65 @@
+"""Ctrl-C: what a command tells a person depends on what it was about to do."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+
+from cli import context, follow
+from cli.context import CommandContext, no_preparation, run_command
+from cli.follow import start_and_follow
+from runtime.start_run import StartOptions
+from sluice.pipeline.file import parse_pipeline
+
+PIPELINE = parse_pipeline("name: p\nwrite: {job: j.py}\ntables: {n.a: {}}\n", "p.yml")
+
+
+async def _interrupt(*_: Any, **__: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+async def _connected(*_: Any, **__: Any) -> Any:
+    return SimpleNamespace(namespace="default")
+
+
+@pytest.fixture(autouse=True)
+def connected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "connect", _connected)
+
+
+def interrupted(command: Any, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(typer.Exit) as left:
+        run_command(command, False, no_preparation)
+    assert left.value.exit_code == context.DETACHED
+    return capsys.readouterr().err
+
+
+def test_a_question_that_is_interrupted_leaves_nothing_running(capsys: pytest.CaptureFixture[str]) -> None:
+    async def ask(_: CommandContext, __: None) -> int:
+        await asyncio.sleep(0)
+        return int(await _interrupt())
+
+    message = interrupted(ask, capsys)
+    assert message == "Interrupted; nothing was changed.\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "message"), [("start_run", "may have been started"), ("watch_run", "the run goes on")]
+)
+def test_a_run_that_is_followed_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], step: str, message: str
+) -> None:
+    async def started(*_: Any) -> Any:
+        handle = SimpleNamespace(id="w", run_id="r", first_execution_run_id="r")
+        return SimpleNamespace(handle=handle, attached=False)
+
+    monkeypatch.setattr(follow, "start_run", started)
+    monkeypatch.setattr(follow, "find_run", lambda *_: asyncio.sleep(0, SimpleNamespace(handle=None)))
+    monkeypatch.setattr(follow, step, _interrupt)
+
+    async def run(given: CommandContext, _: None) -> int:
+        return await start_and_follow(given, PIPELINE, None, StartOptions(), detach=False)
+
+    assert message in interrupted(run, capsys)
