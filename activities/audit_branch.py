@@ -13,7 +13,7 @@ from lakehouse.report_store import ReportStore
 from sluice.audit.carry_over import carried_over_verdicts
 from sluice.audit.planner import plan_audit, sample_group
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import CheckResult, trim_samples
+from sluice.audit.verdicts import CheckResult, short_verdicts, trim_samples
 from sluice.checks.base import Check
 from sluice.contracts.audit import AuditInput, AuditResult
 from sluice.settings import Settings
@@ -37,16 +37,16 @@ class AuditBranchActivity:
         with as_application_error():
             carried_over = self._carried_over(input)
             plan = plan_audit(input, self.tables.load(input), carried_over, self.engines, self._sample)
-            self.reports.write_verdicts(input.run_ref, input.head, "metadata", plan.decided)
-            return plan.model_copy(update={"decided": trim_samples(plan.decided)})
+            decided = short_verdicts(plan.decided, input.check_count)
+            self.reports.write_verdicts(input.run_ref, input.head, "metadata", decided)
+            return plan.model_copy(update={"decided": trim_samples(decided)})
 
     def _carried_over(self, input: AuditInput) -> dict[tuple[str, int], CheckResult]:
         """Return the verdicts of the audit before a rebase that still hold."""
         if input.previous_audit is None:
             return {}
-        run_ref = input.run_ref.model_copy(update={"attempt": input.previous_audit.attempt})
-        earlier = self.reports.read_verdicts(run_ref, input.previous_audit.head)
-        return carried_over_verdicts({name: table.checks for name, table in input.tables.items()}, earlier)
+        checks = {name: table.checks for name, table in input.tables.items()}
+        return carried_over_verdicts(checks, input.previous_audit.verdicts)
 
     def _sample(self, table: AuditedTable, check: Check) -> Sequence[dict[str, Any]]:
         """Return a few bad rows of a check that metadata proves to fail, if an engine of this process may read them."""

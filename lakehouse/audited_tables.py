@@ -1,7 +1,7 @@
 """Load the tables of an audit, and the tables that their checks reference, with their statistics."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog
@@ -9,7 +9,7 @@ from lakehouse.iceberg.statistics import collect_statistics, file_statistics, sc
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.engine_choice import field_id_problem
 from sluice.audit.statistics import StatisticsNeed
-from sluice.audit.tables import AuditedTable, ReferencedTable, referenced_tables
+from sluice.audit.tables import AuditedTable, CarriedRows, ReferencedTable, referenced_tables
 from sluice.checks.base import Check, TableReference
 from sluice.contracts.audit import AuditInput
 
@@ -22,7 +22,13 @@ class AuditedTables:
     io: Mapping[str, str]
 
     def load(self, input: AuditInput) -> Iterator[tuple[str, AuditedTable | None]]:
-        """Load each table of an audit; None if it is not on the branch."""
+        """Load each table of an audit; None if it is not on the branch.
+
+        Raises:
+            CatalogChanged: the catalog is not the one that the run began with.
+        """
+        if input.catalog_id is not None:
+            self.catalog.check_identity(input.catalog_id)
         checks = [check for table in input.tables.values() for check in table.checks]
         changed = self._changed_tables(input) if any(each.check == "changed_tables" for each in checks) else []
         now = datetime.fromisoformat(input.now) if input.now else datetime.now(timezone.utc)
@@ -33,7 +39,9 @@ class AuditedTables:
                 continue
             referenced = [self._referenced(input, each) for each in referenced_tables(table.checks)]
             present = {each.reference.key: each for each in referenced if each}
-            yield name, audited_table(name, table.checks, state, present, changed_tables=changed, now=now)
+            audited = audited_table(name, table.checks, state, present, changed_tables=changed, now=now)
+            compares = input.keys and table.on_bad_rows == "quarantine"
+            yield name, replace(audited, carried=_carried_rows(state, input.base)) if compares else audited
 
     def _state(self, input: AuditInput, name: str) -> TableState | None:
         after = self.catalog.table_version(input.branch, name, input.head)
@@ -50,6 +58,12 @@ class AuditedTables:
 
     def _changed_tables(self, input: AuditInput) -> list[str]:
         return [diff.name for diff in self.catalog.diff(input.base, input.branch, input.head)]
+
+
+def _carried_rows(state: TableState, base: str) -> CarriedRows | None:
+    if state.live.removes_nothing:
+        return None  # it changed no row that was there
+    return CarriedRows(base, [entry.data_file.file_path for entry in state.live.removed])
 
 
 def audited_table(

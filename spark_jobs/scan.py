@@ -8,21 +8,27 @@ The session's catalog is pinned to the audited hash, so the job can only read.
 import sys
 import uuid
 from datetime import timezone
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 from pyspark.sql.utils import is_remote
 
 from sluice.audit.query_builder import AuditQuery
+from sluice.checks.base import ROWS
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec, ScanTarget, View
 from sluice.identifiers import quoted, quoted_table
 from sluice.sql.dialect import SPARK
 from spark_jobs.job import error_answer, reason, report_progress, run_job
+
+FILE, POSITION = "sluice_file", "sluice_position"
+"""The columns that say where a row is stored."""
+_NUMBER, _EQUAL = "sluice_number", "sluice_equal"
 
 
 def scan_all(spark: SparkSession, spec: ScanSpec) -> JobAnswer:
@@ -44,8 +50,8 @@ def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[st
         """Return why a check has no answer; None for a retryable error before the last attempt, which fails the job."""
         if not isinstance(error, PySparkException | Py4JJavaError):
             return None
-        retryable = error_answer(error).error_kind == "JobFailed"
-        return None if retryable and not spec.last_attempt else reason(error)
+        retryable = error_answer(error, show_values=spec.show_values).error_kind == "JobFailed"
+        return None if retryable and not spec.last_attempt else reason(error, show_values=spec.show_values)
 
     try:
         for view in target.views:
@@ -71,12 +77,59 @@ def _in_utc(row: dict[str, Any], zoned: list[str]) -> dict[str, Any]:
     return {name: value.astimezone(timezone.utc) if value and name in zoned else value for name, value in row.items()}
 
 
-def rows_of(spark: SparkSession, spark_catalog: str, main: str, view: View) -> DataFrame:
-    """Return the rows of a view, from the session's branch or from main at a hash."""
+def rows_of(spark: SparkSession, spark_catalog: str, main: str, view: View, *, positions: bool = False) -> DataFrame:
+    """Return the rows of a view, from the session's branch or from main at a hash.
+
+    Args:
+        positions: add the file and the position of each row, as the columns `FILE` and `POSITION`.
+    """
+    if view.compared is None:
+        rows = _stored_rows(spark, spark_catalog, main, view)
+        return rows.select("*", *_positions()) if positions else rows
+    brought, carried = compared_rows(spark, spark_catalog, main, view)
+    if view.name == ROWS:
+        return brought if positions else brought.drop(FILE, POSITION)
+    others = _stored_rows(spark, spark_catalog, main, view.model_copy(update={"compared": None}))
+    return others.unionByName(carried.drop(FILE, POSITION))
+
+
+def rows_on_main(spark: SparkSession, spark_catalog: str, main: str, table: str, main_hash: str) -> DataFrame:
+    """Return the rows of a table as main holds it at a hash."""
+    *namespace, name = table.split(".")
+    return spark.read.table(".".join(map(quoted, [spark_catalog, *namespace, f"{name}@{main}#{main_hash}"])))
+
+
+def compared_rows(spark: SparkSession, spark_catalog: str, main: str, view: View) -> tuple[DataFrame, DataFrame]:
+    """Return the rows of added files that a merge brought or changed, and those that it carried along unchanged.
+
+    Rows are compared as a whole and counted: of three equal rows where main had two, one was brought.
+    """
+    compared = view.compared
+    assert compared
+    added = _rows_of_files(spark, quoted_table(view.table, spark_catalog), compared.added)
+    columns = added.columns
+    added = added.select("*", *_positions())
+    equal = Window.partitionBy(*(F.col(quoted(name)) for name in columns)).orderBy(FILE, POSITION)
+    added = added.withColumn(_NUMBER, F.row_number().over(equal))
+    before = rows_on_main(spark, spark_catalog, main, view.table, compared.main_hash)
+    before = before.filter(F.col("_file").isin(compared.removed)).select(
+        *(F.col(quoted(name)).alias(f"{_NUMBER}_{index}") for index, name in enumerate(columns))
+    )
+    counted = before.groupBy(*before.columns).agg(F.count(F.lit(1)).alias(_EQUAL))
+    same = [added[quoted(name)].eqNullSafe(counted[f"{_NUMBER}_{index}"]) for index, name in enumerate(columns)]
+    joined = added.join(counted, reduce(lambda a, b: a & b, same), "left")
+    is_carried = F.col(_NUMBER) <= F.coalesce(F.col(_EQUAL), F.lit(0))
+    kept = [*(F.col(quoted(name)) for name in columns), F.col(FILE), F.col(POSITION)]
+    return joined.filter(~is_carried).select(*kept), joined.filter(is_carried).select(*kept)
+
+
+def _positions() -> list[Column]:
+    return [F.col("_file").alias(FILE), F.col("_pos").alias(POSITION)]
+
+
+def _stored_rows(spark: SparkSession, spark_catalog: str, main: str, view: View) -> DataFrame:
     if view.main_hash:
-        *namespace, table = view.table.split(".")
-        pinned = ".".join(map(quoted, [spark_catalog, *namespace, f"{table}@{main}#{view.main_hash}"]))
-        return spark.read.table(pinned)
+        return rows_on_main(spark, spark_catalog, main, view.table, view.main_hash)
     name = quoted_table(view.table, spark_catalog)
     if view.paths == []:
         return spark.read.table(name).limit(0)
@@ -120,4 +173,4 @@ def _table_cache(spark: SparkSession) -> Any:
 
 if __name__ == "__main__":
     job = ScanSpec.model_validate_json(Path(sys.argv[1]).read_text())
-    sys.exit(run_job(job.answer, lambda spark: scan_all(spark, job)))
+    sys.exit(run_job(job, lambda spark: scan_all(spark, job)))

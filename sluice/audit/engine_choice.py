@@ -56,7 +56,8 @@ def duckdb_refusals(table: AuditedTable, checks: Mapping[int, Check], max_bytes:
         for index, query in group.queries.items():
             files = [*group.files, *group.files_beside(index)]
             columns = {name: table.statistics.types[name] for name in query.columns}
-            reason = table.field_id_problem or _refusal(files, columns, max_bytes)
+            reason = "unchanged rows are left out" if group.carried else table.field_id_problem
+            reason = reason or _refusal(files, columns, max_bytes)
             if reason:
                 refusals[index] = reason
     return refusals

@@ -64,8 +64,11 @@ def plan_table(table: AuditedTable, carried_over: Mapping[tuple[str, int], Check
             plan.decided.append(error_result(table.name, index, check, problem))
         elif (verdict := carried_over.get((table.name, index))) is not None:
             plan.decided.append(verdict)
+        elif table.carried and check.scope == "added" and check.row_level:
+            plan.undecided[index] = check  # metadata counts the rows of whole files
         elif (evaluation := check.prove(table.statistics)) is not None:
-            source = AnswerSource("metadata", [] if evaluation.passed else sample(table, check))
+            has_bad_rows = isinstance(check, RowCheck) and not evaluation.passed
+            source = AnswerSource("metadata", sample(table, check) if has_bad_rows else [])
             plan.decided.append(check_result(table.name, index, check, evaluation, source))
         else:
             plan.undecided[index] = check

@@ -16,6 +16,8 @@ Rows = list[dict[str, Any]]
 RunQuery = Callable[[str], Rows]
 _ROWS = "rows"
 _SAMPLE_COLUMNS = 12
+_MAX_QUERIES = 500
+"""How many checks one pass answers at most: engines fail on expressions by the thousand."""
 _SAMPLED_KINDS = (*ORDERED, "boolean", "uuid")
 
 
@@ -50,15 +52,21 @@ class AuditQuery:
         return self._answers
 
     def _aggregate(self, queries: Mapping[str, CheckQuery]) -> None:
-        """Compute all metrics in one pass. If that fails, compute each check's, so that an error affects one check."""
+        """Compute the metrics of many checks in one pass. If that fails, halve them, until an error is one check's."""
         if not queries:
+            return
+        if len(queries) > _MAX_QUERIES:
+            keys = list(queries)
+            for start in range(0, len(keys), _MAX_QUERIES):
+                self._aggregate({key: queries[key] for key in keys[start : start + _MAX_QUERIES]})
             return
         try:
             metrics = self._run_aggregates(queries)
         except Exception as error:
             if len(queries) > 1:
-                for key, query in queries.items():
-                    self._aggregate({key: query})
+                half = dict(list(queries.items())[: len(queries) // 2])
+                self._aggregate(half)
+                self._aggregate({key: query for key, query in queries.items() if key not in half})
                 return
             message = self.error_message(error)
             if message is None:

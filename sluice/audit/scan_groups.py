@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sluice.audit.files import all_other_live_files, disjoint_groups, referenced_files, undecided_files
 from sluice.audit.statistics import FileStatistics, SchemaField, Scope
-from sluice.audit.tables import AuditedTable
+from sluice.audit.tables import AuditedTable, CarriedRows
 from sluice.checks.base import OTHER_ROWS, ROWS, Check, CheckQuery
 from sluice.sql.dialect import Dialect, NeedsSpark
 
@@ -24,6 +24,16 @@ class TableView:
     """Whether the files are all there are, so that an engine with a catalog may read the table by its name."""
     main_hash: str = ""
     """The hash of main that the table is read at; empty for the audited hash of the branch."""
+    compared: "ComparedFiles | None" = None
+    """If given, the rows are told from those that a merge carried along."""
+
+
+@dataclass(frozen=True)
+class ComparedFiles:
+    """The files of rows that are compared with those of main, so that unchanged ones are not counted as added."""
+
+    added: Sequence[FileStatistics]
+    carried: CarriedRows
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,11 @@ class ScanGroup:
     def over(self, files: Sequence[FileStatistics]) -> "ScanGroup":
         """Return the same checks and queries over other files."""
         return replace(self, files=[file for file in files if file.rows])
+
+    @property
+    def carried(self) -> CarriedRows | None:
+        """Where the rows are that were carried along unchanged, which are left out of the rows in scope."""
+        return self.table.carried if self.scope == "added" else None
 
     @property
     def other_files(self) -> list[FileStatistics]:
@@ -69,9 +84,12 @@ class ScanGroup:
         table, other_files = self.table, self.other_files
         in_scope = [file for file in table.statistics.files(self.scope) if file.rows]
         is_whole_table = (self.scope == "table" or table.is_new) and len(self.files) == len(in_scope)
-        views = [TableView(ROWS, table.name, table.fields, self.files, is_whole_table=is_whole_table)]
-        if other_files:
-            views.append(TableView(OTHER_ROWS, table.name, table.fields, other_files))
+        compared = ComparedFiles(self.files, self.carried) if self.carried else None
+        is_whole_table = is_whole_table and compared is None
+        rows = TableView(ROWS, table.name, table.fields, self.files, is_whole_table=is_whole_table, compared=compared)
+        views = [rows]
+        if other_files or compared:
+            views.append(TableView(OTHER_ROWS, table.name, table.fields, other_files, compared=compared))
         keys = {query.reference.key for query in self.queries.values() if query.reference}
         return [*views, *(self._referenced_view(key) for key in sorted(keys))]
 
@@ -125,5 +143,7 @@ def scan_groups(
         if queries:
             grouped = {index: checks[index] for index in queries}
             files = undecided_files(list(grouped.values()), table.statistics, scope)
+            if table.carried and scope == "added":
+                files = [file for file in table.statistics.files(scope) if file.rows]
             groups.append(ScanGroup(table, scope, grouped, queries, files))
     return groups, inexpressible

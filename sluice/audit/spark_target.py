@@ -2,7 +2,7 @@
 
 from sluice.audit.answers import check_key
 from sluice.audit.scan_groups import ScanGroup, TableView
-from sluice.contracts.spark_jobs import ScanTarget, View
+from sluice.contracts.spark_jobs import ComparedRows, ScanTarget, View
 
 
 def spark_target(group: ScanGroup) -> ScanTarget:
@@ -11,7 +11,7 @@ def spark_target(group: ScanGroup) -> ScanTarget:
         table=group.table.name,
         types=dict(group.table.statistics.types),
         views=[_view(view) for view in group.views],
-        with_other_rows=bool(group.other_files),
+        with_other_rows=bool(group.other_files or group.carried),
         queries={check_key(group.table.name, index): query for index, query in group.queries.items()},
     )
 
@@ -19,4 +19,11 @@ def spark_target(group: ScanGroup) -> ScanTarget:
 def _view(view: TableView) -> View:
     by_name = view.is_whole_table or bool(view.main_hash)
     paths = None if by_name else [file.path for file in view.files]
-    return View(name=view.name, table=view.table, main_hash=view.main_hash, paths=paths)
+    compared = None
+    if view.compared:
+        compared = ComparedRows(
+            added=[file.path for file in view.compared.added],
+            main_hash=view.compared.carried.main_hash,
+            removed=list(view.compared.carried.files),
+        )
+    return View(name=view.name, table=view.table, main_hash=view.main_hash, paths=paths, compared=compared)

@@ -73,12 +73,14 @@ class SchemaField:
 
 @dataclass(frozen=True, slots=True)
 class ChangeStatistics:
-    """What a run did to a table, from its snapshots and manifests."""
+    """What a run did to a table: its live files before and after, compared, and the operations of its snapshots."""
 
     operations: Sequence[str] = ()
     added_rows: int = 0
     deleted_rows: int = 0
-    """Rows of removed files, and rows deleted in place: a rewritten row counts."""
+    """Rows of removed files, and rows deleted in place: a rewritten row counts. Never less than were removed."""
+    deletes_by_value: bool = False
+    """Whether equality deletes came or went: how many rows they delete is in no metadata."""
     added_files: int = 0
     added_bytes: int = 0
     created: bool = False

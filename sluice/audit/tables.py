@@ -25,6 +25,19 @@ class ReferencedTable:
 
 
 @dataclass(frozen=True)
+class CarriedRows:
+    """Where the rows are that a merge copied unchanged into the files that it added: in files that it removed.
+
+    A merge that marks rows as deleted instead of copying the others removes no file, and carries nothing.
+    """
+
+    main_hash: str
+    """The hash of main at which those files are live."""
+    files: Sequence[str]
+    """Their paths."""
+
+
+@dataclass(frozen=True)
 class AuditedTable:
     """One table of an audit at the audited hash, compared with the base of the branch."""
 
@@ -39,12 +52,16 @@ class AuditedTable:
     """Why its data files cannot be read by field id alone, if they cannot."""
     referenced: Mapping[str, ReferencedTable] = field(default_factory=dict)
     """The referenced tables that exist, by `TableReference.key`."""
+    carried: CarriedRows | None = None
+    """If given, rows that the run carried along unchanged are not `added`: only a comparison of rows tells them."""
 
     def problem(self, check: Check) -> str | None:
         """Return why a check cannot be applied to this table, or None."""
         problems = check_problems(check, self.statistics.types)
         if problems:
             return f"{self.name}: {'; '.join(problems)}"
+        if (problem := check.statistics_problem(self.statistics)) is not None:
+            return f"{self.name}: {problem}"
         reference = check.reference
         if reference is None:
             return None

@@ -1,6 +1,7 @@
 """Verdicts: the result of each check with its evidence, and the report of the whole audit."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.checks.base import Check, Evaluation
+from sluice.redaction import redacted
 
 Verdict = Literal["pass", "warn", "fail", "error"]
 AnsweredBy = Literal["metadata", "duckdb", "spark"]
@@ -16,6 +18,9 @@ AnsweredBy = Literal["metadata", "duckdb", "spark"]
 
 SAMPLE_ROWS = 5
 _CELL = 120
+_TEXT_BYTES = 600_000
+"""The size of the texts of all verdicts of a run: with the rest of five thousand they fit into one payload."""
+_LONGEST_TEXTS, _SHORTEST_TEXTS = 4_000, 16
 _REPORT_BYTES = 40 * 1024
 """The size to which samples are trimmed for a history. Temporal warns at 256 KiB for one message."""
 
@@ -69,13 +74,23 @@ class AuditReport(Model):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the report in hexadecimal, which an approval names."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        """The SHA-256 of the report in hexadecimal, which an approval names.
+
+        It covers every verdict and not the samples of bad rows, which a history keeps shortened: so the digest of the
+        whole report in the lake is the same.
+        """
+        return hashlib.sha256(f"{self.branch} {self.audited_hash} {verdicts_digest(self.checks)}".encode()).hexdigest()
 
     @property
     def summary(self) -> str:
         """The number of verdicts of each kind: `12 pass, 1 warn`."""
         return count_verdicts(self.checks)
+
+
+def verdicts_digest(checks: Sequence[CheckResult]) -> str:
+    """Return the SHA-256 over verdicts in hexadecimal, in whatever order they are listed and without their samples."""
+    lines = sorted(check.model_dump_json(exclude={"sample"}) for check in checks)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def count_verdicts(checks: Sequence[CheckResult]) -> str:
@@ -129,7 +144,7 @@ def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
         verdict="error",
         expected=check.expected,
         scope=check.scope,
-        message=why,
+        message=redacted(why),
     )
 
 
@@ -152,6 +167,51 @@ def short_row(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def short_verdicts(results: Sequence[CheckResult], checks: int) -> list[CheckResult]:
+    """Return results whose texts are so short that one result for each check of a run fits into one payload.
+
+    It depends on nothing but the result and the number of checks, so that a report has one digest wherever it is kept.
+
+    Args:
+        checks: how many checks the run has.
+    """
+    limit = max(_SHORTEST_TEXTS, min(_LONGEST_TEXTS, _TEXT_BYTES // max(checks, 1)))
+    return [_with_short_texts(each, limit) for each in results]
+
+
+def _with_short_texts(result: CheckResult, limit: int) -> CheckResult:
+    each = max(_SHORTEST_TEXTS, limit - _size(result.columns)) // 2
+    observed = result.observed
+    if _size(observed) > each:
+        observed = _short_text(observed if isinstance(observed, str) else json.dumps(observed, default=str), each)
+    texts = {"expected": _short_text(result.expected, each), "message": _short_text(result.message, each)}
+    return result.model_copy(update={**texts, "observed": observed})
+
+
+def _short_text(text: str, limit: int) -> str:
+    """Return a text, cut so that it takes at most `limit` bytes as JSON."""
+    text = text if len(text) <= limit else text[:limit] + "…"
+    while _size(text) > limit:
+        over = max(1, (_size(text) - limit) // 6)  # a character takes six bytes at most
+        text = text.removesuffix("…")[: -over - 1] + "…" if len(text) > 1 else ""
+    return text
+
+
+def _size(value: Any) -> int:
+    """Return how many bytes a value takes as JSON, without the quotes of a text."""
+    return len(json.dumps(value, ensure_ascii=False, default=str).encode()) - 2 * isinstance(value, str)
+
+
+def with_whole_samples(verdicts: Sequence[CheckResult], stored: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return verdicts with the samples that are stored for them, which a history keeps shortened.
+
+    What is stored lies in the lake, where a job can write: it adds the sample of a verdict that is otherwise the same,
+    and changes no verdict.
+    """
+    samples = {verdicts_digest([each]): each.sample for each in stored}
+    return [each.model_copy(update={"sample": samples.get(verdicts_digest([each]), each.sample)}) for each in verdicts]
+
+
 def trim_samples(checks: Sequence[CheckResult], limit: int = _REPORT_BYTES) -> list[CheckResult]:
     """Return results with their samples trimmed until all together take at most `limit` bytes.
 
@@ -159,7 +219,19 @@ def trim_samples(checks: Sequence[CheckResult], limit: int = _REPORT_BYTES) -> l
     """
     trimmed = list(checks)
     for rows in (SAMPLE_ROWS, 1, 0):
-        trimmed = [check.model_copy(update={"sample": check.sample[:rows]}) for check in trimmed]
-        if sum(len(check.model_dump_json().encode()) for check in trimmed) <= limit:
+        trimmed = [
+            check.model_copy(update={"sample": check.sample[:rows]}) if len(check.sample) > rows else check
+            for check in trimmed
+        ]
+        if not any(check.sample for check in trimmed) or _fit(trimmed, limit):
             break
     return trimmed
+
+
+def _fit(checks: Sequence[CheckResult], limit: int) -> bool:
+    left = limit
+    for check in checks:
+        left -= len(check.model_dump_json().encode())
+        if left < 0:
+            return False
+    return True

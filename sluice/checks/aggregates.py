@@ -36,6 +36,7 @@ class AggregateCheck(Filtered):
 
     kinds: ClassVar[Sequence[str]] = NUMBERS
     term: ClassVar[str]
+    observes_values = True
 
     column: str = Field(min_length=1)
     min: Bound | None = None

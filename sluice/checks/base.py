@@ -103,6 +103,8 @@ class Check(Model, ABC):
     """When metadata alone answers it, for the list of checks."""
     row_level: ClassVar[bool] = False
     """Whether each row passes or fails, so that bad rows can be quarantined."""
+    observes_values: ClassVar[bool] = False
+    """Whether what it observes is a value of rows, or computed of values, and not a count, a name or a share."""
 
     check: str
     severity: Severity = "fail"
@@ -130,9 +132,18 @@ class Check(Model, ABC):
         """All other tables that must exist."""
         return [self.reference] if self.reference else []
 
+    @property
+    def tables_read(self) -> list[str]:
+        """The other tables that it reads, by the names that it uses: a change of one asks it again."""
+        return [each.table for each in self.references]
+
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
         """Return why the types of its columns do not suit the check; all of them exist."""
         return []
+
+    def statistics_problem(self, statistics: TableStatistics) -> str | None:
+        """Return why the statistics that it needs cannot be had of this table, or None."""
+        return None
 
     def prove(self, statistics: TableStatistics) -> Evaluation | None:
         """Evaluate the check from metadata alone, or return None if only the rows can answer it."""

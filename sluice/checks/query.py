@@ -9,7 +9,7 @@ from sluice.audit.statistics import Scope
 from sluice.checks.base import Check, CheckQuery, TableReference
 from sluice.checks.rows import Condition, RowCheck
 from sluice.sql.dialect import Dialect, NeedsSpark
-from sluice.sql.expression import columns_of, query_problem, tables_of
+from sluice.sql.expression import columns_of, query_problem, tables_of, without_comments
 
 
 class ExpressionIsTrue(RowCheck):
@@ -50,7 +50,7 @@ class Sql(Check):
         why = query_problem(plain)
         if why:
             raise ValueError(why)
-        return plain
+        return without_comments(plain)
 
     @property
     def column_names(self) -> list[str]:
@@ -58,9 +58,13 @@ class Sql(Check):
 
     @property
     def references(self) -> list[TableReference]:
-        """The tables that the query reads, if their names have a namespace."""
+        """The tables that the query reads; the names without a namespace are its own."""
         names = {name.lower(): name for name in tables_of(self.query)}
-        return [TableReference(table=name) for name in names.values() if name.count(".") == 1]
+        return [TableReference(table=name) for name in names.values() if "." in name]
+
+    @property
+    def tables_read(self) -> list[str]:
+        return tables_of(self.query)
 
     @property
     def expected(self) -> str:

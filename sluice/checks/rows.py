@@ -11,14 +11,14 @@ from sluice.audit.statistics import FileStatistics, TableStatistics
 from sluice.checks.base import Check, CheckQuery, Evaluation, Metrics, expand_columns, type_problem
 from sluice.checks.thresholds import contradiction, exceeds, is_share, threshold
 from sluice.sql.dialect import Dialect
-from sluice.sql.expression import columns_of, expression_problem
+from sluice.sql.expression import columns_of, expression_problem, without_comments
 
 
 def _condition(text: str) -> str:
     why = expression_problem(text)
     if why:
         raise ValueError(why)
-    return text
+    return without_comments(text)
 
 
 Condition = Annotated[str, AfterValidator(_condition)]

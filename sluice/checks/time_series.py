@@ -48,6 +48,7 @@ class Freshness(Filtered):
     aliases = {"dbt_utils.recency": {"field": "column"}}
     shorthand = "column"
     proof = "the bounds of the files show whether a value is new enough"
+    observes_values = True
 
     check: Literal["freshness"] = "freshness"
     column: str = Field(min_length=1)

@@ -12,6 +12,8 @@ from sluice.sql.dialect import Dialect
 from sluice.sql.values import FLOATS, ORDERED, Scalar, kind_of, typed
 
 Bound = int | float | str
+_MAX_PRESENT = 500
+"""So many values a query counts one by one: engines fail on thousands of aggregates."""
 
 
 def bound_of(value: Bound | None, kind: str) -> Any:
@@ -74,6 +76,15 @@ class AcceptedValues(_Set):
 
     check: Literal["accepted_values"] = "accepted_values"
     all_present: bool = False
+
+    @model_validator(mode="after")
+    def _not_too_many(self) -> "AcceptedValues":
+        if self.all_present and len(self.values) > _MAX_PRESENT:
+            raise ValueError(
+                f"all_present counts each of {len(self.values):,} values by itself: the limit is {_MAX_PRESENT:,}. "
+                "Keep the values in a table, and ask by a check `sql` which of them are missing"
+            )
+        return self
 
     @property
     def demand(self) -> str:

@@ -9,10 +9,10 @@ from sluice.pipeline.table import Table
 
 
 class PreviousAudit(Model):
-    """An earlier audit of the same rows, whose verdicts on them still hold."""
+    """An earlier audit of the same rows, as the run's own history has it: a job can write to the lake and not there."""
 
-    attempt: int
-    head: str
+    verdicts: list[CheckResult]
+    """Its verdicts that still hold."""
 
 
 class AuditInput(Model):
@@ -22,9 +22,16 @@ class AuditInput(Model):
     branch: str
     base: str
     head: str
+    catalog_id: str | None = None
     tables: dict[str, Table]
     now: str = ""
     """When the audit began, in ISO 8601; `freshness` measures from here."""
+    keys: list[str] = Field(default_factory=list)
+    """The columns that the run merged rows by, if it did: then files that it added hold unchanged rows, too."""
+    rows_were_quarantined: bool = False
+    """Whether it is the second audit of an attempt, after its bad rows were quarantined."""
+    show_values: bool = False
+    """Whether messages may quote values of rows."""
     previous_audit: PreviousAudit | None = None
     """The audit of these rows before they were rebased."""
 
@@ -45,7 +52,7 @@ class AuditResult(Model):
 
 
 SCAN_ATTEMPTS = 6
-"""How often a scan is tried. On the last try, a check that cannot be answered gets an error."""
+"""How often a scan may fail. On the last try, a check that cannot be answered gets an error."""
 
 
 class ScanInput(Model):
@@ -54,6 +61,11 @@ class ScanInput(Model):
     audit: AuditInput
     undecided: dict[str, list[int]]
     """By table, the indexes of the checks to answer."""
+    try_number: int = 1
+    is_last_try: bool = False
+    """Whether a check that cannot be answered gets an error now. Before, it fails the scan, which is tried again."""
+    runs_apart: bool = False
+    """Whether the scan gets a Spark of its own, because a server that the run's jobs shared with others crashed."""
 
     @property
     def check_count(self) -> int:
@@ -67,6 +79,8 @@ class QuarantineRowsInput(Model):
     audit: AuditInput
     failing: dict[str, list[int]]
     """By table, the indexes of the checks."""
+    runs_apart: bool = False
+    """Whether the job gets a Spark of its own."""
 
 
 class QuarantineRowsResult(Model):

@@ -15,6 +15,7 @@ from sluice.contracts.run import RunInput
 from sluice.contracts.write import TableChange
 from sluice.errors import InvalidInput
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.table import Table
 
 MAX_RESULT_BYTES = 1024 * 1024
 """Temporal refuses payloads above 2 MiB, and encryption adds to what is measured here."""
@@ -42,6 +43,10 @@ class QuarantineSummary(Model):
     expires: str
     """Until when it is kept, in ISO 8601."""
     installation: str
+    verified: bool = False
+    """Whether the run verified that its write is complete: only then can it be released or repaired."""
+    problem: str = ""
+    """What its description lacks, so that it cannot be shown or released whole."""
 
 
 class QuarantineEntry(Model):
@@ -95,6 +100,8 @@ class PlanReleaseInput(Model):
     run: str
     statements: list[str] = Field(default_factory=list)
     """SQL that repairs the rows first."""
+    again: bool = False
+    """Whether it may be published although its input was published meanwhile."""
 
 
 class ReleasePlan(Model):
@@ -102,15 +109,28 @@ class ReleasePlan(Model):
 
     summary: QuarantineSummary
     resume: Resume
+    input_digest: str = ""
+    """The identity of the input, as the quarantine keeps it."""
 
 
 class PlanRollbackInput(Model):
     """What `plan_rollback` plans: a run that restores the tables of a published run."""
 
     kind: Literal["plan_rollback"] = "plan_rollback"
-    run_id: str
+    run: str
+    """A run or workflow id, a commit of main, or a pipeline, which means its latest run that main holds."""
     with_later: bool = False
     """Whether later runs that changed the same tables are rolled back, too."""
+    despite_readers: bool = False
+    """Whether to plan it although later runs read, by their checks, what it takes back."""
+
+
+class PublishedChecks(Model):
+    """The checks of a table under which a run published one of its versions."""
+
+    workflow_id: str
+    """The run, by its workflow id."""
+    table: Table
 
 
 class PlanRollbackResult(Model):
@@ -119,6 +139,15 @@ class PlanRollbackResult(Model):
     restore: Restore
     remaining: list[str]
     """The tables that exist after the roll-back; the others are dropped."""
+    pipeline: str
+    """The name of the run's pipeline."""
+    workflow_id: str
+    recorded: Pipeline | None = None
+    """The checks of whole tables and the approval of the run's pipeline, if the run's commit on main has them."""
+    older: dict[str, PublishedChecks] = Field(default_factory=dict)
+    """By table that remains, the checks under which its restored version was published, where main records them."""
+    readers: list[str] = Field(default_factory=list)
+    """The later runs whose checks read the tables that are restored, each as a sentence."""
 
 
 class RequeueSelection(Model):
@@ -163,6 +192,50 @@ class QueryAuditResultsResult(Model):
     rows: list[list[Any]]
 
 
+class ListFilesInput(Model):
+    """What `list_files` lists: files that runs loaded, have in work, or that are quarantined."""
+
+    kind: Literal["list_files"] = "list_files"
+    paths: list[str] = Field(default_factory=list)
+    """Paths, or patterns of them; empty means every file."""
+    identities: list[str] = Field(default_factory=list)
+    """Files that are known by what they hold, whatever their path: they are listed beside those of the paths."""
+    table: str | None = None
+    run: str | None = None
+    """A run id, a workflow id or a pipeline."""
+    limit: int = Field(default=100, ge=1, le=5000)
+
+
+FileOutcome = Literal["published", "rolled back", "under way", "quarantined"]
+
+
+class FileEntry(Model):
+    """One file in one run."""
+
+    path: str
+    size: int
+    identity: str
+    table: str
+    run_id: str
+    workflow_id: str
+    pipeline: str
+    outcome: FileOutcome
+    since: str
+    """Since when, in ISO 8601."""
+    commit: str
+    """The commit on main that published it, or the head of the branch that holds it."""
+
+
+class ListFilesResult(Model):
+    """Files in runs, the latest first."""
+
+    files: list[FileEntry]
+    total: int
+    """How many there are, listed or not."""
+    unknown: list[str] = Field(default_factory=list)
+    """Runs of which it is not known what they loaded, each with the reason."""
+
+
 LakeQueryInput = (
     ListQuarantineInput
     | DescribeQuarantineInput
@@ -170,6 +243,7 @@ LakeQueryInput = (
     | PlanRollbackInput
     | PlanRequeueInput
     | QueryAuditResultsInput
+    | ListFilesInput
 )
 
 RESULTS: Mapping[type[Model], type[Model]] = {
@@ -179,6 +253,7 @@ RESULTS: Mapping[type[Model], type[Model]] = {
     PlanRollbackInput: PlanRollbackResult,
     PlanRequeueInput: RequeuePlan,
     QueryAuditResultsInput: QueryAuditResultsResult,
+    ListFilesInput: ListFilesResult,
 }
 """By query, what its activity returns."""
 

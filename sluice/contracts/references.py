@@ -31,3 +31,15 @@ class BranchRef(Model):
     """The tables of which Spark sorts what is written to them, over all tasks."""
     commit_timeout: float = 5.0
     """How long, in seconds, the catalog works on a commit at most: after that, a publish in flight is decided."""
+    can_be_fenced: bool = True
+    """Whether deleting it stops a job that still writes on it: else no other attempt may follow."""
+
+
+class BranchRequest(Model):
+    """What the inputs of local activities that create a branch have in common."""
+
+    requested_at: float = 0.0
+    """When the workflow task began that asks for it, by Temporal's clock, in seconds since 1970; 0 if that is unknown.
+
+    A worker that was paused may get an old task, which Temporal has given to another worker since.
+    """

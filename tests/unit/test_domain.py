@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluice.approval.decisions import Decision, approval_outcome, refusal
+from sluice.approval.decisions import AwaitedDecision, Decision, approval_outcome, is_same_person, refusal
 from sluice.audit.verdicts import AuditReport, CheckResult, short_row, trim_samples
 from sluice.contracts.run import Cause, Notification, Outcome, RunResult, RunStatus
 from sluice.contracts.write import TableChange
@@ -78,8 +78,38 @@ def decision(by: str, approve: bool | None = True, audited_hash: str = "") -> De
     ],
 )
 def test_which_decisions_count(new: Decision, waiting: str | None, earlier: list[Decision], why: str | None) -> None:
-    refused = refusal(new, waiting, 2, earlier, "writing")
+    refused = refusal(new, AwaitedDecision(audited_hash=waiting, audit_digest="d", required=2), earlier, "writing")
     assert refused is None if why is None else refused is not None and why in refused
+
+
+@pytest.mark.parametrize(
+    ("new", "signed", "why"),
+    [
+        ({"audited_hash": "h", "audit_digest": "d"}, True, None),
+        ({"audited_hash": "h", "audit_digest": "earlier"}, True, "the audit report changed since it was shown"),
+        ({"audit_digest": "earlier"}, False, "the audit report changed since it was shown"),
+        ({"audited_hash": "h"}, True, "names the hash and the report and signs them"),
+        ({}, True, "names the hash and the report and signs them"),
+        ({}, False, None),
+        ({"by": "x" * 201}, False, "has 201 characters"),
+        ({"by": "\u200b@host"}, False, "needs the name"),
+    ],
+)
+def test_a_decision_is_about_the_report_that_waits(new: dict[str, str], signed: bool, why: str | None) -> None:
+    awaited = AwaitedDecision(audited_hash="h", audit_digest="d", signed=signed)
+    refused = refusal(Decision.model_validate({"approve": True, "by": "ana", **new}), awaited, [], "waiting")
+    assert refused is None if why is None else refused is not None and why in refused
+
+
+@pytest.mark.parametrize(
+    "spelling", ["ana", " ANA ", "Ana@laptop", "\uff41na", "a\u200bna", "ana\u00a0", "\u2060ana", "ana\t"]
+)
+def test_the_starter_is_one_person_in_every_spelling(spelling: str) -> None:
+    assert is_same_person(spelling, "ana")
+    awaited = AwaitedDecision(audited_hash="h", starter="ana@desk")
+    refused = refusal(decision(spelling), awaited, [], "waiting")
+    assert refused and "four eyes" in refused
+    assert refusal(decision("anna"), awaited, [], "waiting") is None
 
 
 def test_when_an_approval_has_an_outcome() -> None:

@@ -32,6 +32,7 @@ from sluice.contracts.audit import AuditInput, ScanInput
 from sluice.contracts.references import RunRef
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec
 from sluice.errors import JobFailed
+from sluice.sealed_answer import seal_answer
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB, SPARK
 from tests.unit.test_audit import RANGE, UNIQUE, audit_input, file, table
@@ -49,7 +50,7 @@ class FakeSpark:
         spec = ScanSpec.model_validate_json(Path(job.args[0]).read_text())
         self.jobs.append((job, spec))
         if self.answer:
-            Path(spec.answer).write_text(self.answer.model_dump_json())
+            Path(spec.answer).write_text(seal_answer(self.answer, spec.answer_key))
         return JobResult(0, ["the last line"], job.folder / "log")
 
 
@@ -60,6 +61,9 @@ class FakeCatalog:
 
     def spark_properties(self, spark_catalog: str, branch: str, at: str | None = None) -> dict[str, str]:
         return {spark_catalog: f"{branch}@{at}"}
+
+    def explain_absence(self, _: Iterable[str]) -> str | None:
+        return None
 
     def explain_refused_write(self, _: Iterable[str]) -> str | None:
         return None
@@ -141,10 +145,11 @@ def test_a_scan_that_is_cancelled_again_still_waits_for_its_query(
     unread: list[dict[str, Any]] = []
 
     def slow(session: DuckDBSession, _: object) -> dict[str, ScanAnswer]:
+        connection = session._open([])
         begun.set()
         go_on.wait(60)
         try:
-            session._connection.execute("SELECT 1")
+            connection.execute("SELECT 1")
             closed_during_query.append(False)
         except duckdb.ConnectionException:
             closed_during_query.append(True)
