@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client
@@ -88,6 +89,11 @@ def lake(stack: dict[str, str]) -> LakeReader:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort tests into the selections, before `-m` deselects."""
     selection.select(config, items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> selection.ByKind | None:
+    """Divide tests between processes by kind for `--dist loadscope`."""
+    return selection.ByKind(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

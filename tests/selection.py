@@ -1,14 +1,19 @@
 """Which tests `make test` runs: every test is either quick, slow or of the matrix, by its folder and its markers.
 
 Quick are those of the first folders, but for those marked `slow`; of the others, those marked `sentinel`.
+The quick tests run in two processes: one for whole runs, one for the rest, so that no process starts what it does not
+need. Each has a Temporal server and a catalog of its own.
 """
 
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 QUICK_FOLDERS = ("unit", "workflow", "component", "e2e")
 SLOW_FOLDERS = ("system", "faults")
+WHOLE_RUNS = ("e2e", "system", "faults")
+"""The folders whose tests need a worker with a warm Spark; those of tests/component need a Spark session."""
 SENTINELS = {
     "a cold run",
     "the worker killed in a write",
@@ -21,6 +26,13 @@ SENTINELS = {
 """What `make test` tries of the slow kinds; a test names what it stands for: `sentinel("a cold run")`."""
 SELECTED = pytest.StashKey[list[tuple[str, str, str]]]()
 """Of each test that was collected: its folder, its selection, and what it is a sentinel of."""
+
+
+class ByKind(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives one process the whole runs, and another one the rest."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "whole runs" if nodeid.split("/")[1] in WHOLE_RUNS else "parts"
 
 
 def folder_of(path: Path) -> str:

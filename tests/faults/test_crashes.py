@@ -13,13 +13,15 @@ POINTS = (
     "NessieCatalog.create_branch:before",
     "NessieCatalog.create_branch:after",
     "NessieCatalog.commit_tables:after",
+    "InputManifests.write:before",
+    "InputManifests.write:after",
     "Spark.run:before",
     "Spark.run:during",
     "Spark.run:after",
     "NessieCatalog.find_conflicts:before",
     "NessieCatalog.find_conflicts:after",
     "ReportStore.write_verdicts:after",
-    "NessieCatalog.find_publication:before",
+    "NessieCatalog.find_published:before",
     "NessieCatalog.publish:before",
     "NessieCatalog.publish:after",
     "NessieCatalog.delete_branch:before",
@@ -30,6 +32,8 @@ POINTS = (
 )
 QUARANTINE_POINTS = ("NessieCatalog.copy_branch:before", "NessieCatalog.copy_branch:after")
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGTERM": signal.SIGTERM}
+SLACK = {"SLACK_TOKEN": "xoxb-1", "SLACK_CHANNEL": "#loads", "SLACK_API_URL": "http://127.0.0.1:9/api/"}
+"""Settings of a Slack that does not answer: without any, no worker comes to the point where it notifies."""
 ALWAYS = {
     ("NessieCatalog.create_branch:after", "SIGKILL"),
     ("Spark.run:after", "SIGKILL"),
@@ -63,11 +67,12 @@ def _cases(points: tuple[str, ...]) -> list[object]:
 def test_published_once(point: str, name: str, faults: FaultHarness, tmp_path: Path) -> None:
     """One run, published once, by the next worker."""
     flag = tmp_path / "flag"
-    broken = faults.start_faulty_worker(CRASH=f"{point} {SIGNALS[name]} {flag}")
+    slack = SLACK if point == "NotifyActivity.notify:before" else {}
+    broken = faults.start_faulty_worker(CRASH=f"{point} {SIGNALS[name]} {flag}", **slack)
     table = f"t.crash_{abs(hash((point, name)))}"
     run = faults.start_tagged("crash", table)
     wait_for(flag.exists, broken.log.read_text)
-    faults.start_worker()
+    faults.start_worker(**slack)
     result = faults.result(run)
     assert (result["outcome"], result["reason"]) == ("published", ""), result
     assert not faults.problems([result])

@@ -1,12 +1,13 @@
 """The checker: it knows nothing of Sluice's code, and reads the lake by Nessie's REST API and PyIceberg alone.
 
-Every row of a test carries a tag that is unique over all runs. What must hold afterwards: each tag of a published
-run is on main exactly once, no other tag is, and every commit on main is a merge of the hash that its certificate
-says was audited.
+Every row of a source file carries a tag that no other row of any file has. What must hold afterwards: each tag of a
+published run is on main exactly once, however many runs its file was in; no other tag is; no commit on main took a row
+away, unless its run was to do so; and every commit on main is a merge of the hash that its certificate says was
+audited.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,10 +19,10 @@ _CERTIFICATE = ("sluice.run-id", "sluice.workflow-id", "sluice.pipeline", "sluic
 
 
 class Checker:
-    """Reads a Nessie at an address, with a token that may read."""
+    """Reads a Nessie at an address, with a token that may read; `column` holds the tags."""
 
-    def __init__(self, uri: str, token_file: str) -> None:
-        self._uri = uri
+    def __init__(self, uri: str, token_file: str, column: str = "tag") -> None:
+        self._uri, self._column = uri, column
         self._http = requests.Session()
         self._http.headers["Authorization"] = f"Bearer {Path(token_file).read_text().strip()}"
 
@@ -53,24 +54,56 @@ class Checker:
                 return
             query["page-token"] = page["token"]
 
-    def tags(self, table: str) -> list[str]:
-        """Return the tag of every row of a table on main."""
-        answer = self._http.get(f"{self._uri}/trees/main/contents/{quote(table)}", timeout=30)
-        if answer.status_code == 404:
+    def tags(self, table: str, at: str = "") -> list[str]:
+        """Return the tag of every row of a table on main, now or at a hash of it."""
+        version = self._table(table, at)
+        if version is None:
             return []
-        metadata_location = answer.json()["content"]["metadataLocation"]
-        column = StaticTable.from_metadata(metadata_location).scan(selected_fields=("tag",)).to_arrow()["tag"]
+        column = version.scan(selected_fields=(self._column,)).to_arrow()[self._column]
         return [str(tag) for tag in column.to_pylist()]
 
-    def problems(self, since: str, published: Mapping[str, Iterable[str]], tables: Iterable[str]) -> list[str]:
+    def _table(self, table: str, at: str = "") -> StaticTable | None:
+        reference = f"main@{at}" if at else "main"
+        answer = self._http.get(f"{self._uri}/trees/{quote(reference)}/contents/{quote(table)}", timeout=30)
+        if answer.status_code == 404:
+            return None
+        answer.raise_for_status()
+        return StaticTable.from_metadata(answer.json()["content"]["metadataLocation"])
+
+    def problems(
+        self,
+        since: str,
+        published: Mapping[str, Iterable[str]],
+        tables: Iterable[str],
+        removing: Collection[str] = (),
+    ) -> list[str]:
         """Return everything that does not hold.
 
         Args:
             since: where main was before the runs.
             published: by run id, the tags of each run that says it was published.
             tables: all tables that runs wrote to.
+            removing: the ids of runs that were to take rows away.
         """
-        return [*self._of_rows(published, tables), *self._of_commits(since, published)]
+        tables = list(tables)
+        return [
+            *self._of_rows(published, tables),
+            *self._of_commits(since, published),
+            *self._of_removals(since, tables, removing),
+        ]
+
+    def _of_removals(self, since: str, tables: Iterable[str], removing: Collection[str]) -> Iterator[str]:
+        """Compare the data files of each table before and after each commit; read rows only where files left."""
+        for commit in self.commits(since):
+            run = commit.get("allProperties", {}).get("sluice.run-id", [""])[0]
+            if run in removing:
+                continue
+            before, after = commit["parentCommitHashes"][0], commit["hash"]
+            for table in tables:
+                if _files(self._table(table, before)) <= _files(self._table(table, after)):
+                    continue
+                for tag in sorted((Counter(self.tags(table, before)) - Counter(self.tags(table, after))).elements()):
+                    yield f"{tag} left {table} by {after[:12]}, of run {run or 'unknown'}, which was not to remove it"
 
     def _of_rows(self, published: Mapping[str, Iterable[str]], tables: Iterable[str]) -> Iterator[str]:
         published_tags = Counter(tag for table in tables for tag in self.tags(table))
@@ -86,7 +119,7 @@ class Checker:
     def _of_commits(self, since: str, published: Mapping[str, Iterable[str]]) -> Iterator[str]:
         runs: Counter[str] = Counter()
         for commit in self.commits(since):
-            certificate = {key: values[0] for key, values in commit["allProperties"].items()}
+            certificate = {key: values[0] for key, values in commit.get("allProperties", {}).items()}
             parents = commit["parentCommitHashes"]
             if len(parents) != 2:
                 yield f"{commit['hash'][:12]} on main is no merge: {commit['message']}"
@@ -105,3 +138,14 @@ class Checker:
         for run in published:
             if run not in runs:
                 yield f"run {run} says that it was published, and main has no commit of it"
+
+
+def _files(table: StaticTable | None) -> Counter[str]:
+    """Return the live data files of a table, as often as each is listed, and with the deletes that apply to it."""
+    if table is None:
+        return Counter()
+    files: Counter[str] = Counter()
+    for task in table.scan().plan_files():
+        deletes = ",".join(sorted(delete.file_path for delete in task.delete_files))
+        files[f"{task.file.file_path} {deletes}"] += 1
+    return files

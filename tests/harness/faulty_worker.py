@@ -10,6 +10,7 @@ there yet.
 import asyncio
 import functools
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -20,14 +21,17 @@ import worker
 from activities.notify import NotifyActivity
 from engine.runner import Spark
 from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.input_manifests import InputManifests
 from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.report_store import ReportStore
 from sluice.contracts import references
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
+from sluice.publishing.certificate import RUN_ID
 
 _CLASSES: dict[str, type] = {
-    each.__name__: each for each in (NessieCatalog, ReportStore, AuditResultsTable, Spark, NotifyActivity)
+    each.__name__: each
+    for each in (NessieCatalog, InputManifests, ReportStore, AuditResultsTable, Spark, NotifyActivity)
 }
 SAFEGUARDS = ("fencing", "pinned hash", "confirmation")
 
@@ -38,7 +42,8 @@ def _signal_once(number: int, flag: Path) -> None:
     except FileExistsError:
         return
     os.kill(os.getpid(), number)
-    time.sleep(0.5)
+    if number != signal.SIGSTOP:  # that one has stopped the process by now, and a sleep would begin when it is resumed
+        time.sleep(0.5)
 
 
 def crash(point: str, number: int, flag: Path) -> None:
@@ -86,7 +91,13 @@ def leave_out(safeguard: str) -> None:
 
         NessieCatalog.publish = whatever_is_there  # type: ignore[method-assign, assignment]
     elif safeguard == "confirmation":
+        find_published = NessieCatalog.find_published
+
+        def find_no_run(self: Any, properties: Any, *more: Any) -> Any:
+            return None if RUN_ID in properties else find_published(self, properties, *more)
+
         NessieCatalog.find_publication = lambda *_: None  # type: ignore[method-assign]
+        NessieCatalog.find_published = find_no_run  # type: ignore[method-assign, assignment]
     else:
         raise SystemExit(f"{safeguard!r} is none of {', '.join(SAFEGUARDS)}")
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from threading import RLock
 
-from lakehouse.catalog import BranchInfo, CommitInfo, TableCommit, TableDiff, TableVersion
+from lakehouse.catalog import BranchInfo, CommitInfo, NamespaceDiff, TableCommit, TableDiff, TableVersion
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
+from sluice.identifiers import namespaces_of
 from sluice.publishing.capabilities import CatalogCapabilities
 
 _ROOT = "0" * 64
@@ -33,6 +34,8 @@ class _Commit:
     info: CommitInfo
     tables: Mapping[str, TableVersion]
     """Every table at this commit."""
+    namespaces: Mapping[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict)
+    """The properties of every namespace."""
 
 
 @dataclass
@@ -49,6 +52,12 @@ class MemoryCatalog:
         root = CommitInfo(_ROOT, "", "", datetime.now(timezone.utc))
         self._commits = {_ROOT: _Commit(root, {})}
         self._branches = {self.main: _ROOT}
+
+    def clear(self) -> None:
+        """Forget everything, and become another catalog."""
+        with self._lock:
+            self._identity = uuid.uuid4().hex
+            self.__post_init__()
 
     def identity(self) -> str:
         """Return what distinguishes this catalog's content from every other's."""
@@ -130,6 +139,19 @@ class MemoryCatalog:
             self.head(branch)
             return self._diff(base, head)
 
+    def diff_namespaces(self, base: str, branch: str, head: str) -> list[NamespaceDiff]:
+        """Return the namespaces that differ between the hash `base` and a branch at `head`."""
+        with self._lock:
+            self.head(branch)
+            before, after = self._commits[base].namespaces, self._commits[head].namespaces
+            keys = sorted({*before, *after})
+            return [NamespaceDiff(k, before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)]
+
+    def set_namespace(self, branch: str, elements: tuple[str, ...], properties: Mapping[str, str] | None) -> str:
+        """Create, change or drop a namespace, as a job could; return the new head."""
+        with self._lock:
+            return self._commit(branch, "namespace", {}, {}, namespaces={elements: properties})
+
     def commit_tables(
         self,
         branch: str,
@@ -139,7 +161,7 @@ class MemoryCatalog:
         properties: Mapping[str, str] | None = None,
         create_namespaces_for: Collection[str] = (),
     ) -> str:
-        """Commit new versions of tables on a branch, all or none; return the new head. Namespaces need not exist."""
+        """Commit new versions of tables on a branch, all or none, with their namespaces; return the new head."""
         with self._lock:
             present = self._commits[self.head(branch)].tables
             if head not in self._ancestors(self.head(branch)):
@@ -148,7 +170,12 @@ class MemoryCatalog:
             if any(present.get(table.name) != expected.get(table.name) for table in tables):
                 raise ServiceUnavailable(f"{branch} moved meanwhile")
             changed = {table.name: table.version for table in tables}
-            return self._commit(branch, message, changed, properties or {})
+            created = [*create_namespaces_for, *(table.name for table in tables if table.version)]
+            wanted = {namespace for name in created for namespace in namespaces_of(name)}
+            missing: dict[tuple[str, ...], dict[str, str]] = {
+                each: {} for each in wanted - self._commits[self.head(branch)].namespaces.keys()
+            }
+            return self._commit(branch, message, changed, properties or {}, namespaces=missing)
 
     def find_conflicts(self, branch: str, head: str) -> list[str]:
         """Return the tables that main changed too since the branch began."""
@@ -172,7 +199,9 @@ class MemoryCatalog:
             conflicts = [diff.name for diff in diffs if held.get(diff.name) != diff.before]
             if conflicts:
                 return Publication(merged=False, conflicts=conflicts)
-            after = self._commit(self.main, message, {diff.name: diff.after for diff in diffs}, properties, head)
+            tables = {diff.name: diff.after for diff in diffs}
+            namespaces = {each.elements: each.after for each in self.diff_namespaces(branch.base, branch.name, head)}
+            after = self._commit(self.main, message, tables, properties, head, namespaces)
             return Publication(merged=True, main_before=before, main_after=after)
 
     def find_publication(self, head: str, since: str) -> Publication | None:
@@ -184,10 +213,14 @@ class MemoryCatalog:
                 return None
         return None
 
-    def find_published(self, properties: Mapping[str, str]) -> CommitInfo | None:
-        """Return the newest commit on main that carries all of these properties, or None."""
-        carriers = (each for each in self.history(self.main) if properties.items() <= each.properties.items())
-        return next(carriers, None)
+    def find_published(self, properties: Mapping[str, str], since: str = "") -> CommitInfo | None:
+        """Return the newest commit on main after the hash `since` that carries all of these properties, or None."""
+        for commit in self.history(self.main):
+            if commit.hash == since:
+                return None
+            if properties.items() <= commit.properties.items():
+                return commit
+        return None
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
         """Yield the commits of a branch, the newest first."""
@@ -201,6 +234,10 @@ class MemoryCatalog:
         prefix = f"spark.sql.catalog.{spark_catalog}"
         return {f"{prefix}.ref": branch} | ({f"{prefix}.ref.hash": at} if at else {})
 
+    def explain_absence(self, lines: Iterable[str]) -> str | None:
+        """Return None: a catalog in this process is never away."""
+        return None
+
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
         """Return None: it refuses no job."""
         return None
@@ -212,13 +249,16 @@ class MemoryCatalog:
         changed: Mapping[str, TableVersion | None],
         properties: Mapping[str, str],
         merged: str = "",
+        namespaces: Mapping[tuple[str, ...], Mapping[str, str] | None] | None = None,
     ) -> str:
         parent = self._branches[branch]
+        present = {**self._commits[parent].namespaces, **(namespaces or {})}
         tables = {**self._commits[parent].tables, **changed}
         now = datetime.now(timezone.utc)
         info = CommitInfo(uuid.uuid4().hex * 2, parent, message, now, dict(properties), merged)
         held = {name: version for name, version in tables.items() if version is not None}
-        self._commits[info.hash] = _Commit(info, held)
+        kept = {elements: each for elements, each in present.items() if each is not None}
+        self._commits[info.hash] = _Commit(info, held, kept)
         self._branches[branch] = info.hash
         return info.hash
 

@@ -1,7 +1,8 @@
 """Iceberg tables in a folder, on the branches of a catalog in memory: runs without a server and without Spark."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyiceberg.io import load_file_io
@@ -13,36 +14,56 @@ from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import LongType, NestedField
 
-from lakehouse.catalog import BranchCatalog, TableVersion
+from lakehouse.catalog import BranchCatalog, TableCommit, TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.table_state import load_table
+from lakehouse.input_manifests import InputManifests
+from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.references import RunRef
 from sluice.publishing.certificate import marks
 
-_SCHEMA = assign_fresh_schema_ids(Schema(NestedField(1, "id", LongType())))
-
 
 class MemoryLake:
-    """Writes tables of one column `id`, as the job of an attempt would."""
+    """Writes tables of columns of integers, `id` by default, as the job of an attempt would."""
 
-    def __init__(self, catalog: BranchCatalog, folder: Path) -> None:
+    def __init__(self, catalog: BranchCatalog, folder: Path, columns: Sequence[str] = ("id",)) -> None:
         self.catalog, self._folder = catalog, folder
+        fields = [NestedField(number, name, LongType()) for number, name in enumerate(columns, start=1)]
+        self._schema = assign_fresh_schema_ids(Schema(*fields))
+        self.arrow_schema = self._schema.as_arrow()
+        self.manifests = InputManifests((folder / "lake").as_uri(), {})
+        self.loaded_files = LoadedFiles(catalog, self.manifests, folder / "home")
 
     def append(self, branch: str, name: str, ids: Sequence[int], run_ref: RunRef | None = None) -> None:
         """Append rows to a table on a branch, creating it if need be, with the marks of an attempt if one is given."""
-        version = self.catalog.table_version(branch, name) or self._create(name)
-        table = load_table(version, {})
+        self.append_rows(branch, name, [{"id": each} for each in ids], run_ref)
 
-        def commit(location: str, metadata: TableMetadata) -> None:
-            head = self.catalog.head(branch)
-            self.catalog.commit_tables(branch, head, "append", [table_commit(name, location, metadata)])
+    def append_rows(
+        self, branch: str, name: str, rows: Sequence[Mapping[str, int]], run_ref: RunRef | None = None
+    ) -> None:
+        """Append rows of any columns, as `append` does."""
+        self._writable(branch, name).append(self._arrow(rows), snapshot_properties=_marks(run_ref))
 
-        writable = Table(
-            tuple(name.split(".")), table.metadata, version.metadata_location, table.io, BranchCommitCatalog(commit)
-        )
-        properties: Mapping[str, str] = marks(run_ref) if run_ref else {}
-        rows = pa.Table.from_pylist([{"id": each} for each in ids], schema=_SCHEMA.as_arrow())
-        writable.append(rows, snapshot_properties=dict(properties))
+    def replace_rows(
+        self, branch: str, name: str, rows: Sequence[Mapping[str, int]], run_ref: RunRef | None = None
+    ) -> None:
+        """Replace all rows of a table on a branch."""
+        self._writable(branch, name).overwrite(self._arrow(rows), snapshot_properties=_marks(run_ref))
+
+    def change(self, branch: str, name: str, change: Callable[[Table], Any]) -> None:
+        """Change a table on a branch by PyIceberg, creating it if need be; each commit of it is one of the branch."""
+        change(self._writable(branch, name))
+
+    def point(self, branch: str, name: str, version: TableVersion) -> None:
+        """Let a branch hold a version of a table, whatever made it."""
+        self.catalog.commit_tables(branch, self.catalog.head(branch), "point", [TableCommit(name, version)])
+
+    def rewrite(self, version: TableVersion, **changes: Any) -> TableVersion:
+        """Write a metadata file that differs from that of a version in these fields; return its version."""
+        metadata = load_table(version, {}).metadata.model_copy(update=changes)
+        location = next_metadata_location(metadata, version.metadata_location)
+        ToOutputFile.table_metadata(metadata, load_file_io({}, location).new_output(location))
+        return TableVersion(location, metadata.current_snapshot_id)
 
     def ids(self, name: str, branch: str = "") -> list[int]:
         """Return the ids that a table holds on a branch, on main by default."""
@@ -50,9 +71,35 @@ class MemoryLake:
         assert version, f"there is no table {name}"
         return sorted(load_table(version, {}).scan().to_arrow()["id"].to_pylist())
 
+    def rows(self, name: str, branch: str = "") -> list[dict[str, int]]:
+        """Return the rows that a table holds on a branch, on main by default; none if it is not there."""
+        version = self.catalog.table_version(branch or self.catalog.main, name)
+        rows: list[dict[str, int]] = load_table(version, {}).scan().to_arrow().to_pylist() if version else []
+        return rows
+
+    def _arrow(self, rows: Sequence[Mapping[str, int]]) -> pa.Table:
+        return pa.Table.from_pylist([dict(row) for row in rows], schema=self.arrow_schema)
+
+    def _writable(self, branch: str, name: str) -> Table:
+        """Return a table whose commits go to a branch."""
+        version = self.catalog.table_version(branch, name) or self._create(name)
+        table = load_table(version, {})
+
+        def commit(location: str, metadata: TableMetadata) -> None:
+            head = self.catalog.head(branch)
+            self.catalog.commit_tables(branch, head, "write", [table_commit(name, location, metadata)])
+
+        return Table(
+            tuple(name.split(".")), table.metadata, version.metadata_location, table.io, BranchCommitCatalog(commit)
+        )
+
     def _create(self, name: str) -> TableVersion:
         location = (self._folder / name).as_uri()
-        metadata = new_table_metadata(_SCHEMA, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, location)
+        metadata = new_table_metadata(self._schema, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, location)
         path = next_metadata_location(metadata, "")
         ToOutputFile.table_metadata(metadata, load_file_io({}, location).new_output(path))
         return TableVersion(path, None)
+
+
+def _marks(run_ref: RunRef | None) -> dict[str, str]:
+    return marks(run_ref) if run_ref else {}

@@ -42,13 +42,14 @@ class Recorder:
         self._keep("failed_audit", self._begin("failed-audit", "[not_null: name]"))
         self._keep("expired", self._begin("expired", more="approval: {timeout: 2s}"))
         for ending, command in {
-            "approved": ("approve",),
-            "rejected": ("reject", "--reason", "no"),
+            "approved": ("approve", "--hash"),
+            "rejected": ("reject", "--reason", "no", "--hash"),
             "cancelled_while_waiting": ("cancel",),
         }.items():
             run = self._begin(ending.replace("_", "-"), more="approval: {timeout: 1h}")
-            self.system.wait_for_stage(run, "waiting for approval")
-            assert self.system.command(command[0], run, *command[1:]).code == 0
+            waiting = self.system.wait_for_stage(run, "waiting for approval")
+            named = [waiting["audited_hash"]] if command[-1] == "--hash" else []
+            assert self.system.command(command[0], run, *command[1:], *named).code == 0
             self._keep(ending, run)
         self._rebased()
         self._released_and_rolled_back()
@@ -65,12 +66,12 @@ class Recorder:
 
     def _rebased(self) -> None:
         run = self._begin("rebased", more="approval: {timeout: 1h}")
-        self.system.wait_for_stage(run, "waiting for approval")
-        other = csv_file(self.folder / "other.csv", _ROWS)
+        waiting = self.system.wait_for_stage(run, "waiting for approval")
+        other = csv_file(self.folder / "other.csv", [{"id": 3, "name": "c"}])  # of the same rows it would be one input
         assert self.system.run(pipeline("rebased", other)).code == 0
-        assert self.system.command("approve", run).code == 0
-        self.system.wait_for_attempt(run, 2)
-        assert self.system.command("approve", run).code == 0
+        assert self.system.command("approve", run, "--hash", waiting["audited_hash"]).code == 0
+        rebased = self.system.wait_for_attempt(run, 2)
+        assert self.system.command("approve", run, "--hash", rebased["audited_hash"]).code == 0
         self._keep("rebased", run)
 
     def _released_and_rolled_back(self) -> None:

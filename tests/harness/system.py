@@ -153,7 +153,12 @@ class SystemHarness:
         status = await query_status(execution.handle)
         if status is None:
             return {}
-        return {**json.loads(status.result.model_dump_json()), "stage": status.stage, "deadline": status.deadline}
+        return {
+            **json.loads(status.result.model_dump_json()),
+            "stage": status.stage,
+            "deadline": status.deadline,
+            "audit_digest": status.audit_digest,
+        }
 
     async def _result(self, run: str) -> RunResult:
         client = await TEMPORAL.client(self.environment)

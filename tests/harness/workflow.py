@@ -1,4 +1,4 @@
-"""The workflow harness: runs on Temporal's time-skipping server, with fakes in place of all activities."""
+"""The workflow harness: runs with fakes in place of all activities, on the time-skipping server or a real one."""
 
 import asyncio
 import uuid
@@ -6,22 +6,32 @@ from collections.abc import Callable
 from typing import Any
 
 from temporalio import activity
-from temporalio.client import WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError, CancelledError
-from temporalio.testing import WorkflowEnvironment
 
 from runtime.find_run import Handle, read_result
+from sluice.approval.required import RequiredApproval, required_approval
 from sluice.contracts.audit import AuditResult, QuarantineRowsResult
-from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
+from sluice.contracts.existing_rows import (
+    ExistingRowsResult,
+    RebaseBranchInput,
+    RebaseResult,
+    RestoreTablesInput,
+    Resume,
+    ResumeBranchInput,
+)
+from sluice.contracts.input import ManifestRef, SelectedInput, SelectInputInput
 from sluice.contracts.merge_queue import MergeTicket
 from sluice.contracts.publish import (
     ConfirmPublicationInput,
+    DiscardBranchInput,
     FindConflictsInput,
     Publication,
     PublishBranchInput,
+    RequireApprovalInput,
     VerifyDecisionInput,
 )
-from sluice.contracts.quarantine import QuarantineBranchInput
+from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef
 from sluice.contracts.run import Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
 from sluice.contracts.write import (
@@ -37,12 +47,23 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 HEAD = "ab" * 32
 NEWER = "cd" * 32
+MANIFEST = ManifestRef(location="lake/a1.jsonl", digest="d1")
 MERGED = Publication(merged=True, main_before="1", main_after="2")
 
 
 def opened(name: str) -> BranchRef:
     """Return a branch that was made."""
     return BranchRef(name=name, base="b", catalog_id="c")
+
+
+def _as_the_pipeline_says(input: RequireApprovalInput) -> RequiredApproval:
+    return required_approval(input.terms, [], [], signed=False, verified_starter="")
+
+
+def brought(given: Any) -> ExistingRowsResult:
+    """Return the branch of an attempt that holds rows of a quarantine, or of an earlier main."""
+    write_result = WriteResult(head=HEAD, tables={"t.x": TableChange(operation="append")})
+    return ExistingRowsResult(branch=opened(given.run_ref.branch), write_result=write_result)
 
 
 class FakeActivities:
@@ -56,12 +77,14 @@ class FakeActivities:
     def activities(self) -> list[Callable[..., Any]]:
         write_result = WriteResult(head=HEAD, tables={"t.x": TableChange(operation="append")})
         newer = write_result.model_copy(update={"head": NEWER})
+
         return [
             self._fake(
                 "open_branch",
                 OpenBranchInput,
                 lambda given: BranchRef(name=given.run_ref.branch, base="b", catalog_id="c"),
             ),
+            self._fake("select_input", SelectInputInput, lambda _: SelectedInput(manifest=MANIFEST, files=1)),
             self._fake("write_table", WriteTableInput, lambda _: JobReport()),
             self._fake(
                 "verify_write",
@@ -81,6 +104,7 @@ class FakeActivities:
             self._fake("acquire_merge_slot", MergeTicket, lambda _: None),
             self._fake("release_merge_slot", MergeTicket, lambda _: None),
             self._fake("verify_decision", VerifyDecisionInput, lambda _: ""),
+            self._fake("require_approval", RequireApprovalInput, _as_the_pipeline_says),
             self._fake("find_conflicts", FindConflictsInput, lambda _: []),
             self._fake(
                 "rebase_branch",
@@ -88,7 +112,10 @@ class FakeActivities:
                 lambda given: RebaseResult(branch=opened(given.run_ref.branch), write_result=newer),
             ),
             self._fake("confirm_publication", ConfirmPublicationInput, lambda _: Publication(merged=False)),
-            self._fake("discard_branch", str, lambda _: None),
+            self._fake("resume_branch", ResumeBranchInput, brought),
+            self._fake("restore_tables", RestoreTablesInput, brought),
+            self._fake("discard_branch", DiscardBranchInput, lambda _: None),
+            self._fake("discard_quarantine", DiscardQuarantineInput, lambda _: ""),
             self._fake("quarantine_branch", QuarantineBranchInput, lambda given: given.name),
             self._fake("can_notify", Notification, lambda _: True),
             self._fake("notify", Notification, lambda _: None),
@@ -113,30 +140,32 @@ async def fails_with_a_bug(_: Any, __: int) -> Any:
 
 
 class WorkflowHarness:
-    """Starts runs on the time-skipping server, and waits for their end."""
+    """Starts runs, and waits for their end."""
 
-    def __init__(self, environment: WorkflowEnvironment, fakes: FakeActivities) -> None:
-        self._environment, self.fakes = environment, fakes
+    def __init__(self, client: Client, fakes: FakeActivities) -> None:
+        self.client, self.fakes = client, fakes
         self.queue = str(uuid.uuid4())
 
-    async def start(self, policy: Policy | None = None, **pipeline: Any) -> Handle:
+    async def start(self, policy: Policy | None = None, resume: Resume | None = None, **pipeline: Any) -> Handle:
+        policy = policy or Policy(max_rewrites=2, step_timeout=600)
         stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, **pipeline}
         request = RunRequest(
             pipeline=Pipeline.model_validate(stated),
             input=RunInput(digest="d"),
             starter="tester",
-            policy=policy or Policy(max_rewrites=2, step_timeout=600),
+            resume=resume,
+            policy=policy.model_copy(update={"spark_queue": policy.spark_queue or self.queue}),
         )
-        return await self._environment.client.start_workflow(
+        return await self.client.start_workflow(
             WriteAuditPublish.run, request, id=f"p-{uuid.uuid4().hex[:12]}", task_queue=self.queue
         )
 
     async def end(self, handle: Handle) -> RunResult:
-        """Wait for the end, skipping time; return the result whatever the ending."""
+        """Wait for the end, skipping time where the server can; return the result whatever the ending."""
         try:
             await handle.result()
         except WorkflowFailureError as failure:
             assert isinstance(failure.cause, ApplicationError | CancelledError), failure.cause
-        result = await read_result(self._environment.client, await handle.describe())
+        result = await read_result(self.client, await handle.describe())
         assert result
         return result

@@ -1,0 +1,32 @@
+"""The checker of the fault tests can fail: it sees rows that are doubled, lost, or taken away by nobody's order."""
+
+import uuid
+from pathlib import Path
+
+from lakehouse.open_catalog import open_catalog
+from sluice.settings import read_settings
+from tests.harness.checker import Checker
+from tests.harness.memory_lake import MemoryLake
+
+
+def test_doubled_lost_and_removed_rows_are_seen(stack: dict[str, str], tmp_path: Path) -> None:
+    settings = read_settings(stack)
+    catalog = open_catalog(settings)
+    checker = Checker(settings.nessie_uri, settings.nessie_writer_token_file, column="id")
+    table = f"c{uuid.uuid4().hex[:12]}.rows"
+    lake = MemoryLake(catalog, tmp_path)
+    catalog.initialize_main()
+    catalog.commit_tables("main", catalog.head("main"), "namespace", create_namespaces_for=[table])
+    since = checker.head()
+    lake.append("main", table, [1, 2])
+    lake.append("main", table, [2, 3])
+    published = {"run": ["1", "2", "3", "4"]}
+    problems = checker.problems(since, published, [table])
+    assert "2 is on main 2 times" in problems
+    assert "4 of a published run is not on main" in problems
+    assert not any("left" in problem for problem in problems)
+
+    lake.replace_rows("main", table, [{"id": 2}, {"id": 3}])
+    problems = checker.problems(since, published, [table])
+    assert any(problem.startswith(f"1 left {table} by ") for problem in problems), problems
+    assert not any(problem.startswith("3 left") for problem in problems)

@@ -1,0 +1,279 @@
+"""Random sequences of what people do, against a model of what main must hold.
+
+A failed sequence is shrunk, printed as a program, and kept by Hypothesis, which tries it first the next time.
+"""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from lakehouse.open_catalog import open_catalog
+from runtime.find_run import Handle
+from sluice.settings import read_settings
+from tests.harness.lake_driver import Ending, LakeDriver
+from tests.harness.lake_model import Content, LakeModel
+from tests.harness.memory_system import MemorySystem, memory_system
+from tests.harness.temporal_thread import TEMPORAL
+
+STEPS = 10
+"""The most commands of a sequence."""
+
+
+class Sequence(RuleBasedStateMachine):
+    """Files in a folder, runs that load them, and people who decide; one table."""
+
+    run: ClassVar[Any]
+    """Runs a coroutine to its end."""
+    new_driver: ClassVar[Any]
+    """Returns a driver of a table of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.driver: LakeDriver = type(self).new_driver()
+        self.model = LakeModel()
+        self.files: dict[str, Content] = {}
+        self.next_id = 0
+        self.waiting: dict[Handle, tuple[frozenset[Content], frozenset[Content]]] = {}
+        """By run that waits for approval: what it loads, and the whole input."""
+
+    # --- files arrive ---
+
+    @initialize(size=st.integers(1, 3))
+    def first_file(self, size: int) -> None:
+        self._write(self._content(size, is_bad=False))
+
+    @rule(size=st.integers(1, 3), is_bad=st.booleans())
+    def add_file(self, size: int, is_bad: bool) -> None:
+        self._write(self._content(size, is_bad=is_bad))
+
+    @rule(data=st.data())
+    def copy_file(self, data: st.DataObject) -> None:
+        self._write(data.draw(st.sampled_from(list(self.files.values()))))
+
+    @rule(data=st.data(), size=st.integers(1, 3))
+    def replace_file(self, data: st.DataObject, size: int) -> None:
+        name = data.draw(st.sampled_from(sorted(self.files)))
+        self._write(self._content(size, is_bad=False), name)
+
+    # --- runs ---
+
+    @rule()
+    def run_pipeline(self) -> None:
+        to_load = self.model.to_load(self.files.values())
+        self._compare_run(self._run(self.driver.run(self.driver.pipeline())), to_load)
+
+    @rule()
+    def run_again_loads_all(self) -> None:
+        contents = frozenset(self.files.values())
+        self._compare_run(self._run(self.driver.run(self.driver.pipeline(), again=True)), contents)
+
+    @precondition(lambda self: len(self.waiting) < 2)
+    @rule()
+    def start_run_that_needs_approval(self) -> None:
+        whole = frozenset(self.files.values())
+        if any(whole == other for _, other in self.waiting.values()):
+            return  # the same input is under way: it would be the same run
+        to_load = self.model.to_load(whole)
+        started = self._run(self.driver.start(self.driver.pipeline(approval=True)))
+        ended = started if isinstance(started, Ending) else self._run(self.driver.wait_for_approval(started))
+        if ended is not None:
+            assert not (to_load and not any(content.is_bad for content in to_load)), ended
+            self._compare_run(ended, to_load)
+            return
+        assert to_load and not any(content.is_bad for content in to_load)
+        assert not isinstance(started, Ending)
+        self.waiting[started] = (to_load, whole)
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def approve(self, data: st.DataObject) -> None:
+        handle = data.draw(st.sampled_from(list(self.waiting)))
+        to_load, whole = self.waiting.pop(handle)
+        ended = self._run(self.driver.decide(handle, approve=True))
+        if any(map(self.model.is_loaded, to_load)) or _was_rewritten(ended):
+            # it selects again, from the files that it began with: others may be free after a roll-back
+            to_load = self.model.to_load(whole)
+            if whole != frozenset(self.files.values()) and ended.outcome in ("failed", "already published"):
+                return  # one of them was replaced
+        self._compare_run(ended, to_load)
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data(), cancel=st.booleans())
+    def reject_or_cancel(self, data: st.DataObject, cancel: bool) -> None:
+        handle = data.draw(st.sampled_from(list(self.waiting)))
+        to_load, _ = self.waiting.pop(handle)
+        ended = self._run(self.driver.cancel(handle) if cancel else self.driver.decide(handle, approve=False))
+        assert ended.outcome == ("cancelled" if cancel else "quarantined"), ended
+        self._keep(ended, to_load)
+
+    # --- quarantines, and roll-back ---
+
+    @precondition(lambda self: self.model.quarantines)
+    @rule(data=st.data(), way=st.sampled_from(["release", "release with a laxer check", "repair"]))
+    def release(self, data: st.DataObject, way: str) -> None:
+        branch = data.draw(st.sampled_from(sorted(self.model.quarantines)))
+        contents = self.model.quarantines[branch]
+        pipeline = self.driver.pipeline(strict=way != "release with a laxer check", approval="-approved" in branch)
+        pipeline = pipeline.model_copy(update={"approval": None})
+        repair = [f"UPDATE {self.driver.table} SET v = 0 WHERE v < 0"] if way == "repair" else []
+        ended = self._run(self.driver.release(branch, pipeline, *repair))
+        if any(map(self.model.is_loaded, contents)):
+            assert ended.outcome in ("refused", "already published", "failed"), ended
+            return
+        if way == "release" and any(content.is_bad for content in contents):
+            assert ended.outcome == "discarded", ended  # the quarantine stays as it was
+            return
+        assert ended.outcome == "published" and ended.result, ended
+        self.model.publish(ended.result.run_id, contents)
+        del self.model.quarantines[branch]
+
+    @precondition(lambda self: self.model.quarantines)
+    @rule(data=st.data())
+    def discard(self, data: st.DataObject) -> None:
+        branch = data.draw(st.sampled_from(sorted(self.model.quarantines)))
+        self._run(self.driver.discard(branch))
+        del self.model.quarantines[branch]
+
+    @precondition(lambda self: self.model.published)
+    @rule(data=st.data())
+    def roll_back(self, data: st.DataObject) -> None:
+        run_id = data.draw(st.sampled_from([run.run_id for run in self.model.published]))
+        ended = self._run(self.driver.roll_back(run_id))
+        assert ended.outcome == "published", ended
+        self.model.roll_back(run_id)
+
+    # --- what must hold after each command ---
+
+    @invariant()
+    def main_holds_what_the_model_holds(self) -> None:
+        assert self.driver.rows() == self.model.rows
+
+    @invariant()
+    def no_branch_is_left(self) -> None:
+        assert self.driver.quarantines() == set(self.model.quarantines)
+        assert len(self.driver.branches_of_attempts()) == len(self.waiting)
+
+    def teardown(self) -> None:
+        for handle in self.waiting:
+            self._run(self.driver.cancel(handle))
+
+    def _compare_run(self, ended: Ending, to_load: frozenset[Content]) -> None:
+        """Compare the end of a run with what the model says of the files that it was to load."""
+        if not to_load:
+            assert ended.outcome == "already published", ended
+        elif any(content.is_bad for content in to_load):
+            assert ended.outcome == "quarantined", ended
+            self._keep(ended, to_load)
+        else:
+            assert ended.outcome == "published" and ended.result, ended
+            self.model.publish(ended.result.run_id, to_load)
+
+    def _keep(self, ended: Ending, contents: frozenset[Content]) -> None:
+        if ended.result and ended.result.branch:
+            self.model.quarantines[ended.result.branch] = contents
+
+    def _content(self, size: int, *, is_bad: bool) -> Content:
+        first, self.next_id = self.next_id, self.next_id + size
+        return Content(tuple(range(first, first + size)), is_bad)
+
+    def _write(self, content: Content, name: str = "") -> None:
+        name = name or f"{len(self.files)}.csv"
+        self.files[name] = content
+        (self.driver.folder / name).write_text(content.csv)
+
+    def _run(self, coroutine: Any) -> Any:
+        return type(self).run(coroutine)
+
+
+def _was_rewritten(ended: Ending) -> bool:
+    return ended.result is not None and any(each.resolved == "rewritten" for each in ended.result.conflicts)
+
+
+@pytest.fixture(scope="module")
+def memory(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemorySystem]:
+    with memory_system(home / "bin" / "temporal", tmp_path_factory.mktemp("memory")) as system:
+        yield system
+
+
+def in_memory(system: MemorySystem, folder: Path) -> type[Sequence]:
+    """Return the machine that runs on a catalog in memory."""
+    numbers = iter(range(10**6))
+
+    def new_driver() -> LakeDriver:
+        table = f"s{next(numbers)}"
+        system.catalog.clear()
+        return LakeDriver(system.client, system.settings, system.catalog, {}, f"t.{table}", _new_folder(folder, table))
+
+    return _machine("SequenceInMemory", system.run, new_driver)
+
+
+def on_spark(variables: dict[str, str], folder: Path) -> type[Sequence]:
+    """Return the machine that runs on Nessie, with Spark."""
+    client, settings = TEMPORAL.run(TEMPORAL.client(variables)), read_settings(variables)
+
+    def new_driver() -> LakeDriver:
+        table = f"s{uuid.uuid4().hex[:12]}"
+        return LakeDriver(client, settings, open_catalog(settings), {}, f"t.{table}", _new_folder(folder, table))
+
+    return _machine("SequenceOnSpark", TEMPORAL.run, new_driver)
+
+
+def _machine(name: str, run: Any, new_driver: Any) -> type[Sequence]:
+    return type(name, (Sequence,), {"run": staticmethod(run), "new_driver": staticmethod(new_driver)})
+
+
+def _new_folder(folder: Path, name: str) -> Path:
+    files = folder / name
+    files.mkdir()
+    return files
+
+
+def _settings(sequences: int, *, same: bool = False) -> settings:
+    """Return the settings of Hypothesis; `same` sequences each time are for what every change has to pass."""
+    return settings(
+        max_examples=sequences,
+        derandomize=same,
+        stateful_step_count=STEPS,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def test_a_few_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
+    """Whatever people do with files, runs, quarantines and roll-backs, main holds each row once."""
+    run_state_machine_as_test(in_memory(memory, tmp_path), settings=_settings(8, same=True))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_forty_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
+    """The same, forty times."""
+    run_state_machine_as_test(in_memory(memory, tmp_path), settings=_settings(40, same=True))
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(7200)
+def test_a_thousand_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
+    """The same, a thousand times, and others each time."""
+    run_state_machine_as_test(in_memory(memory, tmp_path), settings=_settings(1000))
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(7200)
+def test_thirty_sequences_on_spark(warm_stack: dict[str, str], tmp_path: Path) -> None:
+    """The same on Nessie and Spark, thirty times."""
+    run_state_machine_as_test(on_spark(warm_stack, tmp_path), settings=_settings(30))

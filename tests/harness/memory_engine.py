@@ -1,0 +1,104 @@
+"""An engine that runs Sluice's own Spark jobs in this process, on the catalog in memory, by PyIceberg and DuckDB.
+
+The activities around it are the real ones: a job gets its specification as a file, and answers by one. Rows have the
+columns of `MemoryLake`. What Spark itself does is tried on Spark, in `tests/component` and `tests/e2e`.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from engine.job import JobResult, SparkJob
+from engine.process.heartbeat import Heartbeat
+from sluice.contracts.progress import Progress
+from sluice.contracts.references import RunRef
+from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
+from sluice.sealed_answer import seal_answer
+from tests.harness.memory_lake import MemoryLake
+
+Interrupt = Callable[[SparkJob], None]
+"""Called before a job writes; what it raises fails the job."""
+
+
+class MemoryEngine:
+    """Runs `spark_jobs/ingest.py`, in the modes append, overwrite and sql."""
+
+    has_jvm = True
+
+    def __init__(self, lake: MemoryLake) -> None:
+        self._lake = lake
+        self.before_write: Interrupt = lambda _: None
+
+    async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
+        """Run a job in a thread."""
+        heartbeat(Progress(doing="writing"))
+        log = job.folder / "job.log"
+        log.touch()
+        await asyncio.to_thread(self._run, job)
+        return JobResult(0, [], log)
+
+    async def warm_up(self) -> None:
+        """Do nothing: there is nothing to start."""
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to end."""
+
+    def _run(self, job: SparkJob) -> None:
+        if job.program.name != "ingest.py":
+            raise NotImplementedError(f"{job.program.name} needs Spark")
+        self.before_write(job)
+        spec = IngestSpec.model_validate_json(Path(job.args[0]).read_text())
+        answer = self._ingest(spec, job.branch, _run_ref(job))
+        Path(spec.answer).write_text(seal_answer(answer, spec.answer_key))
+
+    def _ingest(self, spec: IngestSpec, branch: str, run_ref: RunRef) -> JobAnswer:
+        if spec.write.mode == "sql":
+            self._run_statements(spec.write.statements, branch, run_ref)
+            return JobAnswer()
+        (table,) = spec.tables
+        rows = [row for file in spec.files for row in _read_csv(file)]
+        if spec.write.mode == "append":
+            self._lake.append_rows(branch, table, rows, run_ref)
+        elif spec.write.mode == "overwrite":
+            self._lake.replace_rows(branch, table, rows, run_ref)
+        else:
+            raise NotImplementedError(f"mode: {spec.write.mode} needs Spark")
+        return JobAnswer(rows_read=len(rows), rows_written=len(rows))
+
+    def _run_statements(self, statements: Sequence[str], branch: str, run_ref: RunRef) -> None:
+        """Run statements by DuckDB on copies of the tables, and replace the rows of those that change."""
+        connection = duckdb.connect()
+        names: dict[str, str] = {}
+        for statement in statements:
+            for quoted in re.findall(r"(?:`?\w+`?\.)+`?\w+`?", statement):
+                names.setdefault(quoted, ".".join(quoted.replace("`", "").split(".")[-2:]))
+        tables = {table: f"t{number}" for number, table in enumerate(sorted(set(names.values())))}
+        before: dict[str, list[dict[str, int]]] = {}
+        for table, alias in tables.items():
+            before[table] = self._lake.rows(table, branch)
+            connection.register(f"arrow_{alias}", pa.Table.from_pylist(before[table], schema=self._lake.arrow_schema))
+            connection.execute(f"CREATE TABLE {alias} AS SELECT * FROM arrow_{alias}")
+        for statement in statements:
+            renamed = statement
+            for quoted, table in sorted(names.items(), key=lambda pair: -len(pair[0])):
+                renamed = renamed.replace(quoted, tables[table])
+            connection.execute(renamed.replace("`", '"'))
+        for table, alias in tables.items():
+            columns = self._lake.arrow_schema.names
+            after = [dict(zip(columns, row, strict=True)) for row in connection.sql(f"FROM {alias}").fetchall()]
+            if after != before[table]:
+                self._lake.replace_rows(branch, table, after, run_ref)
+
+
+def _run_ref(job: SparkJob) -> RunRef:
+    return RunRef(run_id=job.run_id, workflow_id="", pipeline=job.pipeline, label=job.pipeline, attempt=job.attempt)
+
+
+def _read_csv(file: str) -> list[dict[str, int]]:
+    rows: list[dict[str, int]] = pa_csv.read_csv(file).to_pylist()
+    return rows

@@ -1,0 +1,107 @@
+"""A system without Spark and Nessie: a Temporal server, a worker with the real activities, a catalog in memory."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from lakehouse.report_store import ReportStore
+from sluice.settings import Settings
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_engine import MemoryEngine
+from tests.harness.memory_lake import MemoryLake
+from worker import WORKFLOWS, control_activities, spark_activities
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass
+class MemorySystem:
+    """What a test needs of it. Its worker and client live on an event loop in a thread of their own."""
+
+    settings: Settings
+    catalog: MemoryCatalog
+    lake: MemoryLake
+    engine: MemoryEngine
+    client: Client
+    loop: asyncio.AbstractEventLoop
+
+    def run(self, coroutine: Coroutine[Any, Any, _Answer]) -> _Answer:
+        """Run a coroutine on the system's event loop; return what it returns."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+
+@contextmanager
+def memory_system(temporal_cli: Path, folder: Path) -> Iterator[MemorySystem]:
+    """Start a system, and stop it."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="memory-system", daemon=True)
+    thread.start()
+    stop, ready = asyncio.Event(), loop.create_future()
+    serving = asyncio.run_coroutine_threadsafe(_serve(temporal_cli, folder, ready, stop), loop)
+    serving.add_done_callback(lambda served: loop.call_soon_threadsafe(_pass_on_failure, served, ready))
+    try:
+        yield asyncio.run_coroutine_threadsafe(_result(ready), loop).result()
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        serving.result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+async def _result(ready: "asyncio.Future[MemorySystem]") -> MemorySystem:
+    return await ready
+
+
+def _pass_on_failure(served: "Future[None]", ready: "asyncio.Future[MemorySystem]") -> None:
+    error = served.exception()
+    if error and not ready.done():
+        ready.set_exception(error)
+
+
+async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[MemorySystem]", stop: asyncio.Event) -> None:
+    settings = Settings(
+        sluice_home=folder / "home",
+        sluice_installation="memory",
+        warehouse=(folder / "lake").as_uri(),
+        sluice_task_queue="memory",
+    )
+    async with await WorkflowEnvironment.start_local(
+        data_converter=pydantic_data_converter, dev_server_existing_path=str(temporal_cli)
+    ) as environment:
+        catalog = MemoryCatalog()
+        lake = MemoryLake(catalog, folder / "tables", ("id", "v"))
+        engine = MemoryEngine(lake)
+        reports = ReportStore(settings.lake, {})
+        activities = [
+            *control_activities(environment.client, settings, catalog, {}, reports),
+            *spark_activities(settings, engine, catalog, {}, reports),
+        ]
+        queues = {settings.sluice_task_queue: WORKFLOWS, settings.spark_queue: ()}
+        workers = [
+            Worker(
+                environment.client,
+                task_queue=queue,
+                workflows=workflows,
+                activities=activities,
+                workflow_runner=UnsandboxedWorkflowRunner(),
+                activity_executor=ThreadPoolExecutor(16),
+                max_concurrent_activities=16,
+            )
+            for queue, workflows in queues.items()
+        ]
+        tasks = [asyncio.create_task(worker.run()) for worker in workers]
+        ready.set_result(MemorySystem(settings, catalog, lake, engine, environment.client, asyncio.get_running_loop()))
+        await stop.wait()
+        for worker in workers:
+            await worker.shutdown()
+        await asyncio.gather(*tasks)
