@@ -5,28 +5,37 @@ to the run of the same input that is under way. Who starts it, and the working d
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
 
-from lakehouse.source_files import absolute_path, absolute_source, find_files, identify_input
-from runtime.find_run import read_result
+from lakehouse.source_files import absolute_path, absolute_source, find_files, identify_input, read_column_names
+from runtime.find_run import read_request
 from runtime.temporal_client import search_attributes_known
+from sluice.approval.required import SignedStart
+from sluice.approval.signatures import sign_start
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult
-from sluice.errors import AlreadyPublished, InvalidPipeline
+from sluice.errors import InvalidInput, InvalidPipeline, RunUnderWay
 from sluice.pipeline.environment import pipeline_from_environment
-from sluice.pipeline.file import read_pipeline
+from sluice.pipeline.file import locate, read_pipeline
+from sluice.pipeline.input_columns import becomes_the_table, check_column_problems, layout_column_problems
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.source import Source
+from sluice.publishing.release import release_digest
+from sluice.secrets import read_secret
 from sluice.settings import Settings
 from workflows.search_attributes import PIPELINE, TABLE
 from workflows.write_audit_publish import WriteAuditPublish
 
+SUMMARY_MEMO = "sluice.summary"
+"""The memo with what a run does, in one line: Temporal lists memos, and shows summaries of single runs alone."""
+_LONGEST_SUMMARY = 200
 _ID_DIGITS = 12
 """How many digits of the input's digest are part of a workflow id."""
 
@@ -49,6 +58,15 @@ class StartOptions:
     """Publish rows that a quarantined branch holds, instead of writing."""
     restore: Restore | None = None
     """Restore tables to earlier versions, instead of writing."""
+
+
+@dataclass(frozen=True)
+class InspectedInput:
+    """The files that a pipeline loads."""
+
+    run_input: RunInput
+    columns: list[str] | None = None
+    """The names of their columns, where those are known before Spark reads them."""
 
 
 @dataclass(frozen=True)
@@ -89,20 +107,63 @@ def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:
     return pipeline.model_copy(update={"write": write})
 
 
-def find_input(pipeline: Pipeline) -> RunInput:
+def find_input(pipeline: Pipeline, file: Path | None = None) -> RunInput:
     """Find the files that a pipeline loads, and return their identity.
 
     A job without a source does not say what it reads: then its program and arguments are the identity.
 
+    Args:
+        file: the pipeline file, whose lines messages name.
+
     Raises:
         InvalidInput: there are no files, or one is empty or broken.
+        InvalidPipeline: the pipeline names columns that the files do not have.
     """
+    return inspect_input(pipeline, file).run_input
+
+
+def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInput:
+    """Find the files that a pipeline loads, their identity and their columns, as `find_input` does."""
     write = pipeline.write
     if write.source:
-        return identify_input(find_files(write.source))
+        files = find_files(write.source)
+        columns = read_column_names(write.source, files)
+        if columns is not None and becomes_the_table(pipeline):
+            check_columns(pipeline, columns, file)
+        return InspectedInput(identify_input(files), columns)
     program = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
     options = [f"{key}={value}" for key, value in sorted(write.options.items())]
-    return identify_input([], "\0".join([write.job, program, *write.args, *write.statements, *options]))
+    return InspectedInput(identify_input([], "\0".join([write.job, program, *write.args, *write.statements, *options])))
+
+
+def check_columns(pipeline: Pipeline, columns: Sequence[str], file: Path | None) -> None:
+    """Make sure that the columns that a pipeline names are columns of its input.
+
+    Raises:
+        InvalidPipeline: some are not.
+    """
+    problems = check_column_problems(pipeline, columns)
+    layout = layout_column_problems(pipeline, columns)
+    problems += locate(file, layout) if file else [sentence for _, sentence in layout]
+    if problems:
+        raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
+
+
+def identify_paths(paths: Sequence[str], working_directory: Path) -> tuple[list[str], list[str]]:
+    """Return paths as runs record them, and the identities of those files that can be read here.
+
+    Raises:
+        InvalidInput: no file can have such a path.
+    """
+    source = absolute_source(Source(path=list(paths), format="csv"), working_directory) if paths else None
+    named = source.paths if source else []
+    identities: list[str] = []
+    for path in named:
+        try:
+            identities += [file.identity for file in find_files(Source(path=path, format="csv"))]
+        except InvalidInput:  # it is not here any more: then its path alone is looked for
+            continue
+    return named, identities
 
 
 async def start_run(
@@ -115,18 +176,21 @@ async def start_run(
 ) -> RunHandle:
     """Start a run, or attach to the one with the same input that is under way.
 
+    Whether main holds the input, or files of it, is decided by the run: main's history knows it, Temporal does not.
+
     Args:
         run_input: what is loaded, or where resumed rows came from; None where that is not known.
 
     Raises:
-        AlreadyPublished: the same input was published before, and `options.again` is not set.
+        RunUnderWay: the one that is under way is of another version of the pipeline, or loads less.
     """
     continued = options.resume or options.restore
-    digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
+    if options.resume:  # not its statements: a release and a repair of the same rows are one run
+        digest = release_digest(options.resume.branch, options.resume.head)
+    else:
+        digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
     workflow_id = f"{pipeline.name}-{digest[:_ID_DIGITS]}"
     again = options.again or continued is not None or pipeline.write.traits.may_repeat
-    if not again:
-        await _refuse_published_input(client, workflow_id)
     request = RunRequest(
         pipeline=pipeline,
         input=run_input or RunInput(digest=digest),
@@ -139,7 +203,14 @@ async def start_run(
         search_attributes=await search_attributes_known(client),
         revision=REVISION,
     )
-    return await _start_or_attach(client, settings, request, workflow_id)
+    signed = request.model_copy(update={"signed_start": _signed_start(request, workflow_id, settings)})
+    return await _start_or_attach(client, settings, signed, workflow_id)
+
+
+def _signed_start(request: RunRequest, workflow_id: str, settings: Settings) -> SignedStart | None:
+    """Return the starter's signature, where this person has a key: no environment variable changes whose it is."""
+    key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
+    return sign_start(request.start_statement(workflow_id), datetime.now(timezone.utc), key) if key else None
 
 
 def _digest(model: Resume | Restore | Pipeline) -> str:
@@ -151,6 +222,7 @@ def _policy(settings: Settings) -> Policy:
         heartbeat_timeout=settings.sluice_heartbeat_timeout,
         open_timeout=settings.sluice_open_timeout,
         step_timeout=settings.sluice_step_timeout,
+        wait_timeout=settings.sluice_wait_timeout,
         spark_queue=settings.spark_queue,
         activity_timeout=settings.sluice_activity_timeout,
     )
@@ -169,40 +241,55 @@ async def _start_or_attach(client: Client, settings: Settings, request: RunReque
             task_queue=settings.sluice_task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
             search_attributes=attributes if request.search_attributes else TypedSearchAttributes.empty,
-            static_summary=_summary(request)[:200],
+            memo={SUMMARY_MEMO: _describe_work(request)[:_LONGEST_SUMMARY]},
+            static_summary=f"{pipeline.name}: {_describe_work(request)}"[:_LONGEST_SUMMARY],
             static_details=pipeline.description or None,
         )
         return RunHandle(handle, attached=False)
     except WorkflowAlreadyStartedError as running:
-        return RunHandle(
-            client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=running.run_id), attached=True
-        )
+        handle = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=running.run_id)
+        await _refuse_another_pipeline(client, handle, request)
+        return RunHandle(handle, attached=True)
 
 
-async def _refuse_published_input(client: Client, workflow_id: str) -> None:
-    try:
-        latest = await client.get_workflow_handle(workflow_id).describe()
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return
-        raise
-    if latest.status != WorkflowExecutionStatus.COMPLETED:
+async def _refuse_another_pipeline(
+    client: Client, running: WorkflowHandle[WriteAuditPublish, RunResult], request: RunRequest
+) -> None:
+    """Make sure that the run under way does what this start asks for: else its end would be taken for that.
+
+    Raises:
+        RunUnderWay: it does not.
+    """
+    earlier = await read_request(client, running.id, running.run_id or "")
+    if earlier is None:  # it ended meanwhile, and Temporal forgot it
         return
-    result = await read_result(client, latest)
-    if result and result.outcome == "published":
-        raise AlreadyPublished(
-            f"this input was already published by {result.pipeline}: run {workflow_id}, commit "
-            f"{(result.main_after or '')[:12]} on main. To publish it again, add --again"
+    if difference := _difference(earlier, request):
+        raise RunUnderWay(
+            f"run {running.id} of the same input is under way, and {difference}. Wait for its end "
+            f"(`watch {running.id}`) or end it (`cancel {running.id}`), and start again"
         )
 
 
-def _summary(request: RunRequest) -> str:
-    """Return what the Web UI shows beside the run's name."""
+def _difference(earlier: RunRequest, request: RunRequest) -> str:
+    """Return in what the run under way differs from the one that is asked for; empty if it does the same."""
+    if earlier.pipeline.digest != request.pipeline.digest:
+        return f"it was started by {earlier.starter} from another version of the pipeline {request.pipeline.name!r}"
+    if request.again and not earlier.again:
+        return "it was started without --again"
+    resumed, wanted = earlier.resume, request.resume
+    if resumed != wanted and (resumed is None or wanted is None or resumed.statements != wanted.statements):
+        return "it repairs other rows, or in another way"
+    return ""
+
+
+def _describe_work(request: RunRequest) -> str:
+    """Return what a run does, for lists of runs: which tables it changes, from what."""
     tables = ", ".join(request.pipeline.tables)
     if request.restore:
-        return f"{request.pipeline.name}: roll back {tables}, {len(request.restore.runs)} runs"
+        runs = len(request.restore.runs)
+        return f"roll back {tables}, {runs} run{'s' * (runs > 1)}"
     if request.resume:
-        return f"{request.pipeline.name}: {tables} from {request.resume.branch}"
+        return f"{tables} from {request.resume.branch}"
     loaded = request.input
-    files = f"{loaded.files} file{'s' if loaded.files > 1 else ''}, {loaded.bytes:,} bytes" if loaded.files else ""
-    return f"{request.pipeline.name}: {tables} from {files or 'tables of the lake'}"
+    files = f"{loaded.files} file{'s' * (loaded.files > 1)}, {loaded.bytes:,} bytes" if loaded.files else ""
+    return f"{tables} from {files or 'tables of the lake'}"

@@ -1,19 +1,20 @@
 """Reading a pipeline file: each error has its line, the valid keys and, if one is close, a suggestion."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
+from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_NODES, MAX_PIPELINE_BYTES, BoundedComposer, count_nodes
 from sluice.pipeline.model import Approval, Pipeline
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
@@ -37,6 +38,8 @@ def read_pipeline(path: Path) -> Pipeline:
         InvalidPipeline: it cannot be read, or is not valid.
     """
     try:
+        if (size := path.stat().st_size) > MAX_FILE_BYTES:
+            raise InvalidPipeline(_too_large(str(path), size))
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidPipeline(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
@@ -49,24 +52,67 @@ def parse_pipeline(text: str, name: str) -> Pipeline:
     Raises:
         InvalidPipeline: it is not valid; the message has every error.
     """
+    if len(text) > MAX_FILE_BYTES:
+        raise InvalidPipeline(_too_large(name, len(text)))
+    reader = YAML(typ="rt")
+    reader.Composer = BoundedComposer
     try:
-        tree = YAML(typ="rt").load(text)
+        tree = reader.load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"{name}:{mark.line + 1}" if mark else name
         raise InvalidPipeline(f"{line}: this is not valid YAML: {error.problem}") from error
     if not isinstance(tree, CommentedMap):
         raise InvalidPipeline(f"{name}: a pipeline file is a mapping that begins with `name:`")
+    if count_nodes(tree) > MAX_NODES:
+        raise InvalidPipeline(
+            f"{name}: with its aliases (`*name`) replaced, the file has more than {MAX_NODES:,} values, which is the "
+            "limit: write less, or split the pipeline"
+        )
     plain = _plain(tree)
     expanded, origins, problems = _expand_checks(plain, lambda where: f"{name}:{_line(tree, where)}")
     try:
         pipeline = Pipeline.model_validate(expanded)
+        if not pipeline.write.traits.is_for_pipelines:
+            problems.append((("write", "mode"), f"`mode: {pipeline.write.mode}` is for the command of that name alone"))
         if not problems:
-            return pipeline
+            return _of_a_size(pipeline, name)
     except ValidationError as error:
-        problems += [(_original(e["loc"], origins), _sentence(e)) for e in error.errors()]
+        problems += [(_original(where, origins), sentence) for where, sentence in _sentences(error.errors())]
     lines = sorted({(_line(tree, where), sentence) for where, sentence in problems})
     raise InvalidPipeline("\n".join(f"{name}:{line}: {sentence}" for line, sentence in lines))
+
+
+def locate(path: Path, problems: Sequence[tuple[Location, str]]) -> list[str]:
+    """Return problems of a pipeline file that was read before, each with the line that it is about.
+
+    Without the lines, if the file cannot be read a second time.
+    """
+    try:
+        tree = YAML(typ="rt").load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, UnicodeDecodeError, YAMLError):
+        tree = None
+    if not isinstance(tree, CommentedMap):
+        return [sentence for _, sentence in problems]
+    lines = sorted((_line(tree, where), sentence) for where, sentence in problems)
+    return [f"{path}:{line}: {sentence}" for line, sentence in lines]
+
+
+def _too_large(name: str, size: int) -> str:
+    return (
+        f"{name}: a pipeline file of {size:,} bytes is too large: the limit is {MAX_FILE_BYTES:,}. Long lists of "
+        "values are better kept in a table, for the check `relationships`"
+    )
+
+
+def _of_a_size(pipeline: Pipeline, name: str) -> Pipeline:
+    size = len(pipeline.model_dump_json(by_alias=True).encode())
+    if size > MAX_PIPELINE_BYTES:
+        raise InvalidPipeline(
+            f"{name}: with its checks written out, the pipeline takes {size:,} bytes, too large for Temporal's "
+            f"messages: the limit is {MAX_PIPELINE_BYTES:,}. Write fewer or shorter checks, or split the pipeline"
+        )
+    return pipeline
 
 
 def _plain(node: Any) -> Any:
@@ -117,13 +163,29 @@ def _original(where: Location, origins: dict[Location, int]) -> Location:
     return where
 
 
+def _sentences(errors: Sequence[Any]) -> Iterator[tuple[Location, str]]:
+    """Yield each error with its location. Keys that are missing or unknown in one mapping are one message."""
+    keys: dict[Location, list[Any]] = {}
+    for error in errors:
+        if error["type"] in ("extra_forbidden", "missing"):
+            keys.setdefault(tuple(error["loc"])[:-1], []).append(error)
+        else:
+            yield tuple(error["loc"]), _sentence(error)
+    for parent, wrong in keys.items():
+        known = _known_keys(parent)
+        missing = [str(error["loc"][-1]) for error in wrong if error["type"] == "missing"]
+        unknown = [str(error["loc"][-1]) for error in wrong if error["type"] == "extra_forbidden"]
+        lacking = [f"{name!r} is missing" for name in missing]
+        for name in unknown:  # each has a line of its own; what is missing was probably meant by the first
+            parts = [f"unknown key {name!r}{suggestion(name, missing or known)}", *lacking]
+            yield (*parent, name), f"{', '.join(parts)}{_valid(known)}"
+            missing, lacking = [], []
+        if lacking:
+            yield (*parent, missing[0]), f"{', '.join(lacking)}{_valid(known)}"
+
+
 def _sentence(error: Any) -> str:
     where: Location = tuple(error["loc"])
-    name = where[-1] if where else ""
-    if error["type"] == "extra_forbidden":
-        return _unknown_key(str(name), _known_keys(where[:-1]))
-    if error["type"] == "missing":
-        return f"{name!r} is missing{_valid(_known_keys(where[:-1]))}"
     message = error["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:] if message.startswith("Input should") else message
     given = f", not {error['input']!r}" if message.startswith("input should") else ""

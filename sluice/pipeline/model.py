@@ -8,8 +8,10 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from sluice.base_model import Model
 from sluice.identifiers import branch_name, pipeline_name, table_name
 from sluice.pipeline.durations import Duration
+from sluice.pipeline.limits import MAX_CHECKS
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import INGEST, Write
+from sluice.pipeline.write_modes import WRITE_MODES
 
 OnFailure = Literal["quarantine", "discard"]
 
@@ -38,6 +40,8 @@ class Pipeline(Model):
     on_failure: OnFailure = "quarantine"
     keep: Duration = 14 * 86400.0
     """How long a quarantined branch is kept, in seconds."""
+    show_values: bool = False
+    """Whether reasons may quote values of rows: they go to Slack, into commits and into lists of runs."""
 
     @field_validator("tables", mode="before")
     @classmethod
@@ -57,6 +61,25 @@ class Pipeline(Model):
     def _one_target(self) -> "Pipeline":
         if self.write.built_in and not self.write.traits.reads_tables and len(self.tables) != 1:
             raise ValueError(f"the job {INGEST!r} writes one table; {len(self.tables)} are named")
+        return self
+
+    @model_validator(mode="after")
+    def _rows_are_known(self) -> "Pipeline":
+        quarantining = [name for name, table in self.tables.items() if table.on_bad_rows == "quarantine"]
+        if quarantining and not self.write.knows_its_rows:
+            modes = [mode for mode, each in WRITE_MODES.items() if each.knows_its_rows and each.is_for_pipelines]
+            what = f"`mode: {self.write.mode}`" if self.write.built_in else "a program of yours"
+            raise ValueError(
+                f"on_bad_rows: quarantine (of {quarantining[0]}) needs to know which rows the run brings, and {what} "
+                f"does not tell: use it with {', '.join(modes)}, or leave it out, so that a bad row keeps the run out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _not_too_many_checks(self) -> "Pipeline":
+        checks = sum(len(table.checks) for table in self.tables.values())
+        if checks > MAX_CHECKS:
+            raise ValueError(f"{checks:,} checks are too many for one pipeline: the limit is {MAX_CHECKS:,}")
         return self
 
     @property

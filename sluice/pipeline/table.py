@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sluice.base_model import Model
 from sluice.checks import AnyCheck
@@ -11,6 +11,7 @@ from sluice.checks.base import check_location, check_problems
 from sluice.identifiers import suggestion
 from sluice.pipeline.source import TextOptions
 from sluice.pipeline.table_layout import PartitionTerm, SortTerm, order_parts, partition_parts
+from sluice.pipeline.table_properties import property_problem
 
 
 class Table(Model):
@@ -28,7 +29,15 @@ class Table(Model):
     """Whether rows that break a check keep the whole run out, or go to `<table>__quarantine`."""
     max_bad_rows: int | None = Field(default=None, ge=0)
     max_bad_proportion: float | None = Field(default=None, ge=0, le=1)
-    """Caps: with more bad rows, the whole run is kept out all the same."""
+    """Caps: with more bad rows, the whole run is kept out anyway."""
+
+    @field_validator("properties")
+    @classmethod
+    def _properties_delete_no_files(cls, properties: dict[str, str]) -> dict[str, str]:
+        problems = filter(None, (property_problem(key, value) for key, value in properties.items()))
+        if problem := next(problems, None):
+            raise ValueError(problem)
+        return properties
 
     @model_validator(mode="after")
     def _capped(self) -> "Table":

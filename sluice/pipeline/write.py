@@ -1,25 +1,28 @@
 """The `write` of a pipeline: which job writes the rows, from what, and in which mode."""
 
-import re
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from sluice.base_model import Model
+from sluice.job_environment import values_problem
 from sluice.pipeline.durations import Duration
 from sluice.pipeline.source import SILENT, Source, TextOptions
-from sluice.pipeline.write_modes import DEFAULT_MODE, FIELDS, WRITE_MODES, Mode, WriteMode, field_problem
-from sluice.sql.expression import query_problem, tables_of
+from sluice.pipeline.source_options import CONF_OF_READERS
+from sluice.pipeline.write_modes import (
+    DEFAULT_MODE,
+    FIELDS,
+    WRITE_MODES,
+    LoadedFilePolicy,
+    Mode,
+    WriteMode,
+    field_problem,
+)
+from sluice.sql.expression import query_problem, statement_problem, tables_of, without_comments
 
 INGEST = "ingest"
 SOURCE_VIEW = "source"
 """The name by which a transform finds the rows that were read."""
-_STATEMENT = re.compile(
-    r"\s*(DELETE\s+FROM|UPDATE|MERGE\s+INTO|INSERT\s+(INTO|OVERWRITE)|(CREATE|ALTER)\s+TABLE|WITH)\b", re.I
-)
-_OTHER_BRANCH = re.compile(r"`[^`]*@[^`]*`|[\w.]@\w")
-"""A table with a reference (`table@branch`), which a catalog with branches reads: it would bypass the branch."""
-_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _RESERVED = (
     "spark.sql.iceberg.snapshot-property.",
     "spark.sql.extensions",
@@ -47,6 +50,8 @@ class Write(Model):
     """Arguments of the program."""
     conf: TextOptions = Field(default_factory=dict)
     """More Spark configuration."""
+    environment: TextOptions = Field(default_factory=dict)
+    """Environment variables of the program, by name. They are stored with the run: no secrets."""
     attempts: int = Field(default=3, ge=1, le=20)
     """How often the write is tried before the run fails."""
     timeout: Duration = 24 * 3600.0
@@ -60,11 +65,22 @@ class Write(Model):
         """Whether its files are added to a newer main after a conflict, instead of being rewritten."""
         if self.on_conflict != "auto":
             return self.on_conflict == "rebase"
-        if not self.built_in or not self.traits.rebased_by_default:
+        return self.built_in and self.traits.rebased_by_default and not self._transform_reads_tables
+
+    @property
+    def may_depend_on_other_tables(self) -> bool:
+        """Whether it is done again when main changed a table that it does not write, but that its checks read."""
+        if self.rebases:
             return False
-        if self.transform is None:
+        if self.on_conflict == "rewrite" or not self.built_in or self._transform_reads_tables:
             return True
-        return query_problem(self.transform) is None and set(tables_of(self.transform)) <= {SOURCE_VIEW}
+        return self.traits.reads_tables and not self.traits.keeps_rows
+
+    @property
+    def _transform_reads_tables(self) -> bool:
+        if self.transform is None:
+            return False
+        return not set(tables_of(self.transform)) <= {SOURCE_VIEW}
 
     @property
     def built_in(self) -> bool:
@@ -77,22 +93,44 @@ class Write(Model):
         return WRITE_MODES[self.mode]
 
     @property
+    def loaded_files(self) -> LoadedFilePolicy:
+        """What becomes of source files that the table holds already; a program of the user's reads what it wants."""
+        stated = self.source.loaded if self.source else None
+        return stated or (self.traits.loaded if self.built_in else "reload")
+
+    @property
+    def knows_its_rows(self) -> bool:
+        """Whether the rows that the run brings can be told from those that were there."""
+        return self.built_in and self.traits.knows_its_rows
+
+    @property
+    def carries_rows(self) -> bool:
+        """Whether the files that it adds hold unchanged rows, too: matching rows by keys rewrites files."""
+        return bool(self.keys)
+
+    @property
     def schema_is_fixed(self) -> bool:
         """Whether the tables keep their columns: a program of the user's may change them."""
         return self.built_in and self.traits.schema_is_fixed
 
     @field_validator("statements")
     @classmethod
-    def _only_changes_of_rows(cls, statements: list[str]) -> list[str]:
-        for statement in statements:
-            if not _STATEMENT.match(statement):
-                raise ValueError(
-                    f"{' '.join(statement.split())[:60]!r} is no DELETE FROM, UPDATE, MERGE INTO, INSERT, "
-                    "CREATE TABLE or ALTER TABLE"
-                )
-            if _OTHER_BRANCH.search(_TEXT.sub("", statement)):
-                raise ValueError(f"{' '.join(statement.split())[:60]!r} names a branch: it runs on the run's own")
-        return [statement.strip().rstrip(";") for statement in statements]
+    def _only_changes_of_tables(cls, statements: list[str]) -> list[str]:
+        plain = [statement.strip().rstrip(";") for statement in statements]
+        for statement in plain:
+            if why := statement_problem(statement):
+                raise ValueError(why)
+        return [without_comments(statement) for statement in plain]
+
+    @field_validator("transform")
+    @classmethod
+    def _only_a_query(cls, transform: str | None) -> str | None:
+        if transform is None:
+            return None
+        plain = transform.strip().rstrip(";")
+        if why := query_problem(plain, (SOURCE_VIEW,)):
+            raise ValueError(why)
+        return without_comments(plain)
 
     @field_validator("args", mode="before")
     @classmethod
@@ -111,14 +149,29 @@ class Write(Model):
                 raise ValueError(f"{key!r} holds a line break")
         return conf
 
+    @field_validator("environment")
+    @classmethod
+    def _environment_is_free(cls, environment: dict[str, str]) -> dict[str, str]:
+        if why := values_problem(environment):
+            raise ValueError(why)
+        return environment
+
     @model_validator(mode="after")
     def _parts_belong_together(self) -> "Write":
         if not self.built_in:
             if self.statements or self.transform or self.keys or self.options or self.mode != DEFAULT_MODE:
                 raise ValueError(f"mode, keys, transform, statements and options are of the job {INGEST!r}")
+            if self.source and self.source.loaded == "skip":
+                raise ValueError(
+                    "`loaded: skip` is of the job 'ingest', which reads the files that are selected: a program of "
+                    "yours reads what it wants; write `loaded: refuse` or `reload`"
+                )
             return self
-        if self.args:
-            raise ValueError(f"args are for a program of yours; the job {INGEST!r} takes none")
+        if reader := [key for key in self.conf if key.lower().startswith(CONF_OF_READERS)]:
+            raise ValueError(f"{reader[0]} is not for a pipeline to set: rows or fields could be lost while reading")
+        for field in ("args", "environment"):
+            if getattr(self, field):
+                raise ValueError(f"{field} is for a program of yours; the job {INGEST!r} takes none")
         if problem := field_problem(self.mode, [field for field in FIELDS if getattr(self, field)]):
             raise ValueError(problem)
         if self.on_conflict == "rebase" and not self.traits.can_be_rebased:

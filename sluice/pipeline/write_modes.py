@@ -9,8 +9,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql", "compact"]
+Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql", "compact", "requeue"]
 DEFAULT_MODE: Mode = "append"
+LoadedFilePolicy = Literal["skip", "refuse", "reload"]
+"""What to do with files that the table holds already: leave them out, refuse the run, or load all files again."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,16 @@ class WriteMode:
     """Whether the size of the source is the size of the job."""
     counts_rows: bool = True
     """Whether the rows that the job counts while it writes can be compared with those of its snapshots."""
+    loaded: LoadedFilePolicy = "skip"
+    """What becomes of source files that were loaded into the table before, where the pipeline does not say it."""
+    knows_its_rows: bool = False
+    """Whether the rows that it brings can be told from those that were there, so that bad ones can be quarantined."""
+    replaces_rows: bool = False
+    """Whether each load takes the place of the last, so that rows of an older one have no place any more."""
+    moves_quarantined_rows: bool = False
+    """Whether it moves rows from the second table of the pipeline, a quarantine table, into the first."""
+    is_for_pipelines: bool = True
+    """Whether a pipeline file can ask for it, and not a command of Sluice alone."""
     may_repeat: bool = False
     """Whether a run is started again with the same input without being asked to."""
 
@@ -52,13 +64,27 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         can_be_rebased=True,
         rebased_by_default=True,
         reads_source_alone=True,
+        knows_its_rows=True,
     ),
-    "overwrite": WriteMode("replaces all rows of the table by those of the source", reads_source_alone=True),
-    "overwrite_partitions": WriteMode("replaces the partitions that the source has rows for", reads_source_alone=True),
+    "overwrite": WriteMode(
+        "replaces all rows of the table by those of the source",
+        reads_source_alone=True,
+        knows_its_rows=True,
+        replaces_rows=True,
+        loaded="reload",  # without a file that was loaded before, its rows would leave the table
+    ),
+    "overwrite_partitions": WriteMode(
+        "replaces the partitions that the source has rows for",
+        reads_source_alone=True,
+        knows_its_rows=True,
+        replaces_rows=True,
+        loaded="reload",
+    ),
     "merge": WriteMode(
         "updates the rows whose keys the source repeats, and adds its other rows",
         required=frozenset({"source", "keys"}),
         counts_rows=False,  # it reads its source more than once
+        knows_its_rows=True,
     ),
     "sql": WriteMode(
         "runs statements on the tables, in their order",
@@ -79,6 +105,16 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         counts_rows=False,
         may_repeat=True,  # small files come back
     ),
+    "requeue": WriteMode(
+        "moves quarantined rows back into their table",
+        required=frozenset({"statements"}),
+        optional=frozenset({"keys"}),
+        reads_tables=True,
+        counts_rows=False,
+        knows_its_rows=True,
+        moves_quarantined_rows=True,
+        is_for_pipelines=False,
+    ),
 }
 
 
@@ -98,7 +134,8 @@ def field_problem(mode: Mode, given: Collection[str]) -> str | None:
 
 
 def _problem(mode: Mode, field: str, missing: bool) -> str:
-    takers = [name for name, each in WRITE_MODES.items() if field in each.required | each.optional]
+    modes = {name: each for name, each in WRITE_MODES.items() if each.is_for_pipelines}
+    takers = [name for name, each in modes.items() if field in each.required | each.optional]
     if len(takers) == 1 and field in WRITE_MODES[takers[0]].required:
         return f"`mode: {takers[0]}` and `{field}` go together"
     if len(takers) == 1:

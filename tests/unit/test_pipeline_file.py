@@ -22,6 +22,9 @@ tables:
 """
 
 
+_QUARANTINING = "{on_bad_rows: quarantine, max_bad_rows: 1}"
+
+
 def mistakes(text: str) -> str:
     with pytest.raises(InvalidPipeline) as raised:
         parse_pipeline(text, "p.yml")
@@ -69,15 +72,38 @@ def test_the_examples_are_valid(file: Path) -> None:
         ("name: cities\n", "name: cities\nname: towns\n", "p.yml:2: this is not valid YAML: found duplicate key"),
         ("write:", "write: [", "this is not valid YAML"),
         ("{path: in/*.csv}", "{path: []}", "the path is empty"),
-        ("{path: in/*.csv}", "{path: a.csv, options: {mode: DROPMALFORMED}}", "would drop or blank bad rows"),
-        ("{path: in/*.csv}", "{path: a.csv, options: {ignoreCorruptFiles: true}}", "would drop or blank bad rows"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {mode: DROPMALFORMED}}", "bad rows would be dropped or blanked"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {ignoreCorruptFiles: true}}", "a broken file would be left out"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {comment: '#'}}", "a row that begins with this character"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {pathGlobFilter: b*}}", "files would be left out"),
+        (
+            "{path: in/*.csv}",
+            "{path: a.csv, options: {modifiedafter: '2026-01-01'}}",
+            "left out by a time",
+        ),
+        ("{path: in/*.csv}", "{path: a.csv, options: {recursiveFileLookup: true}}", "are always read at any depth"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {enforceSchema: true}}", "columns in another order"),
+        ("{path: in/*.csv}", "{path: a.json, options: {samplingRatio: 0.1}}", "what the sample does not show"),
+        ("{path: in/*.csv}", "{path: a.json, options: {allowNumericLeadingZeros: true}}", "00123 would become 123"),
+        ("{path: in/*.csv}", "{path: a.json, options: {dropFieldIfAllNull: true}}", "would be dropped"),
+        ("{path: in/*.csv}", "{path: a.parquet, options: {mergeSchema: false}}", "would be dropped"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {maxRecords: 5}}", "it is not one of basePath, charset"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {quotes: x}}", "did you mean 'quote'"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {sep: ;, SEP: ','}}", "occurs twice"),
+        ("{path: in/*.csv}", "{path: a.csv, options: {__globPaths__: true}}", "cannot be set"),
+        ("{path: in/*.csv}", "{path: a.csv}\n  conf: {spark.sql.caseSensitive: true}", "could be lost while reading"),
+        (
+            "{path: in/*.csv}",
+            "{path: a.csv}\n  conf: {spark.hadoop.mapreduce.input.linerecordreader.line.maxlength: 9}",
+            "could be lost while reading",
+        ),
         ("{path: in/*.csv}", "{path: a.csv}\n  mode: merge", "p.yml:2: write: `mode: merge` and `keys` go together"),
         ("{path: in/*.csv}", "{path: a.csv}\n  mode: sql", "`mode: sql` and `statements` go together"),
         ("{path: in/*.csv}", "{path: a.csv}\n  conf: {spark.sql.extensions: x}", "is not for a pipeline to set"),
         ("{path: in/*.csv}", "{path: a.csv}\n  conf: {hadoop.x: y}", "is no Spark setting"),
         ("source: {path: in/*.csv}", "job: j.py\n  mode: overwrite", "are of the job 'ingest'"),
         ("source: {path: in/*.csv}", "mode: append", "give a source"),
-        ("source: {path: in/*.csv}", "mode: sql\n  statements: [DROP TABLE x]", "'DROP TABLE x' is no DELETE FROM"),
+        ("source: {path: in/*.csv}", "mode: sql\n  statements: [DROP TABLE x]", "'DROP TABLE x': it is no DELETE FROM"),
         ("source: {path: in/*.csv}", "mode: sql\n  statements: [DELETE FROM geo.`cities@main`]", "names a branch"),
         ("source: {path: in/*.csv}", "mode: compact\n  transform: SELECT 1", "`mode: compact` reads tables"),
         ("{path: in/*.csv}", "{path: a.csv}\n  options: {x: y}", "`options` go with `mode: compact`"),
@@ -91,7 +117,15 @@ def test_each_mistake_is_reported_with_its_line_and_a_remedy(old: str, new: str,
 
 def test_all_mistakes_are_reported_at_once() -> None:
     wrong = GOOD.replace("name: cities", "name: a b").replace("not_null", "not_nul").replace("path", "pth")
-    assert [line.split(":")[1] for line in mistakes(wrong).splitlines()] == ["1", "3", "3", "7"]
+    assert [line.split(":")[1] for line in mistakes(wrong).splitlines()] == ["1", "3", "7"]
+
+
+def test_keys_that_are_missing_or_unknown_at_one_place_are_one_message() -> None:
+    wrong = GOOD.replace("not_null: [id, name]", "accepted_values: {column: id, allowed: [1]}")
+    (line,) = mistakes(wrong).splitlines()
+    assert line.startswith("p.yml:7: unknown key 'allowed', 'values' is missing; valid keys: column, columns, values,")
+    lines = mistakes(GOOD + "nmae: x\nfoo: 1\n").splitlines()
+    assert [line.split(":")[1] for line in lines] == ["8", "9"], "each unknown key has its line"
 
 
 @pytest.mark.parametrize("text", ["", "- a", "just text"])
@@ -144,3 +178,31 @@ def test_partitions(term: str, parts: tuple[str, int | None, str]) -> None:
 )
 def test_formats_by_suffix(path: str, form: str) -> None:
     assert Source(path=path).reader_format() == form
+
+
+@pytest.mark.parametrize(
+    ("write", "table", "words"),
+    [
+        ("{job: job.py}", _QUARANTINING, "a program of yours does not tell"),
+        ("{mode: sql, statements: [DELETE FROM t.x]}", _QUARANTINING, "`mode: sql` does not tell"),
+        ("{mode: compact}", _QUARANTINING, "`mode: compact` does not tell"),
+        (
+            "{source: {path: a.csv}}",
+            "{properties: {write.metadata.delete-after-commit.enabled: true}}",
+            "lets a write on a branch delete files that main needs",
+        ),
+        ("{source: {path: a.csv}}", "{properties: {GC.enabled: 'TRUE'}}", "delete files that main needs"),
+        ("{source: {path: a.csv}}", "{properties: {history.expire.min-snapshots-to-keep: 1}}", "expiry of snapshots"),
+        ("{mode: requeue, statements: [DELETE FROM t.x]}", "{}", "is for the command of that name alone"),
+    ],
+)
+def test_what_could_lose_rows_or_files_is_refused(write: str, table: str, words: str) -> None:
+    with pytest.raises(InvalidPipeline, match=words):
+        parse_pipeline(f"name: p\nwrite: {write}\ntables:\n  t.x: {table}\n", "p.yml")
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite", "overwrite_partitions", "merge"])
+def test_bad_rows_can_be_quarantined_where_the_run_knows_its_rows(mode: str) -> None:
+    keys = ", keys: [a]" if mode == "merge" else ""
+    text = f"name: p\nwrite: {{mode: {mode}, source: {{path: a.csv}}{keys}}}\ntables:\n  t.x: {_QUARANTINING}\n"
+    assert parse_pipeline(text, "p.yml").write.knows_its_rows

@@ -1,0 +1,178 @@
+"""Columns that a pipeline names are held against the header, the schema or Parquet's footer before anything starts."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
+from lakehouse.source_files import find_files, read_column_names
+from runtime.start_run import find_input, load_pipeline
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.source import Source
+
+PIPELINE = """\
+name: orders
+write:
+  source: {path: FILE}
+  mode: merge
+  keys: [id, orderid]
+tables:
+  t.orders:
+    partition_by: [month(orderd_on)]
+    sort_by: [amount desc, town]
+    comments: {note: A note}
+    checks:
+      - not_null: [id, ammount]
+      - accepted_range: {column: amount, min: 0, where: "cuntry = 'DE'"}
+      - column_exists: vat
+"""
+HEADER = "id,ordered_on,amount,country\n"
+
+
+def columns(path: Path, **source: Any) -> list[str] | None:
+    given = Source.model_validate({"path": str(path), **source})
+    return read_column_names(given, find_files(given))
+
+
+def test_the_header_of_a_csv_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes(b'\xef\xbb\xbf\r\nid,"the, ""town""",Amount\r\n1,x,2\r\n')
+    assert columns(file) == ["id", 'the, "town"', "Amount"]
+    file.write_text("id;town\n1;x\n", encoding="utf-16-le")
+    assert columns(file, options={"sep": ";", "encoding": "UTF-16LE"}) == ["id", "town"]
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(b"id\ttown\n1\tx\n"))
+    assert columns(packed, options={"sep": "\\t"}) == ["id", "town"]
+
+
+def test_what_is_not_known_before_spark_reads_it(tmp_path: Path) -> None:
+    for name, text, options in (
+        ("a.csv", "1,2\n", {"header": "false"}),
+        ("b.csv", '"a\nb",c\n1,2\n', {}),
+        ("c.csv", "a||b\n", {"sep": "||"}),
+        ("d.json", '{"id": 1}\n', {}),
+    ):
+        (tmp_path / name).write_text(text)
+        assert columns(tmp_path / name, options=options) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("id, name\n1, a\n", {"ignoreLeadingWhiteSpace": "true"}),
+        ("id,name|1,a|", {"lineSep": "|"}),
+        ('"a \\"q\\", b",id\n1,2\n', {"escape": "\\"}),
+        ("id,name\n", {"basePath": "file:///x"}),
+        ("i" * 200_000 + "\n", {}),
+        ("i" * 3_000_000, {}),
+        ("id\n", {"encoding": "UTF-16"}),
+        ("id\n", {"encoding": "base64"}),
+    ],
+)
+def test_a_header_that_spark_may_read_in_another_way(tmp_path: Path, text: str, options: dict[str, str]) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    assert columns(tmp_path / "a.csv", options=options) is None
+
+
+def test_files_with_other_columns_each(tmp_path: Path) -> None:
+    """Parquet files may have; of CSV files, those that are left out because they were loaded before."""
+    for number in range(12):
+        (tmp_path / f"{number:03}.csv").write_text("id\n1\n" if number < 9 else "id,vat\n1,2\n")
+    assert columns(tmp_path / "*.csv") == ["id", "vat"]
+    for number in range(12, 70):
+        (tmp_path / f"{number:03}.csv").write_text("id\n1\n")
+    assert columns(tmp_path / "*.csv") is None
+
+
+def test_folders_that_spark_may_make_columns_of(tmp_path: Path) -> None:
+    folder = tmp_path / "in" / "a%3Ab=1"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("id\n1\n")
+    assert columns(tmp_path / "in", format="csv") == ["id", "a:b"]
+    assert columns(tmp_path / "*", format="csv") is None
+
+
+def test_a_pipeline_file_that_is_gone_when_its_lines_are_asked_for(tmp_path: Path) -> None:
+    file = orders(tmp_path)
+    pipeline = load_pipeline(file, {}, tmp_path)
+    file.unlink()
+    with pytest.raises(InvalidPipeline, match="keys: the input has no column 'orderid'"):
+        find_input(pipeline, file)
+
+
+def test_a_stated_schema_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "day=2026-01-01").mkdir()
+    (tmp_path / "day=2026-01-01" / "a.csv").write_text("1,2\n")
+    schema = "id BIGINT NOT NULL, `a b` STRUCT<x: INT, y: STRING> COMMENT 'c', amount DECIMAL(10,2)"
+    assert columns(tmp_path, schema=schema, format="csv") == ["id", "a b", "amount", "day"]
+
+
+def test_the_footer_of_a_parquet_file(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1], "s": [{"x": 1}]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": [1], "later": [2]}), tmp_path / "b.parquet")
+    assert columns(tmp_path / "*.parquet") == ["id", "s", "later"]
+
+
+def orders(folder: Path, text: str = PIPELINE, content: str = HEADER + "1,2026-01-01,2,DE\n") -> Path:
+    (folder / "orders.csv").write_text(content)
+    file = folder / "orders.yml"
+    file.write_text(text.replace("FILE", str(folder / "orders.csv")))
+    return file
+
+
+def test_every_column_that_is_not_there_is_named_with_its_line(tmp_path: Path) -> None:
+    file = orders(tmp_path)
+    pipeline = load_pipeline(file, {}, tmp_path)
+    with pytest.raises(InvalidPipeline) as refused:
+        find_input(pipeline, file)
+    lines = str(refused.value).replace(str(tmp_path) + "/", "").splitlines()
+    assert lines == [
+        "orders.yml:12: not_null: t.orders: the input has no column 'ammount' (did you mean 'amount'?)",
+        "orders.yml:13: accepted_range: t.orders: the input has no column 'cuntry' (did you mean 'country'?)",
+        "orders.yml:5: keys: the input has no column 'orderid' (did you mean 'ordered_on'?)",
+        "orders.yml:8: partition_by: the input has no column 'orderd_on' (did you mean 'ordered_on'?)",
+        "orders.yml:9: sort_by: the input has no column 'town'",
+        "orders.yml:10: comments: the input has no column 'note'",
+    ]
+
+
+def test_capital_letters_make_no_difference_as_in_spark(tmp_path: Path) -> None:
+    text = "name: p\nwrite: {source: {path: FILE}}\ntables: {t.x: {checks: [not_null: id]}}\n"
+    file = orders(tmp_path, text, "ID\n1\n")
+    assert find_input(load_pipeline(file, {}, tmp_path), file).files == 1
+
+
+@pytest.mark.parametrize("write", ["transform: SELECT id AS town FROM source", "job: FOLDER/job.py"])
+def test_what_a_transform_or_a_program_makes_of_the_input_is_not_known(tmp_path: Path, write: str) -> None:
+    (tmp_path / "job.py").write_text("")
+    write = write.replace("FOLDER", str(tmp_path))
+    text = f"name: p\nwrite: {{source: {{path: FILE}}, {write}}}\ntables: {{t.x: {{checks: [not_null: town]}}}}\n"
+    file = orders(tmp_path, text, "id\n1\n")
+    assert find_input(load_pipeline(file, {}, tmp_path), file).files == 1
+
+
+def test_check_says_what_is_valid_and_what_is_not(tmp_path: Path) -> None:
+    good = PIPELINE.replace("orderid", "country").replace("orderd_on", "ordered_on").replace("ammount", "amount")
+    good = good.replace("cuntry", "country").replace("town", "id").replace("note: A", "id: A")
+    file = orders(tmp_path, good)
+    done = CliRunner().invoke(app, ["check", str(file)])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == [
+        "orders is valid: 4 checks of t.orders.",
+        f"Its source has 1 file, {len(HEADER) + 18} bytes.",
+        "Columns: id, ordered_on, amount, country.",
+    ]
+    fields = json.loads(CliRunner().invoke(app, ["check", str(file), "--json"]).output)
+    assert fields["valid"] and fields["columns"] == ["id", "ordered_on", "amount", "country"]
+    orders(tmp_path)
+    wrong = CliRunner().invoke(app, ["check", str(file)])
+    assert wrong.exit_code == 2 and "orders.yml:12: not_null" in wrong.output
+    (tmp_path / "orders.csv").unlink()
+    missing = CliRunner().invoke(app, ["check", str(file)])
+    assert missing.exit_code == 2 and "there are no files at" in missing.output
