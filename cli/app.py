@@ -5,24 +5,26 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from temporalio.client import WorkflowExecution, WorkflowUpdateFailedError
+from temporalio.client import WorkflowUpdateFailedError
 
-from cli.approving import make_decision
+from cli.approving import WAITING, make_decision, report_name, shown_report
+from cli.check_pipeline import check_pipeline
 from cli.checks import import_file, list_checks
 from cli.context import WRONG_USE, CommandContext, no_preparation, run_command
 from cli.follow import follow_and_report, start_and_follow
 from cli.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
-from cli.report import print_status, runs_table
+from cli.report import print_status
 from cli.watch import read_progress
-from runtime.find_run import RunLookup, find_run, list_runs, query_status, read_result
+from runtime.find_run import RunLookup, find_run, query_status, read_result
 from runtime.start_run import StartOptions, find_input, load_pipeline
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
+from sluice.presentation.decisions import describe_wait
 from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -42,6 +44,10 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run as `list` names it, or a pipeline: its latest run.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
+Named = Annotated[
+    str,
+    typer.Option("--hash", help="The report that you saw, as `status` shows it: HASH or HASH:DIGEST.", metavar="HASH"),
+]
 
 
 @app.command(_DEFAULT)
@@ -58,7 +64,7 @@ def run(
 
     def prepare() -> tuple[Pipeline, RunInput]:
         loaded = load_pipeline(pipeline, read_environment(), Path.cwd())
-        return loaded, find_input(loaded)
+        return loaded, find_input(loaded, pipeline)
 
     async def command(context: CommandContext, prepared: tuple[Pipeline, RunInput]) -> int:
         return await start_and_follow(context, *prepared, StartOptions(again=again), detach=detach)
@@ -105,52 +111,37 @@ async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
         )
     if context.as_json:
         fields = current.result.model_dump(mode="json")
-        print(json.dumps({**fields, "stage": current.stage, "deadline": current.deadline}))
+        digest = {"audit_digest": current.audit_digest}
+        print(json.dumps({**fields, "stage": current.stage, "deadline": current.deadline, **digest}))
         return
     print_status(current, await read_progress(lookup.description), context.console)
     context.report_result(current.result)
-
-
-@app.command("list")
-def list_command(
-    limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 20,
-    as_json: AsJson = False,
-) -> None:
-    """List runs."""
-
-    async def command(context: CommandContext, _: None) -> int:
-        rows = [_run_fields(execution) for execution in await list_runs(context.client, limit)]
-        if as_json:
-            print(json.dumps({"runs": rows}))
-            return 0
-        cells = [
-            (
-                row["workflow_id"],
-                row["pipeline"],
-                row["outcome"] or row["state"],
-                row["started"],
-                ", ".join(row["tables"]),
-            )
-            for row in rows
-        ]
-        context.console.print(runs_table(cells) if cells else "There are no runs yet.")
-        return 0
-
-    run_command(command, as_json, no_preparation)
+    if current.stage == WAITING:
+        context.console.print(f"To decide: --hash {report_name(shown_report(current.result))}", highlight=False)
 
 
 @app.command()
 def approve(
-    run: Run, by: By = None, reason: Annotated[str, typer.Option(help="Why.")] = "", as_json: AsJson = False
+    run: Run,
+    by: By = None,
+    reason: Annotated[str, typer.Option(help="Why.")] = "",
+    named: Named = "",
+    as_json: AsJson = False,
 ) -> None:
-    """Approve a run that waits for approval."""
-    _decide(run, approve=True, by=by, reason=reason, as_json=as_json)
+    """Approve a run that waits for approval: the report that --hash names, or that is shown and asked about."""
+    _decide(run, approve=True, by=by, reason=reason, named=named, as_json=as_json)
 
 
 @app.command()
-def reject(run: Run, reason: Annotated[str, typer.Option(help="Why.")], by: By = None, as_json: AsJson = False) -> None:
-    """Reject a run that waits for approval."""
-    _decide(run, approve=False, by=by, reason=reason, as_json=as_json)
+def reject(
+    run: Run,
+    reason: Annotated[str, typer.Option(help="Why.")],
+    by: By = None,
+    named: Named = "",
+    as_json: AsJson = False,
+) -> None:
+    """Reject a run that waits for approval: the report that --hash names, or that is shown and asked about."""
+    _decide(run, approve=False, by=by, reason=reason, named=named, as_json=as_json)
 
 
 @app.command()
@@ -169,6 +160,7 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
     run_command(command, as_json, no_preparation)
 
 
+app.command("check")(check_pipeline)
 app.command("checks")(list_checks)
 app.command("import")(import_file)
 app.command("approver-key")(approver_key)
@@ -194,37 +186,34 @@ def main(arguments: Sequence[str]) -> None:
     os._exit(code)
 
 
-def _decide(run: str, approve: bool, by: str | None, reason: str, as_json: bool) -> None:
+def _decide(run: str, *, approve: bool, by: str | None, reason: str, named: str, as_json: bool) -> None:
     async def command(context: CommandContext, _: None) -> int:
         lookup = await find_run(context.client, run)
         workflow_id = lookup.handle.id
         if lookup.ended:
             raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to decide")
         status = await query_status(lookup.handle)
-        decision = make_decision(lookup.handle.run_id or "", status, approve, by, reason, context.settings)
+        run_id = lookup.handle.run_id or ""
+        decision = make_decision(
+            run_id,
+            status,
+            approve=approve,
+            by=by,
+            reason=reason,
+            named=named,
+            settings=context.settings,
+            console=context.console,
+            link=context.link(workflow_id, run_id),
+        )
         try:
             counted = await lookup.handle.execute_update(WriteAuditPublish.decide, decision)
         except WorkflowUpdateFailedError as error:
             raise InvalidPipeline(f"the decision was refused: {error.cause}") from error
-        text = (
-            f"{'Approved' if approve else 'Rejected'} {workflow_id} as {counted.by}, "
-            f"for the audited hash {counted.audited_hash[:12]}."
-        )
+        text = f"{'Approved' if approve else 'Rejected'} {workflow_id} as {counted.by}"
+        now = await query_status(lookup.handle) if approve else None
+        text += f" ({describe_wait(now)})" if now else ""
+        text += f", for the audited hash {counted.audited_hash[:12]}."
         context.print_result(counted.model_dump(mode="json"), text)
         return 0
 
     run_command(command, as_json, no_preparation)
-
-
-def _run_fields(execution: WorkflowExecution) -> dict[str, Any]:
-    attributes = execution.search_attributes
-    first = {name: values[0] for name, values in attributes.items() if name.startswith("Sluice") and values}
-    return {
-        "workflow_id": execution.id,
-        "run_id": execution.run_id,
-        "pipeline": first.get("SluicePipeline", execution.id.rsplit("-", 1)[0]),
-        "state": execution.status.name.lower() if execution.status else "",
-        "outcome": first.get("SluiceOutcome"),
-        "started": execution.start_time.isoformat(timespec="seconds"),
-        "tables": list(attributes.get("SluiceTable", [])),
-    }

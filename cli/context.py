@@ -29,6 +29,13 @@ _LOG_WIDTH = 140
 _Prepared = TypeVar("_Prepared")
 
 
+@dataclass
+class Interruption:
+    """What an interrupted command tells a person: most commands only ask something."""
+
+    message: str = "Interrupted; nothing was changed."
+
+
 @dataclass(frozen=True)
 class CommandContext:
     """What every command needs."""
@@ -37,17 +44,19 @@ class CommandContext:
     settings: Settings
     console: Console
     as_json: bool
+    interruption: "Interruption"
 
     def link(self, workflow_id: str, run_id: str) -> str:
         """Return the address of a run in the Web UI."""
         return f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
 
-    def report_result(self, result: RunResult) -> int:
+    def report_result(self, result: RunResult, *, with_verdicts: bool = True) -> int:
         """Print how a run ended; return its exit code."""
         if self.as_json:
             print(result.model_dump_json())
         else:
-            print_report(result, self.link(result.workflow_id, result.run_id), self.console)
+            link = self.link(result.workflow_id, result.run_id)
+            print_report(result, link, self.console, with_verdicts=with_verdicts)
         return exit_code(result)
 
     def print_result(self, fields: dict[str, Any], text: str) -> None:
@@ -66,10 +75,11 @@ def run_command(
     Args:
         prepare: what needs no server. It runs before the connection, so that wrong input is reported without one.
     """
+    interruption = Interruption()
     try:
-        code = asyncio.run(_connect_and_run(command, as_json, prepare()))
+        code = asyncio.run(_connect_and_run(command, as_json, prepare(), interruption))
     except KeyboardInterrupt:
-        print("Detached; the run goes on. `watch` follows it again, `cancel` ends it.", file=sys.stderr)
+        print(interruption.message, file=sys.stderr)
         code = DETACHED
     except SluiceError as error:
         code = _print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
@@ -77,6 +87,16 @@ def run_command(
         unreachable = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
         code = _print_error(error, as_json, UNREACHABLE if unreachable else FAILED)
     raise typer.Exit(code)
+
+
+def check_locally(check: Callable[[], None], as_json: bool) -> None:
+    """Do what needs no server, and leave with the exit code; an expected error becomes one message."""
+    try:
+        check()
+    except SluiceError as error:
+        raise typer.Exit(
+            _print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
+        ) from None
 
 
 def no_preparation() -> None:
@@ -97,12 +117,16 @@ def make_console(*, to_stderr: bool = False) -> Console:
 
 
 async def _connect_and_run(
-    command: Callable[[CommandContext, _Prepared], Awaitable[int]], as_json: bool, prepared: _Prepared
+    command: Callable[[CommandContext, _Prepared], Awaitable[int]],
+    as_json: bool,
+    prepared: _Prepared,
+    interruption: Interruption,
 ) -> int:
     environment = read_environment()
     settings = read_settings(environment)
     client = await connect(environment)
-    return await command(CommandContext(client, settings, make_console(to_stderr=as_json), as_json), prepared)
+    console = make_console(to_stderr=as_json)
+    return await command(CommandContext(client, settings, console, as_json, interruption), prepared)
 
 
 def _print_error(error: Exception, as_json: bool, code: int) -> int:

@@ -7,6 +7,9 @@ from runtime.start_run import StartOptions, start_run
 from sluice.contracts.run import RunInput
 from sluice.pipeline.model import Pipeline
 
+_DETACHED = "Detached; the run goes on. `watch` follows it again, `cancel` ends it."
+_STARTING = "Interrupted; the run may have been started anyway: `list` shows it."
+
 
 async def start_and_follow(
     context: CommandContext,
@@ -22,7 +25,9 @@ async def start_and_follow(
     Args:
         fields: what else `--json` prints of a run that is not followed.
     """
+    context.interruption.message = _STARTING
     started = await start_run(context.client, context.settings, pipeline, run_input, current_user(), options)
+    context.interruption.message = _DETACHED
     workflow_id = started.handle.id
     run_id = started.handle.run_id or started.handle.first_execution_run_id or ""
     context.console.print(f"{'Attached to' if started.attached else 'Started'} run [bold]{workflow_id}[/]")
@@ -35,5 +40,6 @@ async def start_and_follow(
 
 async def follow_and_report(context: CommandContext, run: RunLookup) -> int:
     """Follow a run to its end, report it, and return its exit code."""
-    result = await watch_run(context.client, run.handle, context.console)
-    return context.report_result(result)
+    context.interruption.message = _DETACHED
+    followed = await watch_run(context.client, run.handle, context.console)
+    return context.report_result(followed.result, with_verdicts=not followed.verdicts_shown)

@@ -7,6 +7,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 LAZY_COMMANDS = {
+    "list": "cli.list_runs",
+    "files": "cli.files",
     "requeue": "cli.requeue",
     "results": "cli.results",
     "rollback": "cli.rollback",

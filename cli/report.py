@@ -1,16 +1,18 @@
 """What a person reads about runs: the report of one, its status, and the list of many."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
+from cli.layout import Column, print_line, print_rows, visible
 from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.contracts.write import TableChange
+from sluice.presentation.decisions import describe_decisions, describe_wait
+from sluice.publishing.retries import describe_attempts
+from sluice.sizes import format_size
 
 _VERDICT_COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
 _WITH_FILES = 100
@@ -24,29 +26,33 @@ _OUTCOME_COLOURS = {
 }
 
 
-def print_report(result: RunResult, link: str, console: Console) -> None:
-    """Print how a run ended: outcome and reason, tables, checks with samples of bad rows, and details."""
+def print_report(result: RunResult, link: str, console: Console, *, with_verdicts: bool = True) -> None:
+    """Print how a run ended: outcome and reason, tables, checks with samples of bad rows, and details.
+
+    Args:
+        with_verdicts: whether each verdict is printed; where the run was followed, they were.
+    """
     outcome = result.outcome or "under way"
     console.print()
-    console.print(
-        f"[bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}]{outcome}[/]  {escape(result.reason)}", highlight=False
-    )
+    heading = Text(outcome, style=f"bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}")
+    print_line(console, Text.assemble(heading, "  "), result.reason)
+    if result.input and result.input.summary:
+        print_line(console, Text(), result.input.summary)
+    with_files = console.width >= _WITH_FILES
     if result.tables:
-        console.print(_tables(result.tables, with_files=console.width >= _WITH_FILES))
-    if result.checks:
-        console.print(_checks(result.checks, with_files=console.width >= _WITH_FILES))
-        for check in result.checks:
-            if check.sample:
-                title = f"{check.table} {check.title}: {len(check.sample)} of {check.failed_rows} bad rows"
-                console.print(Text(title, style="italic"))
-                console.print(_sample(check))
+        _print_tables(console, result.tables, with_files=with_files)
+    if result.checks and with_verdicts:
+        _print_checks(console, result.checks, with_files=with_files)
+    for check in result.checks:
+        print_bad_rows(console, check)
     details = {
         "main before": result.main_before,
         "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
         "audited hash": result.audited_hash,
         "branch": result.branch,
-        "approved by": _approvers(result),
-        "attempts": str(result.attempts),
+        "audit": count_verdicts(result.checks) if result.checks and not with_verdicts else None,
+        "decisions": describe_decisions(result.approval),
+        "attempts": describe_attempts(result.attempts, result.lost_attempts),
         "conflicts": _conflicts(result),
         "duration": _durations(result.timings),
         "run": result.workflow_id,
@@ -55,74 +61,72 @@ def print_report(result: RunResult, link: str, console: Console) -> None:
     }
     for name, value in details.items():
         if value:
-            console.print(f"[dim]{name:>12}[/]  {escape(value)}", highlight=False, soft_wrap=True)
+            print_detail(console, name, value)
 
 
-def verdict_line(check: CheckResult) -> Text:
-    """Return one verdict on one line."""
+def print_detail(console: Console, name: str, value: str) -> None:
+    """Print one detail by its name, in one line: addresses and names of branches are copied from it."""
+    console.print(Text.assemble((f"{name:>12}", "dim"), "  ", visible(value)), highlight=False, soft_wrap=True)
+
+
+def print_verdict(console: Console, check: CheckResult) -> None:
+    """Print one verdict with its evidence."""
+    label = Text.assemble(" " * 10, (f"{check.verdict:5}", _VERDICT_COLOURS[check.verdict]), " ")
+    text = Text(describe_verdict(check))
+    text.append(f" ({check.answered_by})" if check.answered_by else "", style="dim")
+    print_line(console, label, text)
+
+
+def describe_verdict(check: CheckResult) -> str:
+    """Return what was checked, what was observed and what was expected."""
     evidence = check.message or f"observed {check.observed}, expected {check.expected}"
-    line = Text("          ")
-    line.append(f"{check.verdict:5}", style=_VERDICT_COLOURS[check.verdict])
-    line.append(f" {check.table} {check.title}: {evidence}")
-    line.append(f" ({check.answered_by})" if check.answered_by else "", style="dim")
-    return line
-
-
-def runs_table(rows: Sequence[tuple[str, ...]]) -> Table:
-    """Return the list of runs."""
-    table = Table(box=None, header_style="bold")
-    for name in ("run", "pipeline", "state", "started", "tables"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    return table
+    return f"{check.table} {check.title}: {evidence}"
 
 
 def print_status(status: RunStatus, progress: str, console: Console) -> None:
     """Print the stage and progress of a run that has not ended."""
     console.print(f"[bold]{status.stage}[/]  {escape(progress)}", highlight=False)
-    if status.deadline and status.stage == "waiting for approval":
-        console.print(f"[dim]until[/] {status.deadline}", highlight=False)
+    if status.result.attempts > 1:
+        attempts = describe_attempts(status.result.attempts, status.result.lost_attempts)
+        console.print(f"[dim]attempt[/] {attempts}", highlight=False)
+    if status.stage == "waiting for approval":
+        console.print(f"[dim]decided[/] {escape(describe_wait(status))}", highlight=False)
 
 
-def _tables(changes: dict[str, TableChange], *, with_files: bool) -> Table:
-    table = Table(box=None, header_style="bold")
-    table.add_column("table", overflow="fold")
-    table.add_column("operation", overflow="fold")
-    for name in ("added", "changed", "removed", "rows after"):
-        table.add_column(name, justify="right")
+def _print_tables(console: Console, changes: dict[str, TableChange], *, with_files: bool) -> None:
+    columns: list[Column | str] = ["table", "operation"]
+    columns += [Column(name, "right") for name in ("added", "changed", "removed", "rows after")]
     if with_files:
-        table.add_column("files added", justify="right")
-        table.add_column("bytes added", justify="right")
-        table.add_column("distribution")
+        columns += [Column("files added", "right"), Column("bytes added", "right"), "distribution"]
+    rows = []
     for name, change in changes.items():
         # A rewritten row is counted as deleted and added; what is both is shown as changed.
         changed = min(change.added_rows, change.deleted_rows)
         counts = (change.added_rows - changed, changed, change.deleted_rows - changed, change.total_rows)
         files = (f"{change.added_files:,}", format_size(change.added_bytes), change.distribution)
-        table.add_row(
-            escape(name),
-            change.operation + (", created" if change.created else ""),
-            *("?" if count is None else f"{count:,}" for count in counts),
-            *(files if with_files else ()),
-        )
-    return table
+        operation = change.operation + (", created" if change.created else "")
+        written = ["?" if count is None else f"{count:,}" for count in counts]
+        rows.append([name, operation, *written, *(files if with_files else ())])
+    print_rows(console, columns, rows)
+    for name, change in changes.items():
+        if change.hint:
+            print_line(console, Text("hint  ", style="yellow"), f"{name}: {change.hint}")
 
 
-def _checks(checks: list[CheckResult], *, with_files: bool) -> Table:
-    table = Table(box=None, header_style="bold", title=f"audit: {count_verdicts(checks)}", title_justify="left")
-    for name in ("verdict", "table", "check", "observed", "expected", "answered by"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("verdict", "answered by"))
-    for check in checks:
-        table.add_row(
+def _print_checks(console: Console, checks: list[CheckResult], *, with_files: bool) -> None:
+    rows = [
+        (
             Text(check.verdict, style=_VERDICT_COLOURS[check.verdict]),
-            escape(check.table),
-            escape(check.title),
-            escape(check.message or str(check.observed)),
-            escape(check.expected),
+            check.table,
+            check.title,
+            check.message or str(check.observed),
+            check.expected,
             _answered(check) if with_files else check.answered_by or "not answered",
         )
-    return table
+        for check in checks
+    ]
+    columns = ("verdict", "table", "check", "observed", "expected", "answered by")
+    print_rows(console, columns, rows, title=f"audit: {count_verdicts(checks)}")
 
 
 def _answered(check: CheckResult) -> str:
@@ -131,22 +135,14 @@ def _answered(check: CheckResult) -> str:
     return f"{check.answered_by or 'not answered'}{read}"
 
 
-def format_size(number: float) -> str:
-    """Write a number of bytes for a person."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if number < 1024 or unit == "GiB":
-            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
-        number /= 1024
-    raise AssertionError(number)
-
-
-def _sample(check: CheckResult) -> Table:
-    table = Table(box=None, header_style="dim")
-    for name in check.sample[0]:
-        table.add_column(escape(str(name)), overflow="fold")
-    for row in check.sample:
-        table.add_row(*("null" if value is None else escape(str(value)) for value in row.values()))
-    return table
+def print_bad_rows(console: Console, check: CheckResult, limit: int | None = None) -> None:
+    """Print the bad rows that a verdict has, at most so many; nothing if it has none."""
+    sample = check.sample[:limit]
+    if not sample:
+        return
+    title = f"{check.table} {check.title}: {len(sample)} of {check.failed_rows} bad rows"
+    rows = [["null" if value is None else str(value) for value in row.values()] for row in sample]
+    print_rows(console, [str(name) for name in sample[0]], rows, title=title, dim=True)
 
 
 def _conflicts(result: RunResult) -> str:
@@ -161,8 +157,3 @@ def _durations(timings: dict[str, float]) -> str:
     if "total" not in timings:
         return stages
     return f"{timings['total']:.1f} s" + (f": {stages}" if stages else "")
-
-
-def _approvers(result: RunResult) -> str:
-    decisions = result.approval.decisions if result.approval else []
-    return ", ".join(f"{each.by} at {each.at[:19]}" for each in decisions if each.approve)

@@ -4,18 +4,20 @@ import json
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from cli.context import CommandContext, no_preparation, run_command
+from cli.layout import print_rows
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryAuditResultsResult
+from sluice.times import format_time
 
 _LATEST = (
     "SELECT ended_at, pipeline, outcome, table_name, check_name, columns, verdict, observed, answered_by "
     "FROM results ORDER BY ended_at DESC, table_name, check_name LIMIT 50"
 )
 _WIDTH = 160
+_TIME = "ended_at"
+"""The one column of times. What else looks like one is a value of a check, and is printed as it is."""
 
 app = typer.Typer(add_completion=False)
 
@@ -33,12 +35,21 @@ def results(
         if as_json:
             print(json.dumps({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]}))
             return 0
-        table = Table(*map(escape, answer.columns), box=None, header_style="bold")
-        for row in answer.rows:
-            table.add_row(*(escape(str(value)) for value in row))
         if not context.console.is_terminal:
             context.console.width = _WIDTH
-        context.console.print(table)
+        if answer.rows:
+            print_rows(context.console, answer.columns, [list(map(_cell, answer.columns, row)) for row in answer.rows])
+        else:
+            context.console.print("No row.")
         return 0
 
     run_command(command, as_json, no_preparation)
+
+
+def _cell(column: str, value: object) -> str:
+    """Return a value as a person reads it: the end of a run to the minute, a list without its brackets."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(_cell(column, each) for each in value)
+    return format_time(value) if column == _TIME and isinstance(value, str) else str(value)

@@ -4,6 +4,7 @@ from typing import Any
 
 from sluice.audit.verdicts import count_verdicts
 from sluice.contracts.run import Notification, RunResult
+from sluice.times import format_time
 
 _ICONS = {
     "published": ":white_check_mark:",
@@ -30,7 +31,7 @@ def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
     lines = [line for line in (_reason(result), *_tables(result), _audit(result)) if line]
     if notification.waiting_until:
         lines += [
-            f"Without enough approvals by {notification.waiting_until} it is not published.",
+            f"Without enough approvals by {format_time(notification.waiting_until)} it is not published.",
             f"`python run_workflow.py approve {result.workflow_id}`",
             f"`python run_workflow.py reject {result.workflow_id} --reason ...`",
         ]

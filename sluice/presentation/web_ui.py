@@ -3,6 +3,8 @@
 from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.contracts.run import RunStatus
 from sluice.contracts.write import TableChange
+from sluice.presentation.decisions import describe_wait
+from sluice.publishing.retries import describe_attempts
 
 _MAX_CHECKS = 30
 """The Web UI passes the details on in an address, so they are short: the checks that block come first."""
@@ -14,12 +16,13 @@ def details(status: RunStatus) -> str:
     """Return stage or outcome, branch, tables and verdicts of a run."""
     result = status.result
     lines = [f"**{result.outcome or status.stage}**" + (f": {_cell(result.reason)}" if result.reason else "")]
+    attempts = describe_attempts(result.attempts, result.lost_attempts)
     if result.branch:
-        lines.append(f"\nbranch `{result.branch}`, attempt {result.attempts}")
+        lines.append(f"\nbranch `{result.branch}`, attempt {attempts}")
     if result.audited_hash:
         lines.append(f"\naudited hash `{result.audited_hash[:16]}`")
-    if status.deadline and status.stage == "waiting for approval":
-        lines.append(f"\nwaiting for approval until {status.deadline}")
+    if status.stage == "waiting for approval":
+        lines.append(f"\napproved: {describe_wait(status)}")
     if result.tables:
         lines += ["", "| table | operation | added | deleted | total |", "|---|---|---:|---:|---:|"]
         lines += [_table_row(name, change) for name, change in result.tables.items()]

@@ -1,0 +1,133 @@
+"""Print events and tables on consoles of any width.
+
+An event wraps at words; a table that does not fit becomes a record for each row. No word is folded unless it is wider
+than the console. Where the output is no terminal, each event is one line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+_GAP = 2
+"""Spaces between two columns."""
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    justify: Literal["left", "right"] = "left"
+
+
+def print_line(console: Console, label: Text, text: str | Text) -> None:
+    """Print a label and a text: on a terminal the text wraps at words beside its label, elsewhere it is one line."""
+    body = visible(text)
+    if not console.is_terminal or not 0 < label.cell_len <= console.width // 2:
+        console.print(Text.assemble(label, body), highlight=False, soft_wrap=not console.is_terminal)
+        return
+    grid = Table.grid()
+    grid.add_column(no_wrap=True, width=label.cell_len)
+    grid.add_column(overflow="fold")
+    grid.add_row(label, body)
+    console.print(grid, highlight=False)
+
+
+def print_rows(
+    console: Console,
+    columns: Sequence[Column | str],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    title: str = "",
+    dim: bool = False,
+) -> None:
+    """Print rows as a table, or as one record for each row where a table would have to fold words.
+
+    Args:
+        title: what stands above them.
+        dim: whether the names of the columns are dim, and not bold.
+    """
+    named = [_shown_column(column) for column in columns]
+    cells = [[visible(cell) for cell in row] for row in rows]
+    style = "dim" if dim else "bold"
+    if title:
+        console.print(Text(visible(title).plain, style="italic"), soft_wrap=not console.is_terminal)
+    widths = _column_widths(console, named, cells)
+    if widths is None:
+        _print_records(console, named, cells, style)
+    else:
+        console.print(_table(named, cells, widths, style))
+
+
+def visible(text: str | Text) -> Text:
+    """Return a text whose control characters are written out (`\\x1b`), so that data cannot control a terminal."""
+    if isinstance(text, str):
+        return Text(text.translate(_CONTROLS))
+    return text if not _CONTROLS.keys() & set(map(ord, text.plain)) else Text(text.plain.translate(_CONTROLS))
+
+
+def one_line(text: str, width: int) -> str:
+    """Return a text without line breaks, shortened to a width."""
+    plain = visible(" ".join(text.split()))
+    plain.truncate(width, overflow="ellipsis")
+    return plain.plain
+
+
+def _shown_column(column: Column | str) -> Column:
+    """Return a column whose name has no control characters; names of columns may be data, too."""
+    if isinstance(column, str):
+        return Column(visible(column).plain)
+    return Column(visible(column.name).plain, column.justify)
+
+
+def _column_widths(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[int] | None:
+    """Return how wide each column is so that the table fits and no word is folded, or None if that cannot be.
+
+    What is left after the longest word of each column goes to the columns that want more, in equal parts.
+    """
+    measured = [
+        [Measurement.get(console, console.options.update(width=100_000), cell) for cell in column]
+        for column in zip(*([Text(column.name) for column in columns], *rows), strict=True)
+    ]
+    wanted = [max(cell.maximum for cell in column) for column in measured]
+    widths = [max(cell.minimum for cell in column) for column in measured]
+    left = console.width - _GAP * (len(columns) - 1) - sum(widths)
+    if left < 0:
+        return None
+    narrow = [index for index in range(len(columns)) if widths[index] < wanted[index]]
+    while left and narrow:
+        share = max(1, left // len(narrow))
+        for index in narrow:
+            more = min(share, wanted[index] - widths[index], left)
+            widths[index] += more
+            left -= more
+        narrow = [index for index in narrow if widths[index] < wanted[index]]
+    return widths
+
+
+def _table(columns: Sequence[Column], rows: Sequence[Sequence[Text]], widths: Sequence[int], style: str) -> Table:
+    table = Table(box=None, header_style=style, padding=(0, _GAP, 0, 0), pad_edge=False)
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(Text(column.name), justify=column.justify, width=width, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _print_records(
+    console: Console, columns: Sequence[Column], rows: Sequence[Sequence[RenderableType]], style: str
+) -> None:
+    for index, row in enumerate(rows):
+        record = Table.grid(padding=(0, _GAP, 0, 0))
+        record.add_column(style=style, overflow="fold", max_width=max(1, console.width // 3))
+        record.add_column(overflow="fold")
+        for column, cell in zip(columns, row, strict=True):
+            record.add_row(Text(column.name), cell)
+        console.print(Padding(record, (0 if index == 0 else 1, 0, 0, _GAP)))

@@ -1,0 +1,10 @@
+"""Numbers of bytes as people read them."""
+
+
+def format_size(number: float) -> str:
+    """Write a number of bytes for a person: `1.5 KiB`."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1024
+    raise AssertionError(number)

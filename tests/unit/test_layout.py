@@ -1,0 +1,110 @@
+"""Output on consoles of any width: words stay whole, events are whole lines, tables become records where they must."""
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from cli.layout import one_line, print_line, print_rows
+
+COLUMNS = ("verdict", "table", "check", "expected")
+ROWS: list[tuple[str, ...]] = [
+    ("pass", "sales.orders", "row_count", "at least 1"),
+    ("fail", "sales.order_lines_of_the_archive", "accepted_values(state)", "one of new, paid, sent, returned"),
+]
+
+
+def printed(width: int, rows: list[tuple[str, ...]], *, terminal: bool = True) -> list[str]:
+    output = io.StringIO()
+    print_rows(Console(file=output, width=width, force_terminal=terminal, color_system=None), COLUMNS, rows)
+    return output.getvalue().splitlines()
+
+
+def words(lines: list[str]) -> set[str]:
+    return {word for line in lines for word in line.split()}
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_no_word_is_folded(width: int) -> None:
+    lines = printed(width, ROWS)
+    assert max(map(len, lines)) <= width
+    assert words(lines) >= {word for row in ROWS for cell in row for word in cell.split()}
+
+
+def test_a_table_that_fits_is_one_line_for_each_row() -> None:
+    lines = printed(120, ROWS)
+    assert [line.split()[0] for line in lines] == ["verdict", "pass", "fail"]
+
+
+def test_a_table_wraps_at_words_where_that_is_enough() -> None:
+    lines = printed(90, ROWS)
+    assert lines[0].split() == list(COLUMNS) and len(lines) > 3
+
+
+def test_a_table_that_cannot_fit_becomes_records() -> None:
+    lines = printed(60, ROWS)
+    assert [line.split() for line in lines[:2]] == [["verdict", "pass"], ["table", "sales.orders"]]
+    assert "" in [line.strip() for line in lines]  # an empty line between two records
+
+
+def test_only_a_word_wider_than_the_console_is_folded() -> None:
+    lines = printed(40, [("pass", "t", "z" * 70, "1")])
+    assert max(map(len, lines)) <= 40 and sum(line.count("z") for line in lines) == 70
+
+
+def test_names_of_columns_are_data_too() -> None:
+    """Also where they look like the markup of the library that prints them."""
+    names = ("price [/unit]", "load [kg/h]", "\x1b[2Jx")
+    for width in (200, 20):
+        output = io.StringIO()
+        console = Console(file=output, width=width, force_terminal=True, color_system=None)
+        print_rows(console, names, [("1", "2", "3")])
+        text = "".join(output.getvalue().split())
+        assert "\x1b" not in text and "\\x1b" in text
+        assert width == 20 or ("[/unit]" in text and "[kg/h]" in text)
+
+
+def test_a_record_shows_its_values_beside_the_longest_names() -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=80, force_terminal=True, color_system=None)
+    print_rows(console, ["x" * 90, "id"], [("the value", "7")])
+    assert "the value" in output.getvalue() and "7" in output.getvalue()
+
+
+@pytest.mark.parametrize("label", ["", "a label that is as wide as the console"])
+def test_a_line_whose_label_leaves_no_room(label: str) -> None:
+    output = io.StringIO()
+    print_line(Console(file=output, width=40, force_terminal=True, color_system=None), Text(label), " the text")
+    assert " ".join(output.getvalue().split()) == f"{label} the text".strip()
+
+
+def test_no_rows_is_the_heading_alone() -> None:
+    assert printed(80, []) == ["verdict  table  check  expected"]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_line_wraps_on_a_terminal_alone(*, terminal: bool) -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=40, force_terminal=terminal, color_system=None)
+    print_line(console, Text("07:32:54  "), "writing  the branch wap/orders/1/a1 that is new")
+    lines = [line.rstrip() for line in output.getvalue().splitlines()]
+    if terminal:
+        assert lines == ["07:32:54  writing  the branch", "          wap/orders/1/a1 that is new"]
+    else:
+        assert lines == ["07:32:54  writing  the branch wap/orders/1/a1 that is new"]
+
+
+def test_what_controls_a_terminal_is_shown_and_not_sent() -> None:
+    hostile = "\x1b]0;title\x07\x1b[2Jgone\r\x9b1A"
+    lines = printed(120, [("pass", "t", hostile, "1")])
+    assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for line in lines for character in line)
+    assert "\\x1b" in lines[1]
+    output = io.StringIO()
+    print_line(Console(file=output, width=120, force_terminal=True, color_system=None), Text("a  "), hostile)
+    assert "\x1b]0" not in output.getvalue() and "\\x1b]0;title\\x07" in output.getvalue()
+
+
+def test_a_text_is_shortened_to_one_line() -> None:
+    assert one_line("a job\nthat  writes", 40) == "a job that writes"
+    assert one_line("x" * 50, 10) == "x" * 9 + "…"

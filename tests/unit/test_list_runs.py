@@ -1,0 +1,59 @@
+"""What `list` says of each run, and how it tells apart runs of the same input."""
+
+import asyncio
+from datetime import datetime, timezone
+from typing import Any, cast
+
+import pytest
+from rich.console import Console
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+
+from cli import list_runs
+from cli.context import CommandContext
+from sluice.errors import BadEnvironment
+
+AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
+
+
+class Listed:
+    """A run as Temporal lists it."""
+
+    def __init__(self, run_id: str, memo: dict[str, Any] | Exception, status: str = "COMPLETED") -> None:
+        self.id, self.run_id, self.start_time = "orders-4f6b2a1c9d3e", run_id, AT
+        self.status = WorkflowExecutionStatus[status]
+        self.search_attributes: dict[str, list[str]] = {"SluiceOutcome": ["published"], "SluiceTable": ["t.orders"]}
+        self._memo = memo
+
+    async def memo(self) -> dict[str, Any]:
+        if isinstance(self._memo, Exception):
+            raise self._memo
+        return self._memo
+
+
+def fields(listed: Listed) -> dict[str, Any]:
+    async def one() -> dict[str, Any]:
+        run = cast(WorkflowExecution, listed)
+        return await list_runs._run_fields(cast(Client, None), run, asyncio.Semaphore(1))
+
+    return asyncio.run(one())
+
+
+def test_a_run_is_listed_with_what_it_loads() -> None:
+    row = fields(Listed("r1", {"sluice.summary": "t.orders from 1 file, 12 bytes"}))
+    assert (row["pipeline"], row["outcome"], row["stage"]) == ("orders", "published", "")
+    assert row["summary"] == "t.orders from 1 file, 12 bytes"
+
+
+@pytest.mark.parametrize("memo", [{}, BadEnvironment("this run is encrypted"), ValueError("another key")])
+def test_a_run_is_listed_without_what_cannot_be_read(memo: dict[str, Any] | Exception) -> None:
+    """It is encrypted by a key that is not here, or was started by an earlier version."""
+    assert fields(Listed("r1", memo))["summary"] == ""
+
+
+def test_earlier_runs_of_an_input_are_named_by_their_run_id() -> None:
+    rows = [fields(Listed(run_id, {})) for run_id in ("r2", "r1")]
+    with Console(width=100, record=True) as console:
+        list_runs._print(cast(CommandContext, type("Context", (), {"console": console})), rows)
+    lines = console.export_text().splitlines()
+    assert [line.split()[0] for line in lines] == ["run", "orders-4f6b2a1c9d3e", "r1"]
+    assert all("2026-11-22 07:45 UTC" in line and "t.orders" in line for line in lines[1:])

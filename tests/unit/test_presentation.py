@@ -1,0 +1,83 @@
+"""How messages show times, decisions and states: in one form everywhere."""
+
+import re
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from cli.results import _cell
+from devstack.stack import ROOT
+from lakehouse.audit_results_table import _schema
+from sluice.approval.decisions import ApprovalRecord, Decision
+from sluice.contracts.existing_rows import Resume
+from sluice.contracts.run import RunResult, RunStatus
+from sluice.presentation.decisions import describe_decisions, describe_state, describe_wait
+from sluice.publishing.release import describe_untouched_quarantine
+from sluice.times import format_time
+
+AT = "2026-11-22T07:40:11.123+00:00"
+ANA, BEN = Decision(approve=True, by="ana", at=AT), Decision(approve=False, by="ben", at=AT, reason="not yet")
+
+
+def waiting(required: int, *decisions: Decision) -> RunStatus:
+    approval = ApprovalRecord(required=required, decisions=list(decisions))
+    result = RunResult(run_id="r", workflow_id="w", pipeline="p", approval=approval)
+    return RunStatus(stage="waiting for approval", events=[], result=result, deadline="2026-11-22T07:45:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [
+        ("2026-11-22T07:45:59+00:00", "2026-11-22 07:45 UTC"),
+        ("2026-11-22T07:45:59Z", "2026-11-22 07:45 UTC"),
+        ("2026-11-22T09:45:59.5+02:00", "2026-11-22 07:45 UTC"),
+        ("2026-11-22T07:45:59", "2026-11-22 07:45 UTC"),
+        ("2026-11-22T07:45:59.123456789", "2026-11-22 07:45 UTC"),
+        ("0001-01-01T00:00:00+01:00", "0001-01-01T00:00:00+01:00"),
+        (datetime(2026, 11, 22, 9, 45, tzinfo=timezone(timedelta(hours=2))), "2026-11-22 07:45 UTC"),
+        ("noon", "noon"),
+        ("", ""),
+    ],
+)
+def test_a_time_is_in_utc_to_the_minute(time: str | datetime, text: str) -> None:
+    assert format_time(time) == text
+
+
+def test_a_wait_says_how_many_decided_and_how_many_are_missing() -> None:
+    assert describe_wait(waiting(2)) == "0 of 2; 2 needed until 2026-11-22 07:45 UTC"
+    assert describe_wait(waiting(2, ANA)) == "1 of 2; one more until 2026-11-22 07:45 UTC"
+    assert describe_wait(waiting(4, ANA)) == "1 of 4; 3 more until 2026-11-22 07:45 UTC"
+    assert describe_wait(waiting(1, ANA)) == "1 of 1"
+    assert describe_state(waiting(2, ANA)) == "waiting for approval (1 of 2)"
+    assert describe_state(waiting(2).model_copy(update={"stage": "publishing"})) == "publishing"
+
+
+def test_a_rejection_is_not_an_approval() -> None:
+    record = ApprovalRecord(required=2, decisions=[ANA, BEN])
+    assert describe_decisions(record) == (
+        "approved by ana at 2026-11-22 07:40 UTC; rejected by ben at 2026-11-22 07:40 UTC: not yet"
+    )
+    assert describe_decisions(None) == describe_decisions(ApprovalRecord(required=1)) == ""
+    assert describe_wait(waiting(2, ANA, BEN)).startswith("1 of 2")
+
+
+def test_cells_of_results_read_as_what_they_are() -> None:
+    values = [["id", "day"], [], None, 3, "pass", "2026-11-22 07:45:59.123456"]
+    assert [_cell("observed", value) for value in values] == ["id, day", "", "", "3", "pass", values[-1]]
+    assert _cell("ended_at", "2026-11-22 07:45:59.123456+00:00") == "2026-11-22 07:45 UTC"
+
+
+def test_each_column_of_the_results_is_documented() -> None:
+    """`results` prints the columns of the audit results table: docs/audit.md says what each is."""
+    section = (ROOT / "docs" / "audit.md").read_text().split("## Reports and results")[1]
+    documented = {name for row in re.findall(r"^\| (`.*?) \|", section, re.M) for name in re.findall(r"`(\w+)`", row)}
+    assert documented == {field.name for field in _schema().fields}
+
+
+def test_what_a_refused_repair_leaves() -> None:
+    resume = Resume(branch="quarantine/p/d/r", run_id="r", base="b", head="h")
+    assert describe_untouched_quarantine(resume) == (
+        "the quarantine quarantine/p/d/r is untouched: repair it, or release it again"
+    )
+    repaired = resume.model_copy(update={"statements": ["UPDATE t.x SET a = 1"]})
+    assert describe_untouched_quarantine(repaired).endswith("is untouched: repair it again")
