@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from typing import Any
 
 from rich.console import Console
 from rich.rule import Rule
@@ -94,15 +95,19 @@ class _Demo:
         _say(f"\nmain did not change: its head is still {after[:16]}.")
 
     def _approve(self, pipeline: str, name: str) -> None:
-        if self._command(pipeline, "--detach") == REFUSED:
+        self._command(pipeline, "--detach")
+        shown = self._wait_for_stage(name, "waiting for approval", "already_published")
+        if shown.get("cause") == "already_published":
             _say("\nAn earlier demo published this, so Sluice refuses it. --again runs it once more.\n")
             self._command(pipeline, "--again", "--detach")
-        self._wait_for_approval(name)
-        self._command("approve", name, "--reason", "the numbers look right")
+            shown = self._wait_for_stage(name, "waiting for approval")
+        report = f"{shown['audited_hash'][:12]}:{shown['audit_digest'][:12]}"
+        self._command("approve", name, "--reason", "the numbers look right", "--hash", report)
         code = self._command("watch", name)
         _expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
-    def _wait_for_approval(self, name: str) -> None:
+    def _wait_for_stage(self, name: str, *awaited: str) -> dict[str, Any]:
+        """Wait until a run is in a stage, or has ended by a cause; return its status."""
         deadline = time.monotonic() + _APPROVAL_LIMIT
         command = [sys.executable, str(ROOT / _PROGRAM), "status", name, "--json"]
         with console.status("The run writes and audits, then it waits for approval"):
@@ -110,8 +115,9 @@ class _Demo:
                 status = subprocess.run(
                     command, cwd=ROOT, env=self._environment, capture_output=True, text=True, check=False
                 )
-                if status.returncode == 0 and json.loads(status.stdout).get("stage") == "waiting for approval":
-                    return
+                shown: dict[str, Any] = json.loads(status.stdout) if status.returncode == 0 else {}
+                if {shown.get("stage"), shown.get("cause")} & {*awaited}:
+                    return shown
                 time.sleep(1)
         raise StackError(f"{name} did not wait for approval within {_APPROVAL_LIMIT:.0f} s")
 

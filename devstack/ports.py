@@ -1,12 +1,30 @@
 """Choosing ports on 127.0.0.1, and naming the process that uses one."""
 
+import fcntl
+import os
 import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 
 from devstack.errors import StackError
 
 _HOST = "127.0.0.1"
+
+
+@contextmanager
+def reserved_ports() -> Iterator[None]:
+    """Let one stack of this user at a time choose ports and start to listen: a free port can be chosen twice."""
+    path = Path(tempfile.gettempdir()) / f"sluice-ports-{os.getuid()}.lock"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def choose_port(usual: int, demanded: int | None, variable: str, taken: set[int]) -> int:

@@ -15,7 +15,7 @@ import requests
 from devstack.errors import StackError
 from devstack.identities import make_identities, nessie_settings, token_file
 from devstack.identities import variables as identity_variables
-from devstack.ports import choose_port
+from devstack.ports import choose_port, reserved_ports
 from devstack.processes import Daemon, start, wait_until
 from devstack.temporal_cli import find_temporal_cli
 from lakehouse.open_catalog import open_catalog
@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 _HOST = "127.0.0.1"
 _TEMPORAL, _UI = "SLUICE_TEMPORAL_PORT", "SLUICE_TEMPORAL_UI_PORT"
 _NESSIE, _MANAGEMENT = "SLUICE_NESSIE_PORT", "SLUICE_NESSIE_MANAGEMENT_PORT"
+_SWITCHED_ON = ("system.enableActivityEagerExecution", "matching.useNewMatcher", "matching.enableFairness")
+"""Of Temporal: activities that come with the answer that asked for them; priorities; turns of pipelines (ADR 32)."""
 _PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000}
 
 
@@ -47,11 +49,14 @@ class Stack:
         with self._locked():
             running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
             ran = set(running)
-            # A service that died alone is started again on the port that the others use.
-            ports = self._read()["ports"] if running else self._choose_ports()
-            variables = _variables(ports) | identity_variables(self.home)
+            ports: dict[str, int] = {}
+            variables: dict[str, str] = {}
             try:
-                self._start_services(running, ports, variables)
+                with reserved_ports():
+                    # A service that died alone is started again on the port that the others use.
+                    ports = self._read()["ports"] if running else self._choose_ports()
+                    variables = _variables(ports) | identity_variables(self.home)
+                    self._start_services(running, ports, variables)
                 if with_worker and "worker" not in running:
                     self._start_worker(running, variables)
             except BaseException:
@@ -59,7 +64,8 @@ class Stack:
                     running.pop(name).stop()
                 raise
             finally:
-                self._write(running, variables, ports)
+                if ports:
+                    self._write(running, variables, ports)
         return variables
 
     def down(self) -> list[str]:
@@ -123,7 +129,7 @@ class Stack:
             *(str(find_temporal_cli(self.home)), "server", "start-dev", "--ip", _HOST, "--ui-ip", _HOST),
             *("--port", str(port), "--ui-port", str(ui)),
             *("--db-filename", str(self.home / "temporal.db"), "--log-level", "warn"),
-            *("--dynamic-config-value", "system.enableActivityEagerExecution=true"),
+            *(f"--dynamic-config-value={name}=true" for name in _SWITCHED_ON),
             *known,
         ]
 

@@ -3,12 +3,13 @@
 import os
 import socket
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from devstack.errors import StackError
-from devstack.ports import choose_port
+from devstack.ports import choose_port, reserved_ports
 from devstack.processes import start, wait_until
 from devstack.temporal_cli import find_temporal_cli, install_temporal_cli
 
@@ -28,6 +29,22 @@ def test_a_taken_port_names_its_holder() -> None:
 def test_two_services_never_get_one_port() -> None:
     taken: set[int] = set()
     assert len({choose_port(19999, None, "X", taken) for _ in range(3)}) == 3
+
+
+def test_stacks_choose_ports_one_after_the_other() -> None:
+    """Two that start at once both saw the usual port free, and one of them did not come up."""
+    entered = threading.Event()
+
+    def enter() -> None:
+        with reserved_ports():
+            entered.set()
+
+    with reserved_ports():
+        other = threading.Thread(target=enter)
+        other.start()
+        assert not entered.wait(0.3)
+    assert entered.wait(10)
+    other.join()
 
 
 def test_a_daemon_that_does_not_come_up_shows_its_log(tmp_path: Path) -> None:
