@@ -7,18 +7,21 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.catalog import BranchCatalog
 from lakehouse.report_store import ReportStore
-from sluice.audit.verdicts import CheckResult
+from sluice.audit.verdicts import CheckResult, with_whole_samples
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
 
 
 @dataclass(frozen=True)
 class RecordRunActivity:
-    """The activity `record_run`. Needs the report store and the audit results table."""
+    """The activity `record_run`. Needs the catalog, the report store and the audit results table."""
 
+    catalog: BranchCatalog
     reports: ReportStore
     results_table: AuditResultsTable
 
@@ -26,8 +29,9 @@ class RecordRunActivity:
     def record_run(self, input: RecordRunInput) -> str:
         """Write the report and append the verdicts; return the path of the report."""
         with as_application_error():
+            check_catalog(self.catalog, input.catalog_id)
             result = input.result
-            checks = self.reports.read_verdicts(input.run_ref, input.head) or result.checks
+            checks = with_whole_samples(result.checks, self.reports.read_verdicts(input.run_ref, input.head))
             checks = sorted(checks, key=lambda check: (check.table, check.index))
             whole = result.model_copy(update={"checks": checks})
             path = self.reports.write_report(input.run_ref, whole.model_dump(mode="json"))
@@ -37,7 +41,7 @@ class RecordRunActivity:
 
 
 def _rows(run_ref: RunRef, result: RunResult, ended_at: str, report: str) -> Iterator[dict[str, Any]]:
-    """Yield a row for each verdict; a run without any gets one row all the same."""
+    """Yield a row for each verdict; a run without any gets one row anyway."""
     run = {
         "run_id": result.run_id,
         "workflow_id": result.workflow_id,

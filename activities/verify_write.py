@@ -4,11 +4,18 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
+from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableDiff
 from lakehouse.iceberg.table_state import read_written_table
+from lakehouse.table_versions import changed_tables
 from sluice.contracts.write import VerifyWriteInput, WriteResult
-from sluice.publishing.written_tables import WrittenTable, check_changed_tables, check_write
+from sluice.publishing.written_tables import (
+    WrittenTable,
+    check_changed_namespace,
+    check_changed_tables,
+    check_write,
+)
 
 
 @dataclass(frozen=True)
@@ -23,11 +30,15 @@ class VerifyWriteActivity:
         """Read the branch, make sure that it holds the whole write and nothing else, and pin the hash that does."""
         with as_application_error():
             branch = input.branch
+            check_catalog(self.catalog, branch.catalog_id)
             head = self.catalog.head(branch.name)
             diffs = self.catalog.diff(branch.base, branch.name, head)
             check_changed_tables(input, [diff.name for diff in diffs])
+            for namespace in self.catalog.diff_namespaces(branch.base, branch.name, head):
+                check_changed_namespace(input.tables, namespace.elements, namespace.before, namespace.after)
             changes = check_write(input, [self._read(input, diff) for diff in diffs])
-            return WriteResult(head=head, tables=changes, conflicts=self.catalog.find_conflicts(branch.name, head))
+            conflicts = self.catalog.find_conflicts(branch.name, head)
+            return WriteResult(head=head, tables=changes, versions=changed_tables(diffs), conflicts=conflicts)
 
     def _read(self, input: VerifyWriteInput, diff: TableDiff) -> WrittenTable:
         since = diff.before

@@ -22,6 +22,7 @@ from engine.process.supervise import SupervisedProcess
 from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.connect import ConnectEngine
 from lakehouse.open_catalog import unreachable_properties
+from runtime.installation import with_installation
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.settings import read_settings
 from tests.harness.system import SystemHarness
@@ -78,7 +79,7 @@ async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]
         shared: ConnectEngine | None = None
         for way in WAYS:
             variables = {**at.variables, "SLUICE_TASK_QUEUE": way, "SPARK_ENGINE": "connect"}
-            settings = read_settings(variables)
+            settings = with_installation(read_settings(variables))
             client = await connect(variables)
             await register_search_attributes(client)
             engine = ConnectEngine(settings, unreachable_properties(UNREACHABLE_CATALOG))

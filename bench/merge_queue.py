@@ -31,6 +31,7 @@ from bench.stack import BenchStack, bench_stack, median, save, say, small
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.report_store import ReportStore
+from runtime.installation import with_installation
 from runtime.start_run import find_input
 from runtime.temporal_client import connect
 from sluice.contracts.run import REVISION, Policy, RunRequest
@@ -78,7 +79,7 @@ class FakeWrite:
 async def start(stack: BenchStack, client: Client, queue: str, table: str, merge_queue: bool) -> Any:
     """Start one run; return its handle."""
     pipeline = parse_pipeline(small(f"queue-{table.split('.')[1]}", table, stack.rows()), "bench")
-    policy = Policy(spark_queue=f"{queue}-spark" if queue == "warm" else "", merge_queue=merge_queue)
+    policy = Policy(spark_queue=f"{queue}-spark" if queue == "warm" else queue, merge_queue=merge_queue)
     request = RunRequest(
         pipeline=pipeline,
         input=find_input(pipeline),
@@ -124,7 +125,7 @@ async def measure(stack: BenchStack, writes: str, runs: int, rounds: int) -> dic
         if writes == "warm":
             stack.system("warm")
         else:
-            settings = stack.settings.model_copy(update={"sluice_task_queue": queue})
+            settings = with_installation(stack.settings).model_copy(update={"sluice_task_queue": queue})
             io = file_io_properties(settings)
             control = control_activities(client, settings, stack.catalog, io, ReportStore(settings.lake, io))
             activities = [*control, FakeWrite(stack).write_table]

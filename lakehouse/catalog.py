@@ -32,10 +32,23 @@ class TableDiff:
     """A table that differs between two hashes."""
 
     name: str
+    """Its name, which `sluice.identifiers.joined_name` makes of its key."""
     before: TableVersion | None
     """None where there was no such table."""
     after: TableVersion | None
     """None where the table was dropped."""
+
+
+@dataclass(frozen=True)
+class NamespaceDiff:
+    """A namespace that differs between two hashes."""
+
+    elements: tuple[str, ...]
+    """Its key."""
+    before: Mapping[str, str] | None
+    """Its properties; None where there was no such namespace."""
+    after: Mapping[str, str] | None
+    """Its properties; None where it was dropped."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +170,15 @@ class BranchCatalog(Protocol):
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
         """Return the tables that differ between the hash `base` and a branch at `head`.
 
-        Namespaces are left out. What is neither table nor namespace, such as a view, is in, so that it is noticed.
+        Namespaces are left out: see `diff_namespaces`. What is neither table nor namespace, such as a view, is in, so
+        that it is noticed.
+
+        Raises:
+            NoSuchBranch: the branch is gone.
+        """
+
+    def diff_namespaces(self, base: str, branch: str, head: str) -> list[NamespaceDiff]:
+        """Return the namespaces that differ between the hash `base` and a branch at `head`, by their properties too.
 
         Raises:
             NoSuchBranch: the branch is gone.
@@ -207,8 +228,12 @@ class BranchCatalog(Protocol):
     def find_publication(self, head: str, since: str) -> Publication | None:
         """Return the publication of the hash `head` after the hash `since` of main; the empty hash means ever."""
 
-    def find_published(self, properties: Mapping[str, str]) -> CommitInfo | None:
-        """Return the newest commit on main that carries all of these properties, or None."""
+    def find_published(self, properties: Mapping[str, str], since: str = "") -> CommitInfo | None:
+        """Return the newest commit on main that carries all of these properties, or None.
+
+        Args:
+            since: only commits after this hash of main; the cost is then that of the history after it.
+        """
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
         """Yield the commits of a branch, the newest first; the branch's own come before those of main."""
@@ -220,11 +245,23 @@ class BranchCatalog(Protocol):
             at: pin it to this hash: then the job can read, and cannot write.
         """
 
+    def explain_absence(self, lines: Iterable[str]) -> str | None:
+        """Return how the catalog was away while a job ran, if lines of the job's output tell so, or None."""
+
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
         """Return what the server refused a job, if lines of the job's output tell so, or None."""
 
 
-def tables_changed_since(catalog: BranchCatalog, tables: Iterable[str], since: str) -> list[str]:
-    """Return which of these tables main holds in another version than at the hash `since`."""
-    main = catalog.main
-    return [name for name in tables if catalog.table_version(main, name) != catalog.table_version(main, name, since)]
+def tables_changed_since(catalog: BranchCatalog, tables: Iterable[str], since: str, at: str = "") -> list[str]:
+    """Return which of these tables main holds in another version than at the hash `since`.
+
+    Args:
+        at: the later hash of main; by default its head, read once, so that all tables are seen at one moment.
+    """
+    main, names = catalog.main, list(tables)
+    if not names:
+        return []
+    at = at or catalog.head(main)
+    if at == since:
+        return []
+    return [name for name in names if catalog.table_version(main, name, at) != catalog.table_version(main, name, since)]

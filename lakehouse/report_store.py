@@ -12,7 +12,10 @@ from sluice.contracts.references import RunRef
 from sluice.contracts.run import RunResult
 
 _FOLDER = "sluice-audits"
-_PARTS = ("metadata", "files", "spark")
+_SPARK_FOLDER = "sluice-scans"
+"""What the Spark worker stores. Where it is a user of its own, its jobs can write here, and not beside the reports."""
+_OF_SPARK = "spark"
+_PARTS = ("metadata", "files", _OF_SPARK)
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,12 @@ class ReportStore:
             self._file_io.append(load_file_io(dict(self.io), self.lake))
         return self._file_io[0]
 
-    def _folder(self, run_ref: RunRef) -> str:
-        return f"{self.lake.rstrip('/')}/{_FOLDER}/{run_ref.pipeline}/{run_ref.run_id}"
+    def _folder(self, run_ref: RunRef, top: str = _FOLDER) -> str:
+        return f"{self.lake.rstrip('/')}/{top}/{run_ref.pipeline}/{run_ref.run_id}"
 
     def _verdicts_path(self, run_ref: RunRef, head: str, part: str) -> str:
-        return f"{self._folder(run_ref)}/a{run_ref.attempt}-{head[:16]}-{part}.json"
+        folder = self._folder(run_ref, _SPARK_FOLDER if part == _OF_SPARK else _FOLDER)
+        return f"{folder}/a{run_ref.attempt}-{head[:16]}-{part}.json"
 
     def _write(self, path: str, content: Any) -> None:
         with self._io.new_output(path).create(overwrite=True) as file:

@@ -72,13 +72,14 @@ async def _describe(client: Client, workflow_id: str, run_id: str | None) -> Run
 
 async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequest | None:
     """Return the request that started a run, or None if Temporal no longer has its history."""
+    events = client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history_events(page_size=1)
     try:
-        history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
+        first = await anext(events)  # a long history is not fetched for it
     except RPCError as error:
         if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
             return None
         raise
-    payloads = history.events[0].workflow_execution_started_event_attributes.input.payloads
+    payloads = first.workflow_execution_started_event_attributes.input.payloads
     request: RunRequest
     (request,) = await client.data_converter.decode(payloads, [RunRequest])
     return request
@@ -87,6 +88,11 @@ async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequ
 async def list_runs(client: Client, limit: int) -> list[WorkflowExecution]:
     """Return the latest runs, the newest first."""
     return [execution async for execution in client.list_workflows(_WORKFLOW_TYPE, limit=limit)]
+
+
+def find_handle(client: Client, run: WorkflowExecution) -> Handle:
+    """Return the handle of a run that was listed."""
+    return client.get_workflow_handle_for(WriteAuditPublish.run, run.id, run_id=run.run_id)
 
 
 async def query_status(handle: Handle) -> RunStatus | None:
@@ -99,9 +105,8 @@ async def query_status(handle: Handle) -> RunStatus | None:
 
 async def read_result(client: Client, run: WorkflowExecution) -> RunResult | None:
     """Return the result of a run that ended: its return value, its failure's details or its memo, by outcome."""
-    handle = client.get_workflow_handle_for(WriteAuditPublish.run, run.id, run_id=run.run_id)
     try:
-        return await handle.result(follow_runs=False)
+        return await find_handle(client, run).result(follow_runs=False)
     except WorkflowFailureError as failure:
         cause = failure.cause
         if isinstance(cause, ApplicationError) and cause.type == "RunFailed" and cause.details:

@@ -4,7 +4,9 @@ SluiceError
 ├── Terminal                 a retry would fail in the same way: never retried
 │   ├── InvalidPipeline      the pipeline, or a name in it, is wrong
 │   ├── InvalidInput         the files to load are missing, empty, broken or do not fit the table
-│   ├── AlreadyPublished     this input went into main by this pipeline before
+│   ├── AlreadyPublished     main holds this input, or files of it, already
+│   ├── ManifestUnreadable   the record of the files that a run loaded is missing, or was altered
+│   ├── RunUnderWay          a run of the same input, started from another pipeline, has not ended
 │   ├── NothingToDo          there was nothing to write, which is no failure
 │   ├── NothingWritten       the job exited with 0, and its branch holds no snapshot of the attempt
 │   ├── UnexpectedWrite      the branch holds what this attempt should not have written
@@ -16,6 +18,8 @@ SluiceError
 │   └── CatalogChanged       the catalog is not the one that the run began with
 └── Transient                a retry may succeed: retried
     ├── ServiceUnavailable   the catalog (or what is behind it) does not answer
+    ├── DiskFull             the worker's machine has too little free space to begin
+    ├── SparkServerCrashed   the Spark server that a job shared with others ended under it
     └── JobFailed            a Spark job failed, for a reason that may be temporary
 """
 
@@ -41,7 +45,15 @@ class InvalidInput(Terminal):
 
 
 class AlreadyPublished(Terminal):
-    """Raised when the input of a run is in main already, by the same pipeline."""
+    """Raised when the input of a run, or a file of it, is in main already."""
+
+
+class ManifestUnreadable(Terminal):
+    """Raised when the record of the files that a run loaded is missing, or was altered."""
+
+
+class RunUnderWay(Terminal):
+    """Raised when a run of the same input, started from another pipeline or with other options, has not ended."""
 
 
 class NothingToDo(Terminal):
@@ -82,6 +94,14 @@ class CatalogChanged(Terminal):
 
 class ServiceUnavailable(Transient):
     """Raised when a service cannot be reached or answers that it cannot serve."""
+
+
+class DiskFull(Transient):
+    """Raised when the worker's machine has too little free space for a job to begin."""
+
+
+class SparkServerCrashed(Transient):
+    """Raised when the Spark server that a job shared with others ended under it: any of them may be the cause."""
 
 
 class JobFailed(Transient):

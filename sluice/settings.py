@@ -15,9 +15,12 @@ from pydantic import ByteSize, Field, ValidationError, ValidationInfo, field_val
 
 from sluice.base_model import Model
 from sluice.errors import BadEnvironment
+from sluice.identifiers import spark_queue
+from sluice.job_environment import names_problem
 
 HOME = "SLUICE_HOME"
 STACK_FILE = "stack.json"
+INSTALLATION_PATTERN = r"[A-Za-z0-9_.-]{1,100}"
 DEFAULT_HOME = Path(__file__).resolve().parent.parent / ".sluice"
 """Beside the code, so that command line and worker find it from any folder."""
 _OLD_VARIABLES = {
@@ -44,8 +47,10 @@ class Settings(Model):
     # --- Advanced: the local installation ---
     sluice_home: Path = DEFAULT_HOME
     """The folder of tools, logs and the local lake."""
-    sluice_installation: str = Field(default="sluice", pattern=r"^[A-Za-z0-9_.-]{1,100}$")
-    """The name of this installation: several that share a catalog have a name each."""
+    sluice_keep_run_files: float = Field(default=30 * 86400.0, ge=0)
+    """Seconds after which a worker removes the logs and job files of a run that ended; 0 means never."""
+    sluice_installation: str = Field(default="", pattern=f"^({INSTALLATION_PATTERN})?$")
+    """The id of this installation: several that share a catalog have one each; empty means that of the home."""
     temporal_ui: str = "http://127.0.0.1:8233"
     """Where the Temporal Web UI is, for links."""
 
@@ -76,6 +81,9 @@ class Settings(Model):
     spark_properties_file: str = ""
     """More Spark configuration for every job, as a properties file."""
 
+    sluice_job_environment: str = ""
+    """Further environment variables of the worker that Spark jobs inherit: names, separated by commas."""
+
     # --- Advanced: the audit of rows ---
     sluice_scan_engine: Literal["auto", "spark"] = "auto"
     """The engine that scans rows: DuckDB where it gives Spark's answers and Spark elsewhere, or always Spark."""
@@ -101,6 +109,8 @@ class Settings(Model):
     """How long the catalog may be unavailable when a run starts."""
     sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
     """How long a service may be unavailable in the middle of a run."""
+    sluice_wait_timeout: float = Field(default=24 * 3600.0, ge=1)
+    """How long a run repeats attempts that are lost with workers and services, and waits for a Spark worker."""
     sluice_activity_timeout: float = Field(default=180.0, ge=1)
     """How long one try of an activity on the catalog may take, before another worker tries."""
 
@@ -108,9 +118,13 @@ class Settings(Model):
     sluice_approval_key_file: str = ""
     """The file with the private key that signs this person's decisions."""
     sluice_approvers_file: str = ""
-    """The file that lists approvers, each with a public key; without it decisions need no signature."""
+    """The file that lists approvers, each with a public key; only without this setting decisions need no signature."""
+    sluice_require_approval: str = ""
+    """Tables that need approval whatever a pipeline says, as `finance.*=2, nyc.flights`."""
     sluice_codec_key_file: str = ""
     """The file with the keys that encrypt what Temporal stores."""
+    sluice_codec_token_file: str = ""
+    """The file with the token that the codec server asks for; without it the server makes one when it starts."""
 
     # --- Advanced: the reaper ---
     sluice_reap_every: float = Field(default=900.0, ge=0)
@@ -145,10 +159,22 @@ class Settings(Model):
             raise ValueError("a Spark Connect server has no drivers per job: cluster mode needs SPARK_ENGINE=submit")
         return mode
 
+    @field_validator("sluice_job_environment")
+    @classmethod
+    def _may_be_given(cls, names: str) -> str:
+        if why := names_problem(_split(names)):
+            raise ValueError(why)
+        return names
+
+    @property
+    def job_variables(self) -> list[str]:
+        """The further environment variables that Spark jobs inherit."""
+        return _split(self.sluice_job_environment)
+
     @property
     def spark_queue(self) -> str:
-        """The task queue of activities that run Spark: others must not wait behind writes that wait for a slot."""
-        return f"{self.sluice_task_queue}-spark"
+        """The task queue of activities that run Spark: they wait there until a worker has room for one more."""
+        return spark_queue(self.sluice_task_queue)
 
     @property
     def slots(self) -> int:
@@ -194,3 +220,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         problems = (f"{str(e['loc'][0]).upper()}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors())
         raise BadEnvironment("; ".join(problems)) from error
+
+
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]

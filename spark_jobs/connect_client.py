@@ -48,6 +48,8 @@ def run(spec: ConnectJobSpec) -> None:
     spark = connect(spec, spec.session)
     try:
         _configure(spark, spec)
+        _clear_what_sessions_share(spark, spec)
+        os.environ.update(spec.environment)
         spark.addTag(spec.tag)
         spark.registerProgressHandler(_print_progress)  # type: ignore[arg-type]  # a function is one
         sys.argv = [spec.program, *spec.args]
@@ -56,6 +58,8 @@ def run(spec: ConnectJobSpec) -> None:
         sys.path[:] = [str(Path(spec.program).parent), *_module_paths(spec)]
         runpy.run_path(spec.program, run_name="__main__")
     finally:
+        with contextlib.suppress(Exception):
+            _clear_what_sessions_share(spark, spec)
         with contextlib.suppress(Exception):
             spark.client.release_session()
             Path(spec.released_file).touch()
@@ -66,6 +70,8 @@ def release(spec: ConnectJobSpec, session: str) -> None:
     spark = connect(spec, session)
     with contextlib.suppress(Exception):  # a server that has ended holds no session
         spark.interruptTag(spec.tag)
+        with contextlib.suppress(Exception):
+            _clear_what_sessions_share(spark, spec)
         spark.client.release_session()
 
 
@@ -81,6 +87,19 @@ def connect(spec: ConnectJobSpec, session: str) -> RemoteSession:
     _sessions.append(spark)
     remote: RemoteSession = spark
     return remote
+
+
+def _clear_what_sessions_share(spark: RemoteSession, spec: ConnectJobSpec) -> None:
+    """Drop cached data and global views of other sessions: Spark would answer a query of this one from them.
+
+    A cache that another job is using is computed again. Only the server of this worker is cleared.
+    """
+    if not spec.shared_views:
+        return
+    spark.catalog.clearCache()
+    for row in spark.sql(f"SHOW VIEWS IN {spec.shared_views}").collect():
+        if row["namespace"] == spec.shared_views:
+            spark.catalog.dropGlobalTempView(row["viewName"])
 
 
 def _unload_sluice_modules() -> None:

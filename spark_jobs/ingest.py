@@ -24,7 +24,7 @@ from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
 from spark_jobs.compact import compact
 from spark_jobs.job import report_progress, run_job, run_statement
-from spark_jobs.reading import check_names, read_source
+from spark_jobs.reading import check_names, check_rows_read, read_source
 
 _INCOMING = "incoming"
 _ICEBERG = {
@@ -62,19 +62,30 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer") -> JobAnswer:
     else:
         rows = rows.observe(written, number)
     if spec.write.keys:
-        _check_keys(rows, spec.write.keys)
+        _check_keys(rows, spec.write.keys, show_values=spec.show_values)
+    if spec.write.carries_rows and table.on_bad_rows == "quarantine":
+        _check_comparable(rows, name)
     if existing is None:
         _create(spark, rows, quoted_name, table)
     else:
         writer(spark, rows, quoted_name, spec.write)
+    is_counted_twice = bool(table.sort_by) if existing is None else spec.is_sorted
     if not spec.write.traits.counts_rows:
+        # What was observed is of the first pass, which looked at the keys.
+        check_rows_read(spec, _recounted(source, spec, read.get.get("rows")))
         return JobAnswer()
-    if table.sort_by if existing is None else spec.is_sorted:
-        return _checked_counts(_count_again(spark, source, spec, quoted_name))
-    rows_written = written.get.get("rows")
-    if rows_written is None:  # Spark Connect does not return what is counted while a table is created
-        rows_written = _rows_added(spark, quoted_name)
-    return _checked_counts(JobAnswer(rows_read=read.get.get("rows"), rows_written=rows_written))
+    if is_counted_twice:
+        answer = _count_again(spark, source, spec, quoted_name)
+    else:
+        rows_written = written.get.get("rows")
+        if rows_written is None:  # Spark Connect does not return what is counted while a table is created
+            rows_written = _rows_added(spark, quoted_name)
+        answer = JobAnswer(rows_read=read.get.get("rows"), rows_written=rows_written)
+    rows_read = answer.rows_read
+    if rows_read is None and spec.write.transform is None:
+        rows_read = answer.rows_written
+    check_rows_read(spec, _recounted(source, spec, rows_read))
+    return _checked_counts(answer)
 
 
 def _run_statements(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
@@ -125,6 +136,7 @@ _WRITERS: dict[Mode, Writer] = {
 """How each mode that loads a source writes rows to a table that exists."""
 _JOBS_ON_TABLES: dict[Mode, Callable[[SparkSession, IngestSpec], JobAnswer]] = {
     "sql": _run_statements,
+    "requeue": _run_statements,
     "compact": _compact,
 }
 """What the modes that read tables do instead of loading a source."""
@@ -137,6 +149,11 @@ def _count_again(spark: SparkSession, source: DataFrame, spec: IngestSpec, table
     """
     read = source.count()
     return JobAnswer(rows_read=read, rows_written=read if spec.write.transform is None else _rows_added(spark, table))
+
+
+def _recounted(source: DataFrame, spec: IngestSpec, rows_read: int | None) -> int | None:
+    """Count the rows of the source if a transform hides how many there are: it may read a part, or all of it twice."""
+    return rows_read if spec.write.transform is None or spec.rows in (None, rows_read) else source.count()
 
 
 def _rows_added(spark: SparkSession, table: str) -> int:
@@ -188,7 +205,7 @@ def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructTyp
         raise InvalidInput("\n".join(problems))
 
 
-def _check_keys(rows: DataFrame, keys: list[str]) -> None:
+def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> None:
     """Make sure that each row has a key of its own: else a merge adds rows twice, or fails with an unclear error."""
     for key in keys:
         if key not in rows.columns:
@@ -200,7 +217,19 @@ def _check_keys(rows: DataFrame, keys: list[str]) -> None:
     repeated = rows.groupBy(*columns).count().filter("count > 1").take(3)
     if repeated:
         examples = "; ".join(", ".join(str(row[key]) for key in keys) for row in repeated)
-        raise InvalidInput(f"merge keys ({', '.join(keys)}) occur more than once in the input, such as {examples}")
+        print(f"repeated merge keys: {examples}", file=sys.stderr)  # for the log
+        such_as = f", such as {examples}" if show_values else ""
+        raise InvalidInput(f"merge keys ({', '.join(keys)}) occur more than once in the input{such_as}")
+
+
+def _check_comparable(rows: DataFrame, table: str) -> None:
+    """Make sure that rows can be compared, by which a row quarantine tells rows that a merge brought from others."""
+    maps = [field.name for field in rows.schema if "map<" in field.dataType.simpleString()]
+    if maps:
+        raise InvalidInput(
+            f"{table}: the column {maps[0]!r} holds maps, which Spark cannot compare: a merge with "
+            "on_bad_rows: quarantine compares rows with those that were there"
+        )
 
 
 def _create(spark: SparkSession, rows: DataFrame, table: str, spec: Table) -> None:
@@ -239,4 +268,4 @@ def _partition(term: str) -> str:
 
 if __name__ == "__main__":
     job = IngestSpec.model_validate_json(Path(sys.argv[1]).read_text())
-    sys.exit(run_job(job.answer, lambda spark: ingest(spark, job)))
+    sys.exit(run_job(job, lambda spark: ingest(spark, job)))

@@ -1,9 +1,11 @@
 """What the built-in jobs share: the session, progress messages, and an answer file also after an error."""
 
+import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -13,6 +15,8 @@ from pyspark.sql.utils import is_remote
 from sluice.contracts.spark_jobs import JobAnswer
 from sluice.errors import InvalidInput, InvalidPipeline, NothingToDo
 from sluice.publishing.certificate import SNAPSHOT_PROPERTY
+from sluice.row_values import mask_values
+from sluice.sealed_answer import seal_answer
 
 _DATA_CONDITIONS = (
     "CAST_", "MALFORMED_", "INCOMPATIBLE_", "FAILED_READ_FILE", "UNABLE_TO_INFER", "CANNOT_", "PATH_NOT_FOUND",
@@ -32,7 +36,12 @@ _DATA_WORDS = (
 _TABLE_EXISTS = "already exists"
 """Another attempt can succeed: only this attempt writes to the branch, so it created the table itself and the answer of
 the catalog was lost. The next attempt has a branch of its own."""
+_COLUMN_EXISTS = "COLUMN_ALREADY_EXISTS"
+"""The input holds a column twice, in the same words; another attempt fails as well."""
 _MAX_LENGTH = 700
+_MAX_CAUSES = 12
+_MAX_CAUSE = 400
+_JAVA_ERROR = re.compile(r"(Caused by: )?\(?[a-z]\w*(\.[\w$]+)+(Exception|Error)\b")
 _UNCONDITIONAL_DELETE = re.compile(r"^\s*(DELETE\s+FROM\s+(?:`[^`]+`|[\w.])+)\s*;?\s*$", re.IGNORECASE)
 
 
@@ -67,7 +76,18 @@ def _set_thread_properties(spark: SparkSession) -> None:
     field.get(None).set(properties)
 
 
-def run_job(answer_file: str, work: Callable[[SparkSession], JobAnswer]) -> int:
+class JobSpec(Protocol):
+    """What every built-in job is told: where its answer goes, its key, and whether messages may quote rows."""
+
+    @property
+    def answer(self) -> str: ...
+    @property
+    def answer_key(self) -> str: ...
+    @property
+    def show_values(self) -> bool: ...
+
+
+def run_job(spec: JobSpec, work: Callable[[SparkSession], JobAnswer]) -> int:
     """Run `work` in a session, write its answer or its error into the answer file, and return the exit code."""
     try:
         report_progress("starting the session")
@@ -75,29 +95,52 @@ def run_job(answer_file: str, work: Callable[[SparkSession], JobAnswer]) -> int:
     except (InvalidInput, InvalidPipeline, NothingToDo) as error:
         answer = JobAnswer(error=str(error), error_kind=type(error).__name__)
     except (PySparkException, Py4JJavaError) as error:
-        answer = error_answer(error)
-    Path(answer_file).write_text(answer.model_dump_json())
+        print(reason(error, show_values=True), file=sys.stderr)  # for the log
+        answer = error_answer(error, show_values=spec.show_values)
+    _write_private(Path(spec.answer), seal_answer(answer, spec.answer_key))
     return 1 if answer.error else 0
 
 
-def error_answer(error: Exception) -> JobAnswer:
+def _write_private(file: Path, text: str) -> None:
+    """Write a file that its owner alone can read; what a stranger put there is replaced and not written to."""
+    file.unlink(missing_ok=True)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def error_answer(error: Exception, *, show_values: bool = False) -> JobAnswer:
     """Return the answer for an error of Spark: its message in short, and whether the data caused it."""
-    text = reason(error)
-    if _TABLE_EXISTS in text:
-        return JobAnswer(error=text, error_kind="JobFailed")
+    text = reason(error, show_values=show_values)
+    if _TABLE_EXISTS in text and _COLUMN_EXISTS not in text:
+        return JobAnswer(error=text, error_kind="JobFailed", causes=causes(error))
     final = isinstance(error, AnalysisException | ParseException)
     conditions = _CONDITION.findall(str(error))
     final = final or any(each.startswith(_DATA_CONDITIONS) for each in conditions)
     final = final or any(word in str(error) for word in _DATA_WORDS)
-    return JobAnswer(error=text, error_kind="InvalidInput" if final else "JobFailed")
+    return JobAnswer(error=text, error_kind="InvalidInput" if final else "JobFailed", causes=causes(error))
 
 
-def reason(error: Exception) -> str:
-    """Return the innermost message of an error of Spark, on one line, without stack traces."""
+def causes(error: Exception) -> list[str]:
+    """Return the errors of Java behind an error of Spark, each with its class and message, on one line."""
+    lines = [line.strip().removeprefix(": ") for line in str(error).splitlines()]
+    named = [line for line in lines if _JAVA_ERROR.match(line)]
+    return [line.removeprefix("Caused by: ")[:_MAX_CAUSE] for line in named[:_MAX_CAUSES]]
+
+
+def reason(error: Exception, *, show_values: bool) -> str:
+    """Return the innermost message of an error of Spark, on one line, without stack traces.
+
+    Args:
+        show_values: whether it may quote values of rows; an error in a query or plan, before rows are read, has none.
+    """
     text = str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     if lines[0].startswith("An error occurred while calling") and len(lines) > 1:
         lines = [re.sub(r"^: (?:[\w.$]+: )?", "", lines[1])]  # the first line is py4j's own
     causes = re.findall(r"Caused by: (?:[\w.$]+: )?(.+)", text)
     messages = [lines[0], *causes[-1:]] if causes and causes[-1] not in lines[0] else lines[:1]
-    return " — ".join(re.sub(r" SQLSTATE: \w+", "", line) for line in messages)[:_MAX_LENGTH]
+    lines = [re.sub(r" SQLSTATE: \w+", "", line) for line in messages]
+    if not (show_values or isinstance(error, AnalysisException | ParseException)):
+        lines = [mask_values(line) for line in lines]
+    return " — ".join(lines)[:_MAX_LENGTH]

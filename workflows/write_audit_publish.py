@@ -10,18 +10,19 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.run import RunRequest, RunResult, RunStatus
     from sluice.publishing.outcomes import describe_blocking_checks
-    from sluice.publishing.retries import AttemptLimit
+    from sluice.publishing.retries import WRITE_STAGES, AttemptLimit
     from workflows.activity_calls import ActivityCalls
-    from workflows.failures import RunStopped, is_retryable, root_cause, run_shielded, was_never_started
+    from workflows.failures import RunStopped, run_shielded
     from workflows.run_state import RunState
-    from workflows.steps.approval import take_decision, wait_for_approval
+    from workflows.steps.approval import find_required_approval, take_decision, wait_for_approval
     from workflows.steps.audit import audit
     from workflows.steps.compensation import compensate
     from workflows.steps.fencing import fence_attempt
     from workflows.steps.finish import finish
     from workflows.steps.merge_queue import release_merge_slot
     from workflows.steps.publish import premerge_check, publish
-    from workflows.steps.rebase import rebase
+    from workflows.steps.rebase import resolve_conflict
+    from workflows.steps.retries import try_again_after
     from workflows.steps.write import write
     from workflows.versions import require_known_revision
 
@@ -36,7 +37,7 @@ class WriteAuditPublish:
     @workflow.init
     def __init__(self, request: RunRequest) -> None:
         self._request = request
-        self._calls = ActivityCalls(request.policy)
+        self._calls = ActivityCalls(request.policy, request.pipeline.name)
         self._state = RunState(request)
 
     @workflow.run
@@ -62,10 +63,11 @@ class WriteAuditPublish:
     async def _write_audit_publish(self) -> None:
         """Repeat attempts until one is published.
 
-        An attempt that fails in its write is fenced, and the next one writes on a new branch. After a conflict with
-        main, what was written is rebased and audited again; where that is not possible, the attempt is fenced too.
+        An attempt that fails or is lost in its write, or meets a conflict with main, is fenced. After the first the
+        next one writes on a new branch; after a conflict what was written is rebased, if that is possible, and audited
+        again.
         """
-        limit = AttemptLimit(self._request.pipeline.write.attempts)
+        limit = AttemptLimit(self._request.pipeline.write.attempts, self._request.policy.wait_timeout)
         has_write = False
         while True:
             try:
@@ -73,36 +75,46 @@ class WriteAuditPublish:
                     await write(self._calls, self._state)
                 conflicts = self._conflicts_at_write() or await self._audit_and_publish()
             except ActivityError as error:
-                if not limit.allows_another(
-                    self._state.stage, was_never_started=was_never_started(error), is_retryable=is_retryable(error)
-                ):
+                branch = self._state.branch
+                if self._state.stage not in WRITE_STAGES or not (branch and branch.can_be_fenced):
                     raise
-                await self._fence(f"attempt {self._state.attempt} failed: {root_cause(error)[1]}")
+                await try_again_after(error, limit, self._state, self._fence)
+                if self._state.is_published:
+                    return  # an earlier attempt was published after all
                 has_write = False
                 continue
             if not conflicts:
                 return
-            has_write = await rebase(self._calls, self._state, conflicts)
+            limit.reset_wait()
+            resolution = await resolve_conflict(self._calls, self._state, conflicts)
+            if resolution == "published":
+                return
+            has_write = resolution == "rebased"
             if not has_write:
                 await release_merge_slot(self._calls, self._state)
-                await self._fence(f"main changed {', '.join(conflicts)}: write again from its new head")
 
     async def _audit_and_publish(self) -> list[str]:
-        """Audit the write, wait for approval if the pipeline asks for it, and merge; return conflicts with main."""
+        """Audit the write, wait for approval if it is required, and merge; return conflicts with main."""
         report = await audit(self._calls, self._state)
         if not report.passed:
-            raise RunStopped("audit", describe_blocking_checks(report.checks))
-        if approval := self._request.pipeline.approval:
+            raise RunStopped(
+                "audit", describe_blocking_checks(report.checks, show_values=self._request.pipeline.show_values)
+            )
+        required = await find_required_approval(self._calls, self._state)
+        if required.required:
             if conflicts := await premerge_check(self._calls, self._state):
                 return conflicts  # people are not asked about a write that cannot be merged
-            await wait_for_approval(self._calls, self._state, approval)
+            await wait_for_approval(self._calls, self._state, required)
         return await publish(self._calls, self._state, report)
 
     def _conflicts_at_write(self) -> list[str]:
         return self._state.write_result.conflicts if self._state.write_result else []
 
-    async def _fence(self, why: str) -> None:
-        await fence_attempt(self._calls, self._state, why)
+    async def _fence(self, why: str, is_lost: bool = False) -> None:
+        if is_lost:
+            self._state.record_loss()
+        self._state.enter_stage("compensating", why)
+        await fence_attempt(self._calls, self._state)
 
     @workflow.signal
     async def approve(self, decision: Decision) -> None:

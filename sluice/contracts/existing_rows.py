@@ -3,21 +3,30 @@
 from pydantic import ConfigDict, Field
 
 from sluice.base_model import Model
-from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.input import ManifestRef, PublicationCheck
+from sluice.contracts.references import BranchRef, BranchRequest, RunRef
 from sluice.contracts.write import WriteResult
 from sluice.pipeline.write import Write
 
 
-class RebaseBranchInput(Model):
+class RebaseBranchInput(BranchRequest):
     """Input of `rebase_branch`: re-add the files of an attempt on a newer main, on the branch of a new attempt."""
 
     run_ref: RunRef
     branch: BranchRef
-    """The branch that holds the write."""
+    """The branch that held the write. It is deleted: `write_result` has the versions of the tables."""
     write_result: WriteResult
     write: Write
     rows_quarantined: bool
     """Whether bad rows were moved to quarantine tables on the branch."""
+    conflicts: list[str] = Field(default_factory=list)
+    """The tables that main changed: those of the write, and those that its checks read."""
+    first_base: str = ""
+    """The hash of main that the run's first attempt began at."""
+    published: PublicationCheck | None = None
+    """How to find out whether main holds the input by now; None where that does not matter."""
+    input_properties: dict[str, str] = Field(default_factory=dict)
+    """What the first commit of the new branch says of the input of the run."""
 
 
 class RebaseResult(Model):
@@ -33,13 +42,19 @@ class Resume(Model):
     """Rows that a quarantined branch holds, to be audited and published instead of written."""
 
     branch: str
+    """The quarantined branch. It is deleted once its rows are published."""
+    run_id: str
+    """The run that was quarantined."""
     base: str
     """The hash of main that the branch began at."""
     head: str
+    """The hash that holds exactly what is quarantined."""
     statements: list[str] = Field(default_factory=list)
     """SQL that repairs the rows first."""
-    obsolete_branches: list[str] = Field(default_factory=list)
-    """The branches to delete once this is published."""
+    manifest: ManifestRef | None = None
+    """The files that the rows are of."""
+    published: PublicationCheck | None = None
+    """How to find out whether main holds the input by now; None where it may be published again."""
 
 
 class ResumeBranchInput(Model):
@@ -50,6 +65,8 @@ class ResumeBranchInput(Model):
     write: Write
     tables: list[str]
     """The tables that the pipeline names."""
+    input_properties: dict[str, str] = Field(default_factory=dict)
+    """What the first commit of the branch says of the input of the run."""
     catalog_id: str | None = None
     """The catalog that earlier attempts of this run saw, if any."""
 

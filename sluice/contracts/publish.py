@@ -3,7 +3,9 @@
 from pydantic import Field
 
 from sluice.approval.decisions import Decision
+from sluice.approval.required import ApprovalTerms
 from sluice.base_model import Model
+from sluice.contracts.input import PublicationCheck
 from sluice.contracts.references import BranchRef, RunRef
 
 
@@ -12,8 +14,8 @@ class FindConflictsInput(Model):
 
     branch: BranchRef
     head: str
-    referenced_tables: list[str] = Field(default_factory=list)
-    """Tables of main that checks read, as they were at the base."""
+    watched_tables: list[str] = Field(default_factory=list)
+    """The tables that checks read, as they were at the base."""
 
 
 class VerifyDecisionInput(Model):
@@ -21,6 +23,14 @@ class VerifyDecisionInput(Model):
 
     run_id: str
     decision: Decision
+
+
+class RequireApprovalInput(Model):
+    """Input of `require_approval`: find out which approval a run needs, by what it changed."""
+
+    branch: BranchRef
+    head: str
+    terms: ApprovalTerms
 
 
 class PublishBranchInput(Model):
@@ -32,11 +42,19 @@ class PublishBranchInput(Model):
     message: str
     properties: dict[str, str]
     author: str
-    required: int = 0
-    """How many people had to approve."""
+    audit_digest: str = ""
+    """The digest of the audit report."""
+    terms: ApprovalTerms = Field(default_factory=ApprovalTerms)
+    """What decides which approval the run needs."""
     approvals: list[Decision] = Field(default_factory=list)
-    referenced_tables: list[str] = Field(default_factory=list)
-    """Tables of main that checks read, as they were at the base."""
+    watched_tables: list[str] = Field(default_factory=list)
+    """The tables that checks read, as they were at the base."""
+    first_base: str = ""
+    """The hash of main that the run's first attempt began at: an earlier publication of the run comes after it."""
+    all_files: bool = False
+    """Whether the added files are compared with every file of a table, and not with those added since `first_base`."""
+    published: PublicationCheck | None = None
+    """How to find out whether main holds the input by now; None where that does not matter."""
 
 
 class Publication(Model):
@@ -47,10 +65,30 @@ class Publication(Model):
     main_after: str = ""
     conflicts: list[str] = Field(default_factory=list)
     """The tables that main had changed meanwhile, if it was not merged."""
+    merge_requested: bool = True
+    """Whether this call or an earlier try of it may have requested the merge, which may then still happen."""
+    overtaken: list[str] = Field(default_factory=list)
+    """Watched tables that main changed between the last look at them and the merge."""
 
 
 class ConfirmPublicationInput(Model):
-    """Input of `confirm_publication`: find out whether main holds the hash."""
+    """Input of `confirm_publication`: find out whether main holds the run."""
 
-    base: str
-    head: str
+    run_id: str
+    since: str
+    """The hash of main that the run's first attempt began at; empty means ever."""
+    head: str = ""
+    """The hash that the run was about to publish; empty if there is none yet."""
+    base: str = ""
+    """The hash of main that the branch of that hash began at."""
+    watched_tables: list[str] = Field(default_factory=list)
+    """The tables that checks read, as they were at the base."""
+    catalog_id: str | None = None
+
+
+class DiscardBranchInput(Model):
+    """Input of `discard_branch`: delete a branch of one catalog."""
+
+    branch: str
+    catalog_id: str | None = None
+    """The catalog that the branch was created in; None if that is not known."""

@@ -1,13 +1,16 @@
 """The messages of a run: the request that starts it, its status, and its result."""
 
+import hashlib
 from typing import Literal
 
 from pydantic import Field
 
 from sluice.approval.decisions import ApprovalRecord
+from sluice.approval.required import SignedStart, StartStatement
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
 from sluice.contracts.existing_rows import Restore, Resume
+from sluice.contracts.input import SelectedInput
 from sluice.contracts.references import RunRef
 from sluice.contracts.write import TableChange
 from sluice.pipeline.model import Pipeline
@@ -18,7 +21,7 @@ Cause = Literal[
     "nothing_to_do",
 ]  # fmt: skip
 Stage = Literal[
-    "starting", "opening", "writing", "verifying", "auditing", "scanning", "quarantining rows",
+    "starting", "opening", "selecting input", "writing", "verifying", "auditing", "scanning", "quarantining rows",
     "pre-merge check", "waiting for approval", "publishing", "rebasing", "compensating", "cleaning up", "ended",
 ]  # fmt: skip
 
@@ -28,19 +31,20 @@ REVISION = 1
 
 
 class InputFile(Model):
-    """One file to load: its path, its size in bytes, and the fingerprint of its content."""
+    """One file to load: its path, its size in bytes, and its identity."""
 
     path: str
     size: int
-    fingerprint: str
-    """The SHA-256 of a small file, the time of change of a large one."""
+    identity: str
+    """What it holds: the SHA-256 of its content, or the checksum that its store keeps; see ADR 25. Files of one
+    identity hold the same rows, whatever they are called. Where folders are columns, their values are part of it."""
 
 
 class RunInput(Model):
     """The files that a run loads, and their identity."""
 
     digest: str
-    """The SHA-256 over all files: with the pipeline's name, the identity of the run."""
+    """The SHA-256 over the identities of all files: with the pipeline's name, the identity of the run."""
     files: int = 0
     bytes: int = 0
 
@@ -54,12 +58,14 @@ class Policy(Model):
     """How long the catalog may be unavailable when a run begins, before the run gives up."""
     step_timeout: float = 24 * 3600.0
     """How long a service may be unavailable in the middle of a run, and how long a scan may take."""
+    wait_timeout: float = 24 * 3600.0
+    """How long attempts that are lost with workers and services are repeated, and how long a job may wait for Spark."""
     max_rewrites: int = Field(default=5, ge=0)
     """How often a run is rewritten after a conflict with main."""
     max_rebases: int = Field(default=100, ge=0)
     """How often a run is rebased onto a newer main."""
     spark_queue: str = ""
-    """The task queue of activities that run Spark; empty means that of the run."""
+    """The task queue of activities that run Spark; empty means that of the run with `-spark` appended."""
     activity_timeout: float = 180.0
     """How long one try of an activity on the catalog may take before another worker tries."""
     merge_queue: bool = True
@@ -84,6 +90,18 @@ class RunRequest(Model):
     revision: int = Field(default=1, ge=1)
     """Which revision of the workflow the run follows to its end, on every worker. `start_run` names the newest. A
     request that names none follows the first, so that a later replay takes the same path."""
+    signed_start: SignedStart | None = None
+    """The signature of who started the run, where this person has a key."""
+
+    def start_statement(self, workflow_id: str) -> StartStatement:
+        """Return what is signed of the start of this run."""
+        continued = self.resume or self.restore
+        return StartStatement(
+            workflow_id=workflow_id,
+            pipeline_digest=self.pipeline.digest,
+            input_digest=self.input.digest,
+            continues=hashlib.sha256(continued.model_dump_json().encode()).hexdigest() if continued else "",
+        )
 
 
 class Notification(Model):
@@ -99,6 +117,7 @@ class RecordRunInput(Model):
 
     run_ref: RunRef
     result: "RunResult"
+    catalog_id: str | None = None
     head: str = ""
     """The hash of the branch whose verdicts the report store holds, also of an audit that did not finish."""
     ended_at: str
@@ -137,6 +156,8 @@ class RunResult(Model):
     """The hash of the branch that the present attempt's finished audit is about; empty before."""
     main_before: str | None = None
     main_after: str | None = None
+    input: SelectedInput | None = None
+    """Which files the present attempt loads, in numbers, and which it left out."""
     tables: dict[str, TableChange] = Field(default_factory=dict)
     checks: list[CheckResult] = Field(default_factory=list)
     bad_rows: dict[str, int] = Field(default_factory=dict)
@@ -147,6 +168,8 @@ class RunResult(Model):
     report: str | None = None
     """The location of the whole report of a run that ended, as JSON."""
     attempts: int = 0
+    lost_attempts: int = 0
+    """How many of them were lost with their workers or services, and do not count in the pipeline's `attempts`."""
     timings: dict[str, float] = Field(default_factory=dict)
     """Seconds by stage, all attempts together, and `total`."""
 

@@ -18,12 +18,22 @@ class IngestSpec(Model):
     files: list[str] = Field(default_factory=list)
     bytes: int = 0
     """How much the files hold."""
+    rows: int | None = None
+    """How many rows must be read, counted before and without Spark; None where that is not known."""
+    spans_lines: bool = False
+    """Whether a value of a CSV file holds a line break."""
+    one_value: list[str] = Field(default_factory=list)
+    """The JSON files that are one array or object, and not one value in each line."""
     is_sorted: bool = False
     """Whether the table is there and Spark sorts what is written to it, for which it samples the rows first."""
     base_path: str | None = None
     tables: dict[str, Table]
     answer: str
-    """Where the job leaves its `JobAnswer`."""
+    """Where the job leaves its `JobAnswer`, sealed."""
+    answer_key: str = ""
+    """The key that seals the answer: only the worker and this job know it."""
+    show_values: bool = False
+    """Whether messages may quote values of rows."""
 
 
 class ConnectJobSpec(Model):
@@ -48,9 +58,22 @@ class ConnectJobSpec(Model):
     """Spark configuration of the pipeline."""
     session_conf: dict[str, str] = Field(default_factory=dict)
     """Configuration that the pipeline cannot change: the branch, the run and attempt of its snapshots."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Environment variables that the pipeline gives to its program."""
+    shared_views: str = ""
+    """The database of temporary views that all sessions of the server share; empty if it is not this worker's."""
     working_directory: str = ""
     released_file: str = ""
     """The file that the client creates when it has released the session."""
+
+
+class ComparedRows(Model):
+    """Files whose rows are compared, because a merge copied unchanged rows into the files that it added."""
+
+    added: list[str]
+    main_hash: str
+    """The hash of main at which the removed files are live."""
+    removed: list[str]
 
 
 class View(Model):
@@ -62,6 +85,9 @@ class View(Model):
     """Read main at this hash, not the branch."""
     paths: list[str] | None = None
     """Only the rows of these data files; None means all rows."""
+    compared: ComparedRows | None = None
+    """If given, the rows in scope are those of the added files that are not in the removed ones, too, and the other
+    rows are more by those that are."""
 
 
 class ScanTarget(Model):
@@ -85,6 +111,10 @@ class ScanSpec(Model):
     last_attempt: bool = True
     """Whether every check gets an answer now, if need be an error. Before, a retryable error fails the job."""
     answer: str
+    answer_key: str = ""
+    """The key that seals the answer: only the worker and this job know it."""
+    show_values: bool = False
+    """Whether messages may quote values of rows."""
 
 
 class QuarantineRowsSpec(Model):
@@ -101,6 +131,10 @@ class QuarantineRowsSpec(Model):
         """The name and columns of each check, by the key of its query."""
         limit: int
         """If there are more bad rows than this, none is moved."""
+        max_proportion: float | None = None
+        """The proportion of the compared rows that may be bad, where only the job can count them."""
+        keys: list[str] = Field(default_factory=list)
+        """The columns that the run merged rows by: the old version of a row whose update is bad is kept."""
 
     spark_catalog: str
     main: str = "main"
@@ -108,6 +142,10 @@ class QuarantineRowsSpec(Model):
     at: str
     tables: list[BadRows]
     answer: str
+    answer_key: str = ""
+    """The key that seals the answer: only the worker and this job know it."""
+    show_values: bool = False
+    """Whether messages may quote values of rows."""
 
 
 class ScanAnswer(Model):
@@ -131,3 +169,13 @@ class JobAnswer(Model):
     """The tables that have more of them than may be moved; then none was moved."""
     error: str = ""
     error_kind: Literal["", "InvalidInput", "InvalidPipeline", "NothingToDo", "JobFailed"] = ""
+    causes: list[str] = Field(default_factory=list)
+    """The errors behind it, each with its class: they tell whether a service was away."""
+
+
+class SealedAnswer(Model):
+    """An answer file: a `JobAnswer` as JSON, and its seal."""
+
+    answer: str
+    seal: str
+    """The HMAC-SHA-256 of the answer with the key of the job, in hexadecimal."""

@@ -3,12 +3,13 @@
 from pydantic import Field
 
 from sluice.base_model import Model
-from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.input import ManifestRef
+from sluice.contracts.references import BranchRef, BranchRequest, RunRef
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
 
-class OpenBranchInput(Model):
+class OpenBranchInput(BranchRequest):
     """Input of `open_branch`: create the branch of one attempt."""
 
     run_ref: RunRef
@@ -17,6 +18,9 @@ class OpenBranchInput(Model):
     """Whether the write cannot add columns, so that checks of existing tables can be held to theirs."""
     input_digest: str
     again: bool
+    """Whether the whole input may be one that was published before: it may, too, where its files are known singly."""
+    tables_made_safe: list[str] = Field(default_factory=list)
+    """The tables whose unsafe properties the write itself changes, so that they may be there on main."""
     attempts: int = 1  # how often the write may be tried
     catalog_id: str | None = None  # the catalog that earlier attempts of this run saw, if any
 
@@ -29,8 +33,14 @@ class WriteTableInput(Model):
     write: Write
     tables: dict[str, Table]
     input_digest: str
+    manifest: ManifestRef | None = None
+    """The files to load, where there are any."""
     sorted_tables: list[str] = Field(default_factory=list)
     """The tables of which Spark sorts what is written to them, over all tasks."""
+    runs_apart: bool = False
+    """Whether the job gets a Spark of its own, because a server that the run's jobs shared with others crashed."""
+    show_values: bool = False
+    """Whether messages may quote values of rows."""
     folder: str = ""
     """Where the run was started: a program of the user's runs there, if the worker has that folder."""
 
@@ -55,16 +65,19 @@ class VerifyWriteInput(Model):
     since: str = ""
     """The hash of the branch after which all snapshots must be of this attempt; empty means its base."""
     quarantined_rows: dict[str, int] = Field(default_factory=dict)
-    """By quarantine table, the number of rows that the attempt must have added, where bad rows were quarantined."""
+    """By table, how many of its rows were moved to its quarantine table since the hash `since`."""
 
 
 class TableChange(Model):
-    """What a run did to one table, from its snapshots."""
+    """What a run did to one table: its live files before and after, compared."""
 
     operation: str
     """Iceberg's name of it: append, overwrite, delete, replace; joined by '+' where there are several."""
     added_rows: int = 0
     deleted_rows: int = 0
+    """Rows of removed files, and rows deleted in place: a rewritten row counts. Never less than were removed."""
+    deletes_by_value: bool = False
+    """Whether it wrote equality deletes: how many rows those delete is in no metadata."""
     added_files: int = 0
     added_bytes: int = 0
     distribution: str = ""
@@ -72,6 +85,24 @@ class TableChange(Model):
     total_rows: int | None = None
     """The rows of the table after the run, or None where row-level deletes hide it."""
     created: bool = False
+    hint: str = ""
+    """What would make the table better to read, if anything: partitions that split a write into many small files."""
+
+
+class TableVersionRef(Model):
+    """One version of a table: a metadata file and a snapshot."""
+
+    metadata_location: str
+    snapshot_id: int | None = None
+
+
+class ChangedTable(Model):
+    """The versions of a table before and after an attempt: they can be read when the branch is gone."""
+
+    before: TableVersionRef | None = None
+    """None where there was no such table."""
+    after: TableVersionRef | None = None
+    """None where the table was dropped."""
 
 
 class WriteResult(Model):
@@ -80,5 +111,7 @@ class WriteResult(Model):
     head: str
     """The hash of the branch that holds exactly the write."""
     tables: dict[str, TableChange]
+    versions: dict[str, ChangedTable] = Field(default_factory=dict)
+    """By table, what it was at the base of the branch and what it is at the head."""
     conflicts: list[str] = Field(default_factory=list)
     """The tables that main changed meanwhile too, so that a merge now would fail."""

@@ -1,14 +1,17 @@
 """The certificate: the properties of the merge commit on main, and of commits on branches of runs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import signed_fields
-from sluice.audit.verdicts import AuditReport
+from sluice.audit.verdicts import AuditReport, CheckResult, verdicts_digest
+from sluice.contracts.input import ManifestRef
+from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RunRequest
-from sluice.secrets import redacted
+from sluice.publishing.rollback import rollback_pipeline
+from sluice.redaction import redacted
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
 """What begins the names of Spark settings that Iceberg writes into every snapshot of a session."""
@@ -20,6 +23,11 @@ RUN_ID = "sluice.run-id"
 WORKFLOW_ID = "sluice.workflow-id"
 PIPELINE = "sluice.pipeline"
 INPUT = "sluice.input-digest"
+MANIFEST = "sluice.input-manifest"
+"""Where the input manifest lies."""
+MANIFEST_DIGEST = "sluice.input-manifest-digest"
+INPUT_TABLES = "sluice.input-tables"
+"""The tables that the files of the manifest are loaded into, as a JSON array."""
 AUDITED = "sluice.audited-hash"
 QUARANTINED = "sluice.quarantined-hash"
 """The hash of what a quarantine keeps, whether it was audited or not."""
@@ -28,8 +36,24 @@ BASE = "sluice.base"
 CAUSE = "sluice.cause"
 REASON = "sluice.reason"
 EXPIRES = "sluice.expires"
+VERDICTS = "sluice.verdicts-digest"
+"""The digest of the verdicts in the report: it lies in the lake, where jobs can write, and this commit does not."""
 INSTALLATION = "sluice.installation"
 """Whose runs these are, where several installations share a catalog."""
+VERIFIED = "sluice.verified-write"
+"""What a quarantine holds, as its run verified it; absent where the run failed before."""
+RESUMES = "sluice.resumes"
+"""On the first commit of a release's branch: the quarantine that holds the rows."""
+RELEASED_RUN = "sluice.released-run"
+"""On the merge commit of a release: the run that was quarantined."""
+ROLLED_BACK = "sluice.rolled-back-runs"
+"""On the merge commit of a roll-back: the ids of the runs that it takes back, the newest first, with commas between.
+Their input files are free again, unless the roll-back is taken back itself (`runs_taken_back`)."""
+REFERENCED = "sluice.referenced-tables"
+"""On a merge commit: the tables of main that the run's checks read, with commas between."""
+ROLLBACK_PIPELINE = "sluice.rollback-pipeline"
+"""On a merge commit: the part of the pipeline that audits a roll-back, as JSON, if it is short."""
+_MAX_ROLLBACK_PIPELINE = 16 * 1024
 
 
 def marks(run_ref: RunRef) -> dict[str, str]:
@@ -57,16 +81,24 @@ def quarantine_properties(
     *,
     head: str = "",
     audited_hash: str | None = None,
+    input: Mapping[str, str] | None = None,
+    checks: Sequence[CheckResult] = (),
+    verified: VerifiedWrite | None = None,
 ) -> dict[str, str]:
     """Return what the last commit on a quarantined branch says: why it is kept, and until when (ISO 8601).
 
     Args:
         head: the hash that is kept, where it is known.
         audited_hash: the hash that the run audited, if it audited any; it is recorded only if it is the head.
+        input: the `input_properties` of the run: a release asks by them whether it was published meanwhile.
+        checks: the verdicts of the run, whose digest is recorded.
+        verified: what the run verified to be its whole write; None if it failed before.
     """
     audited = {AUDITED: head} if head and head == audited_hash else {}
     return {
         **audited,
+        **(input or {}),
+        **({VERIFIED: verified.model_dump_json()} if verified else {}),
         RUN_ID: run_ref.run_id,
         WORKFLOW_ID: run_ref.workflow_id,
         PIPELINE: run_ref.pipeline,
@@ -75,7 +107,30 @@ def quarantine_properties(
         CAUSE: cause,
         REASON: redacted(reason)[:2000],
         EXPIRES: expires,
+        VERDICTS: verdicts_digest(checks),
     }
+
+
+def input_properties(digest: str, tables: Sequence[str] = (), manifest: ManifestRef | None = None) -> dict[str, str]:
+    """Return what a commit of a run says of its input: the memory of loaded files is read from it."""
+    properties = {INPUT: digest} if digest else {}
+    if manifest:
+        properties |= {MANIFEST: manifest.location, MANIFEST_DIGEST: manifest.digest}
+        properties[INPUT_TABLES] = json.dumps(list(tables))
+    return properties
+
+
+def kept_input_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return those properties of a commit that say what the input of its run is, for a later commit of it."""
+    return {key: properties[key] for key in (INPUT, MANIFEST, MANIFEST_DIGEST, INPUT_TABLES) if key in properties}
+
+
+def verified_at(properties: Mapping[str, str], head: str) -> dict[str, str]:
+    """Return the properties of a quarantine whose verified write is kept at another hash, by the same tables."""
+    if VERIFIED not in properties:
+        return dict(properties)
+    verified = VerifiedWrite.model_validate_json(properties[VERIFIED])
+    return {**properties, VERIFIED: verified.model_copy(update={"head": head}).model_dump_json()}
 
 
 def merge_message(run_ref: RunRef, tables: list[str]) -> str:
@@ -84,23 +139,52 @@ def merge_message(run_ref: RunRef, tables: list[str]) -> str:
 
 
 def certificate(
-    request: RunRequest, run_ref: RunRef, report: AuditReport, approvals: Sequence[Decision]
+    request: RunRequest,
+    run_ref: RunRef,
+    report: AuditReport,
+    approvals: Sequence[Decision],
+    manifest: ManifestRef | None = None,
+    referenced_tables: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Return the properties of the merge commit: who, which run and pipeline, the audited hash, the verdicts."""
+    """Return the properties of the merge commit: who, which run and pipeline, the audited hash, the verdicts.
+
+    Args:
+        manifest: the files that it loads, where the run has any.
+    """
     properties = {
+        **input_properties(request.input.digest, list(request.pipeline.tables), manifest),
+        **({ROLLED_BACK: ",".join(run for run in request.restore.runs if run)} if request.restore else {}),
         RUN_ID: run_ref.run_id,
         WORKFLOW_ID: run_ref.workflow_id,
         PIPELINE: request.pipeline.name,
         "sluice.pipeline-digest": request.pipeline.digest,
-        INPUT: request.input.digest,
         ATTEMPT: str(run_ref.attempt),
         "sluice.starter": request.starter,
         AUDITED: report.audited_hash,
         "sluice.audit-digest": report.digest,
         "sluice.verdicts": report.summary,
+        **_rollback_properties(request, referenced_tables),
     }
+    if signed := request.signed_start:
+        statement = request.start_statement(run_ref.workflow_id)
+        properties["sluice.signed-start"] = json.dumps({**statement.model_dump(), **signed.model_dump()})
     if approvals:
         properties["sluice.approved-by"] = ", ".join(each.by for each in approvals)
-        signed = [{**signed_fields(each, run_ref.run_id), "signature": each.signature} for each in approvals]
-        properties["sluice.approvals"] = json.dumps(signed, ensure_ascii=False)
+        decisions = [{**signed_fields(each, run_ref.run_id), "signature": each.signature} for each in approvals]
+        properties["sluice.approvals"] = json.dumps(decisions, ensure_ascii=False)
+    return properties
+
+
+def _rollback_properties(request: RunRequest, referenced_tables: Sequence[str]) -> dict[str, str]:
+    """Return what a roll-back of this run, or of what it read, is told from main's history by."""
+    properties = {}
+    if referenced_tables:
+        properties[REFERENCED] = ",".join(referenced_tables)
+    if request.resume:
+        properties[RELEASED_RUN] = request.resume.run_id
+    audit = rollback_pipeline(request.pipeline, request.pipeline.tables, request.pipeline.tables)
+    positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
+    text = audit.model_dump_json(by_alias=True, exclude=positions, exclude_none=True)
+    if len(text.encode()) <= _MAX_ROLLBACK_PIPELINE and redacted(text) == text:
+        properties[ROLLBACK_PIPELINE] = text
     return properties
