@@ -8,16 +8,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.audit_results_table import BRANCH, TABLE, AuditResultsTable
-from lakehouse.open_catalog import open_catalog
-from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
+from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.system import SystemHarness
 
 
+@pytest.mark.slow
 @pytest.mark.warm
 def test_every_run_that_ended_can_be_queried(
-    system: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path, spark: SparkSession
+    system: SystemHarness, lake: LakeReader, tmp_path: Path, spark: SparkSession
 ) -> None:
     source = csv_file(tmp_path / "in.csv", [{"id": 1, "name": "a"}, {"id": None, "name": "b"}])
     good = system.run(pipeline("noted", source, "[row_count: 1, not_null: name]")).json
@@ -48,14 +48,13 @@ def test_every_run_that_ended_can_be_queried(
     assert not lake.rows(TABLE)  # main knows nothing of it
     lake.discard(bad["branch"])
 
-    settings = read_settings(stack)
-    results_table = AuditResultsTable(open_catalog(settings), settings.lake, {})
+
+def test_the_table_of_results_does_not_grow_with_every_run(tmp_path: Path) -> None:
+    results_table = AuditResultsTable(MemoryCatalog(), tmp_path.as_uri(), {})
     for each in range(60):
-        results_table.record(f"other-{each}", [{"run_id": f"other-{each}", "pipeline": "others"}], again=False)
+        results_table.record(f"run-{each}", [{"run_id": f"run-{each}", "pipeline": "p"}], again=False)
     rows = results_table.read()
     assert rows and 20 <= len(rows.metadata.snapshots) <= 41  # what it remembers does not grow
-    repeated = [{"run_id": good["run_id"], "pipeline": "noted"}]
-    results_table.record(good["run_id"], repeated, again=True)  # as after a lost answer
+    results_table.record("run-7", [{"run_id": "run-7", "pipeline": "p"}], again=True)  # as after a lost answer
     rows = results_table.read()
-    assert rows and rows.scan(row_filter="pipeline == 'others'").to_arrow().num_rows == 60
-    assert rows and rows.scan(row_filter=f"run_id == '{good['run_id']}'").to_arrow().num_rows == 2
+    assert rows and rows.scan().to_arrow().num_rows == 60

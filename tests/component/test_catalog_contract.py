@@ -13,11 +13,12 @@ import pytest
 
 from lakehouse.catalog import BranchCatalog, TableCommit, TableVersion, tables_changed_since
 from lakehouse.open_catalog import open_catalog
-from lakehouse.published_commits import list_published_commits
+from lakehouse.published_commits import find_merge_of_run, list_published_commits
 from lakehouse.quarantine import create_quarantine, find_quarantined_branch, list_quarantined_branches
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import BadEnvironment, CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
+from sluice.identifiers import joined_name
 from sluice.publishing.certificate import BASE, REASON, RUN_ID
 from sluice.settings import read_settings
 from tests.harness.memory_catalog import MemoryCatalog
@@ -233,6 +234,37 @@ def test_a_diff_never_has_namespaces(lake: Lake) -> None:
     assert lake.catalog.diff(branch.base, branch.name, again) == []
 
 
+def test_changed_namespaces_are_told_apart_from_tables(lake: Lake) -> None:
+    branch, head = lake.open("a1")
+    outer = f"x{uuid.uuid4().hex}"
+    tables = [f"{outer}.inner.table"]
+    newer = lake.catalog.commit_tables(branch.name, head, "namespaces", create_namespaces_for=tables)
+    namespaces = lake.catalog.diff_namespaces(branch.base, branch.name, newer)
+    assert {(each.elements, each.before) for each in namespaces} == {((outer,), None), ((outer, "inner"), None)}
+    assert [dict(each.after or {}) for each in namespaces] == [{}, {}]
+    assert lake.catalog.diff_namespaces(newer, branch.name, newer) == []
+    lake.catalog.delete_branch(branch.name)
+    with pytest.raises(NoSuchBranch):
+        lake.catalog.diff_namespaces(branch.base, branch.name, newer)
+
+
+def test_a_namespace_that_main_has_is_not_changed_by_a_table_in_it(lake: Lake) -> None:
+    branch, head = lake.open("a1", lake.put(1))
+    assert lake.catalog.diff_namespaces(branch.base, branch.name, head) == []
+
+
+def test_a_key_with_dots_in_its_elements_is_another_table(lake: Lake) -> None:
+    """`a.b`.c, a.`b.c` and a.b.c are three tables: none can be taken for another in a diff, a read or a conflict."""
+    outer = f"x{uuid.uuid4().hex}"
+    names = [joined_name(each) for each in ((outer, "b", "c"), (f"{outer}.b", "c"), (outer, "b.c"))]
+    branch, head = lake.open("a1")
+    versions = {name: lake.version(number, f"k{number}") for number, name in enumerate(names, 1)}
+    commits = [TableCommit(name, version) for name, version in versions.items()]
+    head = lake.catalog.commit_tables(branch.name, head, "keys", commits)
+    assert {diff.name: diff.after for diff in lake.catalog.diff(branch.base, branch.name, head)} == versions
+    assert {name: lake.catalog.table_version(branch.name, name, head) for name in names} == versions
+
+
 def test_a_diff_of_many_tables_is_whole(lake: Lake) -> None:
     _require(lake, "many_tables")
     branch, head = lake.open("a1", *(lake.put(1, f"t{number}") for number in range(MANY)))
@@ -331,6 +363,41 @@ def test_a_publish_by_properties_is_found(lake: Lake) -> None:
     assert lake.catalog.find_published({"run": key, "input": "3"}) is None
 
 
+def test_a_publish_by_properties_is_found_after_a_hash(lake: Lake) -> None:
+    _require(lake, "commit_properties")
+    key = lake.table()
+    first = lake.published("a1", lake.put(1), run=key)
+    second = lake.published("a2", lake.put(2), run="another")
+    find = lake.catalog.find_published
+    commits = [find({"run": key}, since) for since in ("", lake.base, first.main_before)]
+    assert [commit and commit.hash for commit in commits] == [first.main_after] * 3
+    assert find({"run": key}, first.main_after) is None and find({"run": key}, second.main_after) is None
+
+
+def test_a_run_is_found_by_whichever_attempt_published_it(lake: Lake) -> None:
+    _require(lake, "commit_properties")
+    run, since = uuid.uuid4().hex, lake.catalog.head(lake.catalog.main)
+    paused, head = lake.open("a1", lake.put(1))
+    assert find_merge_of_run(lake.catalog, run, since) is None
+    lake.published("other", lake.put(1, "two"))
+    lake.open("a2", lake.put(2))
+    merged = lake.publish(paused, head, **{RUN_ID: run})
+    lake.published("third", lake.put(2, "two"))
+    assert merged.merged and find_merge_of_run(lake.catalog, run, since) == merged
+    assert find_merge_of_run(lake.catalog, run, "") == merged
+
+
+def test_a_branch_that_is_deleted_is_not_merged(lake: Lake) -> None:
+    """What a fence rests on: a merge that was not requested before the branch was deleted fails."""
+    _require(lake, "fencing_by_deletion")
+    branch, head = lake.open("a1", lake.put(1))
+    before = lake.catalog.head(lake.catalog.main)
+    lake.catalog.delete_branch(branch.name)
+    with pytest.raises(NoSuchBranch):
+        lake.publish(branch, head)
+    assert (lake.catalog.head(lake.catalog.main), lake.on_main()) == (before, None)
+
+
 # Conflict
 
 
@@ -383,6 +450,8 @@ def test_tables_that_main_changed_since_a_hash(lake: Lake) -> None:
     lake.published("later", lake.put(2))
     names = [lake.table(), lake.table("two"), lake.table("none")]
     assert tables_changed_since(lake.catalog, names, since) == [lake.table()]
+    assert tables_changed_since(lake.catalog, names, since, at=since) == []
+    assert tables_changed_since(lake.catalog, names, lake.base, at=since) == [lake.table(), lake.table("two")]
 
 
 # Lost answer, repeat

@@ -1,5 +1,6 @@
 """Bad input: one clear message, a documented exit code, and nothing left behind."""
 
+import json
 import os
 import socket
 import subprocess
@@ -26,12 +27,18 @@ def nothing_left_behind(lake: LakeReader) -> Iterator[None]:
     assert (lake.head(), sorted(lake.branches())) == before
 
 
+def json_file(path: Path) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    return path
+
+
 def _truncated(path: Path) -> Path:
     parquet.write_table(pa.table({"id": list(range(1000))}), path)
     path.write_bytes(path.read_bytes()[:-500])
     return path
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_loaded(system: SystemHarness, tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     (tmp_path / "folder").mkdir()
@@ -103,17 +110,25 @@ def test_a_job_that_writes_what_it_does_not_name(system: SystemHarness, lake: La
 
 
 def test_input_that_does_not_fit(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """A column that is not there and a value that is none of its type fail the run, and leave no branch."""
+    """A column that is not there and a value that is none of its type fail the run, and leave no branch.
+
+    Where a header tells the columns, nothing is started.
+    """
     source = csv_file(tmp_path / "in.csv", ROWS)
-    ended = system.run(pipeline("unfit", source, "[not_null: nmae]"))
+    refused = system.run_command(pipeline("unfit", source, "[not_null: nmae]"))
+    assert (refused.code, refused.json["outcome"]) == (2, None)
+    assert "not_null: t.unfit: the input has no column 'nmae' (did you mean 'name'?)" in refused.err
+    ended = system.run(pipeline("unfit", json_file(tmp_path / "in.json"), "[not_null: nmae]"))
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1)
     assert "'nmae'" in ended.json["reason"] and "did you mean 'name'?" in ended.json["reason"]
-    typed = pipeline("typed", source).replace('csv"', 'csv", schema: "id INT, name INT"')
+    named = csv_file(tmp_path / "named.csv", [{"id": 1, "name": "Meier4711"}])
+    typed = pipeline("typed", named).replace('csv"', 'csv", schema: "id INT, name INT"')
     ended = system.run(typed)
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1)
-    assert "\n" not in ended.json["reason"]
+    assert "\n" not in ended.json["reason"] and "Meier4711" not in ended.json["reason"]
 
 
+@pytest.mark.slow
 def test_the_wrong_java(system: SystemHarness, tmp_path: Path) -> None:
     java = tmp_path / "old" / "bin" / "java"
     java.parent.mkdir(parents=True)
@@ -132,7 +147,7 @@ def test_the_wrong_java(system: SystemHarness, tmp_path: Path) -> None:
 
 
 def test_checks_that_cannot_be_asked(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    source = csv_file(tmp_path / "in.csv", ROWS)
+    source = json_file(tmp_path / "in.json")  # its columns are not known before Spark reads it
     file = "\n".join(f"      - {each}" for each in (
         "not_null: nmae", "match_regex: {column: id, pattern: a}", "accepted_values: {column: name, values: [1]}",
         "relationships: {column: id, to: t.nowhere, field: id}", "sql: SELECT * FROM t.nobody",

@@ -42,6 +42,7 @@ def apart(lake: LakeReader, name: str) -> list[tuple[Any, ...]]:
     return sorted((row["id"], sorted(row["quarantined_checks"]), row["amount"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_bad_rows_are_set_apart_in_the_same_merge(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "in.csv", ROWS)
     before = lake.head()
@@ -91,6 +92,55 @@ def test_bad_rows_are_set_apart_in_the_same_merge(system: SystemHarness, lake: L
     ):
         requeued = system.command("requeue", file, "--set", wrong)
         assert requeued.code == 2 and words in requeued.err, requeued.err
+
+
+MERGING = """\
+name: {name}
+write:
+  source: {{path: "{source}"}}
+  mode: merge
+  keys: [id]
+tables:
+  t.{name}:
+    properties: {{write.merge.mode: {how}, write.delete.mode: {how}}}
+    {quarantine}
+    checks:
+      - not_null: label
+      - accepted_range: {{column: amount, min: 0}}
+"""
+QUARANTINE = "on_bad_rows: quarantine\n    max_bad_rows: 3"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["copy-on-write", "merge-on-read"])
+def test_a_merge_moves_what_it_brought_and_changed_and_nothing_else(
+    system: SystemHarness, lake: LakeReader, tmp_path: Path, how: str
+) -> None:
+    name = "merged_" + how.replace("-", "_")
+    loose = MERGING.replace("not_null: label", "row_count: 1").replace("min: 0", "min: -100")
+    first: list[dict[str, Any]] = [{"id": 1, "label": "a", "amount": 5}, {"id": 2, "label": None, "amount": -5}]
+    first += [{"id": 3, "label": "c", "amount": 7}, {"id": 4, "label": "d", "amount": 8}]
+    source = csv_file(tmp_path / "1.csv", first)
+    ended = system.run(loose.format(name=name, how=how, source=source, quarantine="on_bad_rows: fail"))
+    assert ended.code == 0, ended.err
+    # 2 is bad and carried along; the update of 3 is bad, that of 1 is good; 5 is a bad new row, 6 a good one.
+    more: list[dict[str, Any]] = [{"id": 1, "label": "b", "amount": 6}, {"id": 3, "label": "x", "amount": -1}]
+    more += [{"id": 5, "label": None, "amount": 1}, {"id": 6, "label": "f", "amount": 0}]
+    source = csv_file(tmp_path / "2.csv", more)
+    merging = MERGING.format(name=name, how=how, source=source, quarantine=QUARANTINE)
+    ended = system.run(merging)
+    assert (ended.code, ended.json["bad_rows"]) == (0, {f"t.{name}": 2}), ended.err
+    rows = sorted((row["id"], row["label"], row["amount"]) for row in lake.rows(f"t.{name}"))
+    assert rows == [(1, "b", 6), (2, None, -5), (3, "c", 7), (4, "d", 8), (6, "f", 0)]
+    assert apart(lake, name) == [(3, ["accepted_range(amount)"], -1), (5, ["not_null(label)"], 1)]
+
+    requeued = system.command(
+        "requeue", str(system.file(merging)), "--where", "id = 3", "--set", "amount=abs(amount)", "--json"
+    )
+    assert requeued.code == 0, requeued.err
+    rows = sorted((row["id"], row["label"], row["amount"]) for row in lake.rows(f"t.{name}"))
+    assert rows == [(1, "b", 6), (2, None, -5), (3, "x", 1), (4, "d", 8), (6, "f", 0)]
+    assert [row[0] for row in apart(lake, name)] == [5]
 
 
 def test_above_the_cap_the_whole_run_is_kept_out(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:

@@ -33,10 +33,12 @@ def test_one_whole_run(system: SystemHarness, lake: LakeReader, tmp_path: Path) 
             "operation": "append",
             "added_rows": 2,
             "deleted_rows": 0,
+            "deletes_by_value": False,
             "added_files": 1,
             "distribution": "none",
             "total_rows": 2,
             "created": True,
+            "hint": "",
         }
     }
     assert sorted(lake.rows("t.cities"), key=lambda row: row["id"]) == CITIES
@@ -63,7 +65,8 @@ def test_one_whole_run(system: SystemHarness, lake: LakeReader, tmp_path: Path) 
 
     again = system.run_command(pipeline("cities", source, checks))
     assert again.code == 2
-    assert result["workflow_id"] in again.err and "--again" in again.err
+    assert (again.json["outcome"], again.json["cause"]) == ("failed", "already_published")
+    assert result["workflow_id"] in again.json["reason"] and "--again" in again.json["reason"]
     assert lake.head() == result["main_after"]
 
     meant = system.run_command(pipeline("cities", source), "--again")

@@ -66,10 +66,15 @@ def test_a_failed_audit_quarantines_and_main_stays(system: SystemHarness, lake: 
 async def test_a_rejection_by_signal(system: SystemHarness, lake: LakeReader, tmp_path: Path, client: Client) -> None:
     source = csv_file(tmp_path / "rejected.csv", ROWS)
     run = system.start(pipeline("rejected", source, "[row_count: 1]", "approval: {required: 2, timeout: 1h}"))
-    system.wait_for_stage(run, "waiting for approval")
-    assert system.command("approve", run, "--by", " ").code == 2
+    waiting = system.wait_for_stage(run, "waiting for approval")
+    unseen = system.command("approve", run, "--by", "ana")
+    assert (unseen.code, "say which report you saw" in unseen.err) == (2, True)
+    other = system.command("approve", run, "--by", "ana", "--hash", "0" * 12)
+    assert (other.code, "look again" in other.err) == (2, True)
+    named = ("--hash", f"{waiting['audited_hash'][:12]}:{waiting['audit_digest'][:12]}")
+    assert system.command("approve", run, "--by", " ", *named).code == 2
     system.approve(run)
-    twice = system.command("approve", run, "--by", "ana")
+    twice = system.command("approve", run, "--by", "ana", *named)
     assert (twice.code, "ana decided already" in twice.err) == (2, True)
     handle = client.get_workflow_handle_for(WriteAuditPublish.run, run)
     await handle.signal(WriteAuditPublish.approve, Decision(by="ben", audited_hash="0" * 64))

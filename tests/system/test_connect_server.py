@@ -50,11 +50,13 @@ tables:
     checks: [{{not_null: kind}}, {{unique: id}}]
 """
 _QUEUE = "connect"
+_OWNER = {"SPARK_OF_TESTS": _QUEUE}
+"""A variable that the processes of jobs inherit."""
 
 
 @pytest.fixture(scope="module")
 def environment(stack: dict[str, str]) -> dict[str, str]:
-    return {**stack, "SLUICE_TASK_QUEUE": _QUEUE, "SPARK_ENGINE": "connect", "SLUICE_SCAN_ENGINE": "spark"}
+    return {**stack, **_OWNER, "SLUICE_TASK_QUEUE": _QUEUE, "SPARK_ENGINE": "connect", "SLUICE_SCAN_ENGINE": "spark"}
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +66,7 @@ def worker(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
     yield workers
     for each in workers:
         each.stop()
-    home = environment["SLUICE_HOME"]
-    assert not servers(home) and not clients(home) and not forks(home)
+    assert not servers() and not clients() and not forks()
 
 
 @pytest.fixture
@@ -73,36 +74,36 @@ def warm(environment: dict[str, str], worker: list[WorkerProcess], system: Syste
     return SystemHarness(system.folder, {**system.environment, **environment})
 
 
-def servers(home: str) -> list[psutil.Process]:
-    """Return the JVMs of the warm servers of a home."""
+def servers() -> list[psutil.Process]:
+    """Return the JVMs of the warm servers of these tests."""
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    return _of(home, lambda process: server in process.cmdline() and "java" in Path(process.cmdline()[0]).name)
+    return _of(lambda process: server in process.cmdline() and "java" in Path(process.cmdline()[0]).name)
 
 
-def clients(home: str) -> list[psutil.Process]:
+def clients() -> list[psutil.Process]:
     """Return the clients of those servers."""
-    return _of(home, lambda process: process.name() == "sluice-job")
+    return _of(lambda process: process.name() == "sluice-job")
 
 
-def forks(home: str) -> list[psutil.Process]:
+def forks() -> list[psutil.Process]:
     """Return the processes that clients are forked off."""
-    return _of(home, lambda process: process.name() == "sluice-forks")
+    return _of(lambda process: process.name() == "sluice-forks")
 
 
-def _of(home: str, is_one: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
+def _of(is_one: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
     """Return processes that the worker of these tests started; other tests keep a Spark warm beside it."""
-    processes, owner = [], {"SLUICE_HOME": home, "SLUICE_TASK_QUEUE": _QUEUE}
+    processes = []
     for process in psutil.process_iter():
         try:
-            if is_one(process) and owner.items() <= process.environ().items():
+            if is_one(process) and _OWNER.items() <= process.environ().items():
                 processes.append(process)
         except psutil.Error:
             continue
     return processes
 
 
-def left(home: str) -> list[psutil.Process]:
-    return [*servers(home), *clients(home), *forks(home)]
+def left() -> list[psutil.Process]:
+    return [*servers(), *clients(), *forks()]
 
 
 def theirs(folder: Path, name: str, text: str) -> str:
@@ -148,11 +149,11 @@ def test_a_users_modules_may_be_called_like_ours(warm: SystemHarness, lake: Lake
 
 
 def test_jobs_go_on_after_what_they_are_forked_off_died(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    for dead in forks(warm.environment["SLUICE_HOME"]):
+    for dead in forks():
         dead.kill()
     ended = warm.run(pipeline("after-forks", csv_file(tmp_path / "in.csv", ROWS)))
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 1), ended
-    (fork,) = forks(warm.environment["SLUICE_HOME"])
+    (fork,) = forks()
     threads = {Path(f"/proc/{fork.pid}/task/{each.id}/comm").read_text().strip() for each in fork.threads()}
     assert threads <= {"sluice-forks", "jemalloc_bg_thd"}  # a thread is not forked along; jemalloc sees to its own
 
@@ -184,11 +185,11 @@ def test_a_cancel_ends_what_the_session_does(warm: SystemHarness, lake: LakeRead
     flag = tmp_path / "flag"
     run = warm.start(theirs(tmp_path, "halted", _SLOW.format(rows=5, name="halted", flag=flag)))
     wait_for(flag.exists)
-    (server,) = servers(warm.environment["SLUICE_HOME"])
+    (server,) = servers()
     warm.cancel(run)
     ended = warm.wait_for_end(run)
     assert (ended.code, ended.json["outcome"], ended.json["branch"]) == (5, "cancelled", None)
-    assert not clients(warm.environment["SLUICE_HOME"])
+    assert not clients()
     server.cpu_percent()
     wait_for(lambda: server.cpu_percent(1) < 50, lambda: "the server goes on")
     assert lake.branches("halted") == []
@@ -198,11 +199,31 @@ def test_a_dead_server_costs_an_attempt(warm: SystemHarness, lake: LakeReader, t
     flag = tmp_path / "flag"
     run = warm.start(theirs(tmp_path, "survivor", _SLOW.format(rows=6, name="survivor", flag=flag)))
     wait_for(flag.exists)
-    (server,) = servers(warm.environment["SLUICE_HOME"])
+    (server,) = servers()
     server.send_signal(signal.SIGKILL)
     ended = warm.wait_for_end(run)
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
+    assert ended.json["lost_attempts"] == 1
     assert len(lake.rows("t.survivor")) == 6
+
+
+_POISON = """\
+from pyspark.sql import SparkSession
+SparkSession.builder.getOrCreate().sql("SELECT java_method('java.lang.System', 'exit', 3)").collect()
+"""
+
+
+def test_a_job_that_crashes_the_server_does_so_once(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    """Its neighbour loses an attempt that does not count; it uses up its own attempts alone, and ends."""
+    flag = tmp_path / "flag"
+    slow = theirs(tmp_path, "neighbour", _SLOW.format(rows=6, name="neighbour", flag=flag))
+    neighbour = warm.start(slow.replace("write: {", "write: {attempts: 1, "))
+    wait_for(flag.exists)
+    poison = warm.run(theirs(tmp_path, "poison", _POISON).replace("write: {", "write: {attempts: 2, "))
+    ended = warm.wait_for_end(neighbour)
+    assert (ended.json["outcome"], ended.json["attempts"], ended.json["lost_attempts"]) == ("published", 2, 1), ended
+    assert len(lake.rows("t.neighbour")) == 6
+    assert (poison.json["outcome"], poison.json["attempts"], poison.json["lost_attempts"]) == ("failed", 3, 1), poison
 
 
 def test_a_dead_worker_takes_its_server_along(
@@ -212,9 +233,40 @@ def test_a_dead_worker_takes_its_server_along(
     run = warm.start(theirs(tmp_path, "heir", _SLOW.format(rows=8, name="heir", flag=flag)))
     wait_for(flag.exists)
     worker[-1].kill()
-    home = environment["SLUICE_HOME"]
-    wait_for(lambda: not left(home), lambda: f"{left(home)} are left")
+    wait_for(lambda: not left(), lambda: f"{left()} are left")
     worker.append(WorkerProcess(environment, tmp_path))
     ended = warm.wait_for_end(run)
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
     assert len(lake.rows("t.heir")) == 8
+
+
+_CACHING = """\
+import time
+from pathlib import Path
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.sql("INSERT INTO t.shared VALUES (2)")
+spark.sql("CACHE TABLE t.shared")
+assert spark.table("t.shared").count() == 2
+spark.sql("CREATE TEMPORARY VIEW theirs AS SELECT 1")
+Path("{flag}").touch()
+while not Path("{go}").exists():
+    time.sleep(0.1)
+"""
+
+
+def test_what_one_run_caches_is_out_of_anothers_reach(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    """A run reads its own branch, although another one cached the same table, of its branch, on the same server."""
+    flag, go = tmp_path / "flag", tmp_path / "go"
+    assert warm.run(pipeline("shared", csv_file(tmp_path / "one.csv", [{"id": 1}]))).code == 0
+    caching = theirs(tmp_path, "caching", _CACHING.format(flag=flag, go=go)).replace("t.caching", "t.shared")
+    run = warm.start(caching)
+    try:
+        wait_for(flag.exists)
+        source = csv_file(tmp_path / "three.csv", [{"id": 3}])
+        checks = "[{row_count: {max: 2}}, {sql: SELECT * FROM t.shared WHERE id = 2}]"
+        ended = warm.run(pipeline("shared", source, checks))
+    finally:
+        go.touch()
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
+    warm.wait_for_end(run)

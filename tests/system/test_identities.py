@@ -98,23 +98,27 @@ def test_no_token_on_a_command_line_in_a_log_or_an_error(
     token = Path(stack["NESSIE_WRITER_TOKEN_FILE"]).read_text()
     publisher = Path(stack["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
     (tmp_path / "job.py").write_text(_LOOK)
-    run = system.start(f"name: look\nwrite: {{job: {tmp_path / 'job.py'}, attempts: 1}}\ntables: [t.look]\n")
+    write = f"{{job: {tmp_path / 'job.py'}, attempts: 1}}"
+    run = system.start(f"name: look\nwrite: {write}\ntables: [t.look]\nshow_values: true\n")
     home = Path(stack["SLUICE_HOME"])
     run_id = system.status(run)["run_id"]
     logs = home / "runs" / run_id
     wait_for(lambda: any("looked" in log.read_text() for log in logs.rglob("spark.log")))
     for process in psutil.process_iter():
         try:
-            assert token not in " ".join(process.cmdline()) and publisher not in " ".join(process.cmdline())
+            command, is_of_tests = " ".join(process.cmdline()), process.ppid() == os.getpid()
         except psutil.Error:
             continue
+        if is_of_tests and "pyspark-shell" in command:
+            continue  # the session that tests read the lake with, where one ran in this process before
+        assert token not in command and publisher not in command
     (configuration,) = logs.rglob("spark.properties")
     assert token in configuration.read_text() and configuration.stat().st_mode & 0o077 == 0
     ended = system.command("watch", run, "--json")
     assert ended.json["outcome"] == "failed" and "hunter2" not in ended.out and "[hidden]" in ended.json["reason"]
     (log,) = logs.rglob("spark.log")
     text = log.read_text()
-    assert "'NESSIE_WRITER_TOKEN_FILE'" in text and "PUBLISHER" not in text
+    assert "NESSIE" not in text and "PUBLISHER" not in text
     texts = [text, (home / "logs" / "worker.log").read_text(), _history(system, run)]
     assert not any(secret in each for each in texts for secret in (token, publisher, "hunter2"))
 

@@ -18,7 +18,7 @@ _COMPACT = "name: {name}\nwrite: {{mode: compact, options: {options}}}\ntables: 
 
 @pytest.fixture(scope="module", autouse=True)
 def worker(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A worker of these tests', on Connect: a compaction needs spark-submit all the same."""
+    """A worker of these tests', on Connect: a compaction needs spark-submit anyway."""
     worker = WorkerProcess(
         {**stack, "SLUICE_TASK_QUEUE": "sizes", "SPARK_ENGINE": "connect"}, tmp_path_factory.mktemp("sizes")
     )

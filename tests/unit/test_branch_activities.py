@@ -20,6 +20,7 @@ from activities.plan_release import PlanReleaseActivity
 from activities.publish_branch import PublishBranchActivity
 from activities.quarantine_branch import QuarantineBranchActivity
 from activities.rebase_branch import RebaseBranchActivity
+from activities.require_approval import ApprovalPolicy
 from activities.restore_tables import RestoreTablesActivity
 from activities.resume_branch import ResumeBranchActivity
 from activities.verify_write import VerifyWriteActivity
@@ -37,7 +38,13 @@ from sluice.contracts.existing_rows import (
     ResumeBranchInput,
 )
 from sluice.contracts.lake_queries import PlanReleaseInput
-from sluice.contracts.publish import ConfirmPublicationInput, FindConflictsInput, Publication, PublishBranchInput
+from sluice.contracts.publish import (
+    ConfirmPublicationInput,
+    DiscardBranchInput,
+    FindConflictsInput,
+    Publication,
+    PublishBranchInput,
+)
 from sluice.contracts.quarantine import ManageQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
@@ -46,8 +53,10 @@ from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import AUDITED, INPUT, PIPELINE, RUN_ID, quarantine_properties
 from sluice.publishing.rebase import rebase_problem
+from sluice.publishing.release import verified_write
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.quarantined_run import FakeWorkflows
 
 LATER = "2026-02-01T00:00:00+00:00"
 APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
@@ -63,7 +72,9 @@ class Run:
     def open(self, **more: Any) -> BranchRef:
         fields = {"tables": {self.table: Table()}, "schema_is_fixed": True, "input_digest": self.ref.run_id}
         input = OpenBranchInput.model_validate({"run_ref": self.ref, **fields, "again": False, **more})
-        branch: BranchRef = call(OpenBranchActivity(self.catalog, {}, "here").open_branch, input)
+        branch: BranchRef = call(
+            OpenBranchActivity(self.catalog, {}, "here", self.lake.loaded_files).open_branch, input
+        )
         return branch
 
     def write(self, *ids: int) -> tuple[BranchRef, WriteResult]:
@@ -80,7 +91,8 @@ class Run:
         properties = {RUN_ID: self.ref.run_id, PIPELINE: "p", INPUT: self.ref.run_id}
         fields = {"run_ref": self.ref, "branch": branch, "head": head, "message": "m", "author": "ana"}
         input = PublishBranchInput.model_validate({**fields, "properties": properties, **more})
-        publication: Publication = call(PublishBranchActivity(self.catalog).publish_branch, input)
+        publish = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch
+        publication: Publication = call(publish, input)
         return publication
 
     def rebase(self, branch: BranchRef, written: WriteResult, write: Write = APPEND) -> RebaseResult:
@@ -114,8 +126,10 @@ def test_a_run_is_published_once(lake: MemoryLake) -> None:
     assert first.merged and lake.ids("t.x") == [1, 2]
     assert run.publish(branch, written.head) == first
     confirm = ConfirmPublicationActivity(lake.catalog).confirm_publication
-    assert call(confirm, ConfirmPublicationInput(base=branch.base, head=written.head)) == first
-    assert not call(confirm, ConfirmPublicationInput(base=branch.base, head=branch.base)).merged
+    assert call(confirm, ConfirmPublicationInput(run_id="r1", since=branch.base)) == first
+    assert call(confirm, ConfirmPublicationInput(run_id="reset", since=branch.base, head=written.head)) == first
+    assert not call(confirm, ConfirmPublicationInput(run_id="r2", since=branch.base)).merged
+    assert not call(confirm, ConfirmPublicationInput(run_id="r1", since=first.main_after)).merged
     with pytest.raises(ApplicationError, match="published by p already") as refused:
         Run(lake, "r1").open()
     assert (refused.value.type, refused.value.non_retryable) == ("AlreadyPublished", True)
@@ -140,10 +154,11 @@ def test_a_snapshot_of_another_attempt_is_refused(lake: MemoryLake) -> None:
 def test_a_zombie_cannot_write_to_a_discarded_branch(lake: MemoryLake) -> None:
     run = Run(lake, "r1")
     branch = run.open()
-    call(DiscardBranchActivity(lake.catalog).discard_branch, branch.name)
+    discard = DiscardBranchInput(branch=branch.name, catalog_id=branch.catalog_id)
+    call(DiscardBranchActivity(lake.catalog).discard_branch, discard)
     with pytest.raises(NoSuchBranch):
         lake.append(branch.name, "t.x", [1], run.ref)
-    call(DiscardBranchActivity(lake.catalog).discard_branch, branch.name)
+    call(DiscardBranchActivity(lake.catalog).discard_branch, discard)
 
 
 def test_appends_are_rebased_onto_a_newer_main(lake: MemoryLake) -> None:
@@ -180,15 +195,16 @@ def test_tables_that_checks_looked_at_may_not_change_meanwhile(lake: MemoryLake)
     run, other = Run(lake, "r1"), Run(lake, "r2", "t.other")
     branch, written = run.write(1)
     other.publish(*_published(other, 2))
-    publication = run.publish(branch, written.head, referenced_tables=["t.other"])
+    publication = run.publish(branch, written.head, watched_tables=["t.other"])
     assert (publication.merged, publication.conflicts) == (False, ["t.other"])
 
 
 def test_a_quarantined_branch_is_resumed(lake: MemoryLake) -> None:
     run = Run(lake, "r1")
     branch, written = run.write(1)
+    verified = verified_write(written, 1, APPEND, rows_quarantined=False)
     properties = quarantine_properties(
-        run.ref, branch.base, "audit", "why", LATER, head=written.head, audited_hash=written.head
+        run.ref, branch.base, "audit", "why", LATER, head=written.head, audited_hash=written.head, verified=verified
     )
     input = QuarantineBranchInput(
         branch=branch, head=written.head, name="quarantine/p/2026-01-31/r1", properties=properties
@@ -199,7 +215,7 @@ def test_a_quarantined_branch_is_resumed(lake: MemoryLake) -> None:
     kept = find_quarantined_branch(lake.catalog, "r1")
     assert kept.quarantined_hash == kept.properties[AUDITED] == written.head
     again = Run(lake, "r2")
-    resume = Resume(branch=kept.branch, base=kept.base, head=kept.quarantined_hash)
+    resume = Resume(branch=kept.branch, run_id="r1", base=kept.base, head=kept.quarantined_hash)
     resumed = call(
         ResumeBranchActivity(lake.catalog, {}, "here").resume_branch,
         ResumeBranchInput(run_ref=again.ref, resume=resume, write=APPEND, tables=["t.x"]),
@@ -217,11 +233,84 @@ def test_a_quarantine_of_what_was_never_audited_has_no_audited_hash(lake: Memory
     kept = find_quarantined_branch(lake.catalog, "r1")
     assert kept.quarantined_hash == written.head and AUDITED not in kept.properties
     keep = ManageQuarantineInput(action="keep", branch=name, by="ana", until="2026-03-01T00:00:00+00:00")
-    assert call(ManageQuarantineActivity(lake.catalog, "here").manage_quarantine, keep) == name
+    activity = ManageQuarantineActivity(lake.catalog, FakeWorkflows(), "here")
+    assert call(activity.manage_quarantine, keep) == name
     kept = find_quarantined_branch(lake.catalog, "r1")
     assert kept.quarantined_hash == written.head and AUDITED not in kept.properties
-    plan = call(PlanReleaseActivity(lake.catalog).plan_release, PlanReleaseInput(run="r1"))
-    assert (plan.resume.head, plan.resume.base) == (written.head, branch.base)
+    with pytest.raises(ApplicationError, match="ended before the write was verified"):
+        call(PlanReleaseActivity(lake.catalog, "here").plan_release, PlanReleaseInput(run="r1"))
+
+
+def test_what_a_fenced_branch_held_is_quarantined_all_the_same(lake: MemoryLake) -> None:
+    """Its rebase failed after the branch was deleted; an earlier try of the quarantine may have stopped anywhere."""
+    run = Run(lake, "r1")
+    branch, written = run.write(1)
+    call(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
+    properties = quarantine_properties(
+        run.ref, branch.base, "error", "it broke", LATER, head=written.head, audited_hash=written.head
+    )
+    name = "quarantine/p/2026-01-31/r1"
+    input = QuarantineBranchInput(
+        branch=branch, head=written.head, name=name, properties=properties, versions=written.versions
+    )
+    quarantine = QuarantineBranchActivity(lake.catalog, "here").quarantine_branch
+    assert [call(quarantine, input), call(quarantine, input)] == [name, name]
+    kept = find_quarantined_branch(lake.catalog, "r1")
+    assert (kept.branch, kept.base, AUDITED in kept.properties) == (name, branch.base, False)
+    assert lake.ids("t.x", name) == [1]
+    (diff,) = lake.catalog.diff(kept.base, name, kept.quarantined_hash)
+    assert diff.name == "t.x" and len(list(lake.catalog.history(name))) == 3
+    lake.catalog.delete_branch(name)
+    lake.catalog.create_branch(name, branch.base)  # a try that stopped after its first step
+    assert call(quarantine, input) == name and lake.ids("t.x", name) == [1]
+    assert find_quarantined_branch(lake.catalog, "r1").branch == name
+
+
+def test_appends_are_rebased_when_their_branch_is_gone(lake: MemoryLake) -> None:
+    run, other = Run(lake, "r1"), Run(lake, "r2")
+    branch, written = run.write(1)
+    other.publish(*_published(other, 2))
+    call(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
+    rebased = run.rebase(branch, written)
+    assert rebased.branch and rebased.write_result
+    assert run.publish(rebased.branch, rebased.write_result.head).merged and lake.ids("t.x") == [1, 2]
+
+
+def test_a_table_that_moves_in_the_moment_of_the_merge_is_named(
+    lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No catalog compares a table that a merge does not change: the publication says what it came too late for."""
+    other = Run(lake, "r0", "t.other")
+    other.publish(*_published(other, 0))
+    run, later = Run(lake, "r1"), Run(lake, "r2", "t.other")
+    branch, written = run.write(1)
+    theirs = _published(later, 2)
+    publish = lake.catalog.publish
+
+    def after_another(*given: Any) -> Publication:
+        monkeypatch.undo()
+        assert later.publish(*theirs).merged
+        return publish(*given)
+
+    monkeypatch.setattr(lake.catalog, "publish", after_another)
+    publication = run.publish(branch, written.head, watched_tables=["t.other", "t.x"])
+    assert publication.merged and publication.overtaken == ["t.other"]
+
+
+def test_a_conflict_that_the_first_try_finds_needs_no_wait(lake: MemoryLake) -> None:
+    run, other = Run(lake, "r1"), Run(lake, "r2")
+    branch, written = run.write(1)
+    other.publish(*_published(other, 2))
+    first = run.publish(branch, written.head)
+    assert (first.conflicts, first.merge_requested) == (["t.x"], False)
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=2)
+    properties = {RUN_ID: "r1"}
+    input = PublishBranchInput(
+        run_ref=run.ref, branch=branch, head=written.head, message="m", properties=properties, author="ana"
+    )
+    second = environment.run(PublishBranchActivity(lake.catalog, ApprovalPolicy(lake.catalog)).publish_branch, input)
+    assert (second.conflicts, second.merge_requested) == (["t.x"], True)
 
 
 def test_an_attempt_that_changed_nothing_leaves_no_quarantine(lake: MemoryLake) -> None:

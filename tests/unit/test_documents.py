@@ -78,3 +78,12 @@ def test_the_table_of_rooms_shows_the_imports_that_are_allowed() -> None:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:3] == "| `"]
     shown = {row[0].strip("`/"): set(re.findall(r"`(\w+)`", row[2])) for row in rows}
     assert shown == ALLOWED
+
+
+def test_each_sentence_of_the_safety_protocol_names_tests_that_exist() -> None:
+    document = (ROOT / "docs" / "faults.md").read_text()
+    sentences = re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", document, re.M)
+    assert [int(number) for number, _ in sentences] == list(range(1, 15))
+    assert all("::test_" in held for _, held in sentences)
+    for path, name in re.findall(r"`(tests/\w+/\w+\.py)::(test_\w+)`", document):
+        assert f"def {name}(" in (ROOT / path).read_text(), f"{path} has no {name}"

@@ -32,6 +32,7 @@ from sluice.publishing.orphans import is_expired, is_idle, names_its_run, orphan
 from sluice.publishing.rebase import TableLayout, rebase_problem
 from sluice.publishing.rollback import check_unchanged_since_plan, restored_change
 from sluice.publishing.written_tables import (
+    LastStep,
     WrittenTable,
     check_changed_tables,
     check_rebased,
@@ -87,7 +88,7 @@ def test_a_write_that_is_another(mode: str, table: WrittenTable, words: str) -> 
 def test_a_table_that_the_pipeline_does_not_name() -> None:
     with pytest.raises(UnexpectedWrite, match=r"changed t\.z, which the pipeline does not name under `tables`"):
         check_changed_tables(verify(), ["t.x", "t.z"])
-    check_changed_tables(verify(quarantined_rows={"t.x__quarantine": 1}), ["t.x", "t.x__quarantine"])
+    check_changed_tables(verify(quarantined_rows={"t.x": 1}), ["t.x", "t.x__quarantine"])
 
 
 def test_every_table_must_be_written_unless_the_job_reads_tables() -> None:
@@ -98,12 +99,52 @@ def test_every_table_must_be_written_unless_the_job_reads_tables() -> None:
         check_write(verify("sql", "t.x t.y"), [])
 
 
-def test_quarantined_rows_are_counted_in_their_table_and_not_in_the_job() -> None:
-    input = verify("job", rows=9, quarantined_rows={"t.x__quarantine": 3})
-    tables = [WrittenTable("t.x", ADDED), WrittenTable("t.x__quarantine", ADDED)]
+def test_quarantined_rows_left_their_table_for_the_quarantine_table() -> None:
+    input = verify("job", quarantined_rows={"t.x": 3})
+    left, gained = LastStep(deleted_rows=10, added_rows=7), LastStep(added_rows=3)
+    tables = [WrittenTable("t.x", ADDED, last_step=left), WrittenTable("t.x__quarantine", ADDED, last_step=gained)]
     assert len(check_write(input, tables)) == 2
-    with pytest.raises(UnexpectedWrite, match=r"3 bad rows were quarantined, and t\.x__quarantine got 0"):
+    with pytest.raises(UnexpectedWrite, match=r"3 bad rows of t\.x were quarantined, and t\.x__quarantine got 0"):
         check_write(input, tables[:1])
+    for step, words in (
+        (replace(left, deleted_rows=11), "3 bad rows of t.x were quarantined, and 4 left it"),
+        (replace(left, removed_base_files=1), "that this run did not bring"),
+        (replace(left, added_rows=8, appended_rows=1), "added 1 rows to t.x, for 3 bad ones"),
+    ):
+        with pytest.raises(UnexpectedWrite, match=words):
+            check_write(input, [replace(tables[0], last_step=step), tables[1]])
+
+
+def test_a_bad_update_of_a_merge_may_leave_its_old_version() -> None:
+    merge = {"mode": "merge", "source": {"path": "a.csv"}, "keys": ["id"]}
+    input = verify("job", quarantined_rows={"t.x": 3}, write=merge)
+    left = LastStep(deleted_rows=10, added_rows=9, appended_rows=2)  # two of three rows were updates
+    tables = [WrittenTable("t.x", ADDED, last_step=left)]
+    tables.append(WrittenTable("t.x__quarantine", ADDED, last_step=LastStep(added_rows=3)))
+    assert len(check_write(input, tables)) == 2
+
+
+@pytest.mark.parametrize(
+    ("arrived", "left", "keys", "words"),
+    [
+        (3, 3, [], ""),
+        (2, 3, [], "3 rows left t.x__quarantine, and 2 came into t.x"),
+        (4, 3, [], "3 rows left t.x__quarantine, and 4 came into t.x"),
+        (1, 3, ["id"], ""),
+        (4, 3, ["id"], "3 rows left t.x__quarantine, and 4 came into t.x"),
+        (3, 0, [], "0 rows left t.x__quarantine, and 3 came into t.x"),
+    ],
+)
+def test_a_requeue_moves_every_row(arrived: int, left: int, keys: list[str], words: str) -> None:
+    write = {"mode": "requeue", "statements": ["INSERT INTO t.x SELECT 1"], "keys": keys}
+    input = verify("job", "t.x t.x__quarantine", write=write)
+    changes = [TableChange(operation="append", added_rows=arrived), TableChange(operation="delete", deleted_rows=left)]
+    tables = [WrittenTable(name, change) for name, change in zip(input.tables, changes, strict=True)]
+    if not words:
+        assert len(check_write(input, tables)) == 2
+        return
+    with pytest.raises(UnexpectedWrite, match=words):
+        check_write(input, tables)
 
 
 WRITTEN = WriteResult(head="h", tables={"t.x": ADDED})
@@ -133,7 +174,7 @@ def test_a_rebased_branch_that_holds_something_else(tables: list[WrittenTable], 
 
 
 def test_what_a_quarantined_branch_may_change() -> None:
-    resume = {"branch": "quarantine/p", "base": "b", "head": "h"}
+    resume = {"branch": "quarantine/p", "run_id": "r", "base": "b", "head": "h"}
     input = ResumeBranchInput.model_validate(
         {"run_ref": RUN, "resume": resume, "write": {"job": "j.py"}, "tables": ["t.x"]}
     )
@@ -203,7 +244,7 @@ def test_quarantined_rows_may_be_removed_by_the_run() -> None:
 
 
 NOW = datetime(2026, 1, 31, tzinfo=timezone.utc)
-OWNER = {RUN_ID: "r", WORKFLOW_ID: "w", PIPELINE: "p", INSTALLATION: "here"}
+OWNER = {RUN_ID: "a" * 36, WORKFLOW_ID: "w", PIPELINE: "p", INSTALLATION: "here"}
 
 
 @pytest.mark.parametrize(
@@ -212,17 +253,22 @@ OWNER = {RUN_ID: "r", WORKFLOW_ID: "w", PIPELINE: "p", INSTALLATION: "here"}
 )
 def test_what_becomes_of_an_orphan_branch(attempt: int | None, changed: int, published: bool, action: str) -> None:
     assert orphan_action(attempt, changed_tables=changed, is_published=published) == action
+    if action != "report":
+        kept = orphan_action(attempt, changed_tables=changed, is_published=published, rows_are_kept_already=True)
+        assert kept == "delete"
 
 
 def test_when_the_reaper_may_touch_a_branch() -> None:
-    assert names_its_run(OWNER) and not names_its_run({RUN_ID: "r"})
+    branch = f"wap/p/{OWNER[RUN_ID]}/a1"
+    assert names_its_run(branch, OWNER) and not names_its_run(branch, {RUN_ID: OWNER[RUN_ID]})
+    assert not names_its_run(branch, {**OWNER, RUN_ID: "0" * 36}), "a job named another run"
     assert is_idle(NOW - timedelta(hours=1), NOW, 3600) and not is_idle(NOW - timedelta(minutes=59), NOW, 3600)
     assert is_expired(NOW, NOW) and not is_expired(NOW + timedelta(seconds=1), NOW) and not is_expired(None, NOW)
 
 
 def test_an_orphan_branch_becomes_a_quarantine_that_names_its_run() -> None:
     quarantine = orphan_quarantine(OWNER, 2, "base", NOW)
-    assert quarantine.name == "quarantine/p/2026-01-31/r-a2"
+    assert quarantine.name == f"quarantine/p/2026-01-31/{OWNER[RUN_ID]}-a2"
     assert quarantine.properties.items() >= OWNER.items()
     assert quarantine.properties[EXPIRES] == (NOW + timedelta(days=14)).isoformat()
     assert AUDITED not in quarantine.properties
@@ -300,7 +346,7 @@ def test_checks_that_cannot_be_answered_are_refused_at_opening() -> None:
 
 
 def test_an_input_that_was_published_names_its_commit() -> None:
-    words = published_before("p", "0123456789abcdef", {WORKFLOW_ID: "w"})
+    words = published_before("p", "0123456789abcdef", "w")
     assert "published by p already: run w, commit 0123456789ab on main" in words and "--again" in words
 
 

@@ -155,9 +155,10 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def without_code(markdown: str) -> str:
-    """A document with its code blocks, and the table that `make faults` writes, blank."""
+    """A document with its code blocks, the table that `make faults` writes, and quoted sentences blank."""
     markdown = markdown.split("<!-- table -->", maxsplit=1)[0]
-    return re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), markdown, flags=re.S | re.M)
+    blank = r"^```.*?^```$|^<!-- quoted -->.*?^<!-- end of quote -->$"
+    return re.sub(blank, lambda block: "\n" * block[0].count("\n"), markdown, flags=re.S | re.M)
 
 
 def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:

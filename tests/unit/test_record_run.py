@@ -1,0 +1,54 @@
+"""The record of a run: every verdict that counts, also those that no engine gave."""
+
+from pathlib import Path
+
+from activities.record_run import RecordRunActivity
+from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.report_store import ReportStore
+from sluice.audit.verdicts import CheckResult, Verdict
+from sluice.contracts.references import RunRef
+from sluice.contracts.run import RecordRunInput, RunResult
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.quarantined_run import call
+
+RUN = RunRef(run_id="r1", workflow_id="w1", pipeline="p", label="p", attempt=1)
+
+
+def verdict(index: int, given: Verdict, rows: int = 0, check: str = "not_null") -> CheckResult:
+    sample = [{"id": number} for number in range(rows)]
+    return CheckResult(table="t.x", index=index, check=check, columns=["id"], verdict=given, sample=sample)
+
+
+def test_a_check_that_no_engine_answered_is_in_the_table_and_the_report(tmp_path: Path) -> None:
+    reports = ReportStore(tmp_path.as_uri(), {})
+    catalog = MemoryCatalog()
+    table = AuditResultsTable(catalog, tmp_path.as_uri(), {})
+    reports.write_verdicts(RUN, "h", "metadata", [verdict(0, "pass"), verdict(1, "fail", rows=5)])
+    recorded = [
+        verdict(0, "pass"),
+        verdict(1, "fail", rows=1),
+        verdict(2, "error"),
+        verdict(-1, "error", check="audit"),
+    ]
+    result = RunResult(run_id="r1", workflow_id="w1", pipeline="p", checks=recorded)
+    input = RecordRunInput(run_ref=RUN, result=result, head="h", ended_at="2026-01-31T00:00:00+00:00")
+    call(RecordRunActivity(catalog, reports, table).record_run, input)
+    report, stored = reports.read_report(RUN), table.read()
+    assert report and stored
+    assert [(check.index, check.verdict) for check in report.checks] == [
+        *((-1, "error"), (0, "pass"), (1, "fail"), (2, "error")),
+    ]
+    assert len(report.checks[2].sample) == 5, "the whole sample is in the store"
+    assert sorted(stored.scan().to_arrow()["verdict"].to_pylist()) == ["error", "error", "fail", "pass"]
+
+
+def test_a_verdict_that_the_run_decided_otherwise_counts(tmp_path: Path) -> None:
+    reports = ReportStore(tmp_path.as_uri(), {})
+    reports.write_verdicts(RUN, "h", "spark", [verdict(0, "pass")])
+    result = RunResult(run_id="r1", workflow_id="w1", pipeline="p", checks=[verdict(0, "error")])
+    input = RecordRunInput(run_ref=RUN, result=result, head="h", ended_at="2026-01-31T00:00:00+00:00")
+    catalog = MemoryCatalog()
+    table = AuditResultsTable(catalog, tmp_path.as_uri(), {})
+    call(RecordRunActivity(catalog, reports, table).record_run, input)
+    report = reports.read_report(RUN)
+    assert report and [check.verdict for check in report.checks] == ["error"]
