@@ -5,10 +5,11 @@ PY := $(VENV)/bin/python
 SET_UP := @$(PYTHON) -m devstack.set_up
 UV := .sluice/uv/bin/uv
 PYTEST_ARGS ?=
+PROCESSES ?= 2
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: test-rest test-all faults soak help setup setup-dev setup-python python-version demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
+.PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
@@ -37,16 +38,19 @@ setup-dev: python-version ## Install what is needed to develop: the same, the de
 	$(SET_UP) develop
 
 test: setup-dev check ## Run lint, types and something of every kind of test
-	$(PY) -m pytest -m quick --durations=15 $(PYTEST_ARGS)
+	$(PY) -m pytest -m quick -n $(PROCESSES) --dist loadscope --durations=15 $(PYTEST_ARGS)
 
 test-rest: setup-dev ## Run the tests that `make test` does not run
-	$(PY) -m pytest -m slow --durations=25 $(PYTEST_ARGS)
+	$(PY) -m pytest -m slow -n $(PROCESSES) --dist loadfile --durations=25 $(PYTEST_ARGS)
 
 test-all: setup-dev check ## Run lint, types and all tests but the matrix of faults
-	$(PY) -m pytest -m "quick or slow" --durations=40 $(PYTEST_ARGS)
+	$(PY) -m pytest -m "quick or slow" -n $(PROCESSES) --dist loadfile --durations=40 $(PYTEST_ARGS)
 
 faults: setup-dev ## Break a run in every way that is enumerated, and write docs/faults.md
-	$(PY) -m pytest tests/faults -m "matrix or not matrix" --faults-table docs/faults.md $(PYTEST_ARGS)
+	$(PY) -m pytest tests/faults -m "matrix or not matrix" -n $(PROCESSES) --faults-table docs/faults.md $(PYTEST_ARGS)
+
+sequences: setup-dev ## Try random sequences of commands against a model of main: 1,000 in memory, 30 on Spark
+	$(PY) -m pytest tests/component/test_sequences.py -m "quick or matrix" $(PYTEST_ARGS)
 
 MINUTES ?= 30
 soak: setup-dev ## Let runs go on while Temporal, Nessie and workers are killed: MINUTES=30, SEED=n
