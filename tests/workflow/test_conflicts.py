@@ -1,12 +1,16 @@
 """The order of things when main moves under a run: rebased, or rewritten."""
 
+import json
 from typing import Any
 
 import pytest
 from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowHistory
 from temporalio.exceptions import ApplicationError
 
 from runtime.find_run import Handle
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.audit import AuditResult
 from sluice.contracts.existing_rows import RebaseResult
 from sluice.contracts.publish import (
     ConfirmPublicationInput,
@@ -125,7 +129,7 @@ async def test_the_attempt_is_fenced_and_the_run_looked_for_before_it_is_rebased
     assert (await harness.end(started[0])).outcome == "published"
     steps = [name for name in harness.fakes.calls if name in _CONFLICT_STEPS]
     assert steps == [*_CONFLICT_STEPS, "publish_branch", "discard_branch"]
-    assert timers[:2] == [0, int(requested)]
+    assert timers[:2] == [1, 1 + int(requested)]
 
 
 async def test_a_merge_that_overtook_the_conflict_is_what_is_published(harness: WorkflowHarness) -> None:
@@ -190,3 +194,50 @@ async def test_main_moved_so_the_write_is_done_again(harness: WorkflowHarness) -
     result = await harness.end(await harness.start())
     assert (result.outcome, result.attempts) == ("failed", 3)
     assert "main changed t.x" in result.reason
+
+
+def _workflow_tasks(history: WorkflowHistory) -> list[list[str]]:
+    """Return the local activities that each workflow task recorded, in order."""
+    tasks: list[list[str]] = []
+    for event in history.events:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            tasks.append([])
+        elif event.event_type == EventType.EVENT_TYPE_MARKER_RECORDED:
+            data = event.marker_recorded_event_attributes.details["data"].payloads[0].data
+            tasks[-1].append(json.loads(data)["activity_type"])
+    return tasks
+
+
+async def test_a_conflict_is_in_the_history_before_its_branch_is_deleted(harness: WorkflowHarness) -> None:
+    """A worker that is killed after the deletion must not leave the next one to look for a conflict on no branch."""
+
+    async def moved(_: Any, times: int) -> list[str]:
+        return ["t.x"] if times == 1 else []
+
+    harness.fakes.overrides["find_conflicts"] = moved
+    handle = await harness.start(approval={"timeout": "1h"})
+    await harness.end(handle)
+    tasks = _workflow_tasks(await handle.fetch_history())
+    (look,) = [number for number, names in enumerate(tasks) if "find_conflicts" in names][:1]
+    (deletion,) = [number for number, names in enumerate(tasks) if "discard_branch" in names][:1]
+    assert look < deletion, tasks
+
+
+async def test_a_verdict_is_in_the_history_before_its_branch_is_deleted(harness: WorkflowHarness) -> None:
+    async def collide(_: Any, __: int) -> Publication:
+        return Publication(merged=False, conflicts=["t.x"])
+
+    async def fails_after_a_rebase(_: Any, times: int) -> AuditResult:
+        verdict = CheckResult(
+            table="t.x", index=0, check="row_count", columns=[], verdict="fail" if times > 1 else "pass"
+        )
+        return AuditResult(decided=[verdict])
+
+    harness.fakes.overrides |= {"publish_branch": collide, "audit_branch": fails_after_a_rebase}
+    handle = await harness.start(on_failure="discard", tables={"t.x": {"checks": [{"check": "row_count", "min": 1}]}})
+    result = await harness.end(handle)
+    assert (result.outcome, result.cause) == ("discarded", "audit")
+    tasks = _workflow_tasks(await handle.fetch_history())
+    verdict = max(number for number, names in enumerate(tasks) if "audit_branch" in names)
+    deletion = max(number for number, names in enumerate(tasks) if "discard_branch" in names)
+    assert verdict < deletion, tasks

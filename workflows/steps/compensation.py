@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import explain_error, root_cause
     from workflows.run_state import RunState
     from workflows.steps.fencing import adopt_publication, discard
+    from workflows.workflow_task import end_workflow_task
 
 
 async def compensate(calls: ActivityCalls, state: RunState, error: BaseException) -> None:
@@ -28,6 +29,7 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
         cause, request.pipeline.on_failure, rows_are_kept_already=bool(request.resume) or bool(request.restore)
     )
     state.enter_stage("compensating", reason)
+    await end_workflow_task("why the run ends is recorded before its branch is deleted")
     try:
         kept = await _keep_or_discard(calls, state, end, reason)
         if state.branch and state.is_publishing and await adopt_publication(calls, state):

@@ -8,14 +8,18 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import raise_if_cancelled
     from workflows.metrics import count_fence
     from workflows.run_state import RunState
+    from workflows.workflow_task import end_workflow_task
 
 
 async def fence_attempt(calls: ActivityCalls, state: RunState) -> bool:
     """Fence the attempt, and return whether the run turns out to be published: an earlier request merged it.
 
     From now on no process can write on its branch, and no merge of it can begin: `docs/fencing.md` lists the others.
+    What was learned from the branch is in the history before it is deleted. Otherwise a worker that is killed after the
+    deletion leaves the next one to look at a branch that does not exist.
     """
     assert state.branch
+    await end_workflow_task("what was learned is recorded before the branch is deleted")
     await discard(calls, state, state.branch.name)
     count_fence(state.request.pipeline.name)
     is_published = await adopt_publication(calls, state)

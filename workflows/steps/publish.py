@@ -1,7 +1,5 @@
 """The publish step: merge exactly the audited hash into main."""
 
-from datetime import timedelta
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -11,9 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import raise_if_cancelled
     from workflows.run_state import RunState
-
-
-_SHORTEST_TIMER = timedelta(milliseconds=1)
+    from workflows.workflow_task import end_workflow_task
 
 
 async def premerge_check(calls: ActivityCalls, state: RunState) -> list[str]:
@@ -29,8 +25,9 @@ async def premerge_check(calls: ActivityCalls, state: RunState) -> list[str]:
 async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) -> list[str]:
     """Merge the audited hash; return the tables that main changed meanwhile, if that prevented the merge."""
     assert state.branch and state.write_result
-    if state.previous_audit:
-        await _receive_cancel()
+    if state.previous_audit:  # after a rebase there were local activities alone
+        await end_workflow_task("a cancel is known before the merge")
+        raise_if_cancelled()
     state.enter_stage("publishing", f"merge {report.audited_hash[:12]} into main")
     state.is_publishing = True
     request = state.request
@@ -56,13 +53,3 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
     state.is_publishing = publication.merge_requested  # an earlier try may be paused before its request
     raise_if_cancelled()
     return publication.conflicts
-
-
-async def _receive_cancel() -> None:
-    """End the workflow task, so that a cancel which Temporal accepted during it is known before the merge.
-
-    After a rebase there were local activities alone: they are one workflow task, and nothing reaches a workflow within
-    one.
-    """
-    await workflow.sleep(_SHORTEST_TIMER)
-    raise_if_cancelled()
