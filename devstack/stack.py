@@ -27,8 +27,13 @@ ROOT = Path(__file__).resolve().parent.parent
 _HOST = "127.0.0.1"
 _TEMPORAL, _UI = "SLUICE_TEMPORAL_PORT", "SLUICE_TEMPORAL_UI_PORT"
 _NESSIE, _MANAGEMENT = "SLUICE_NESSIE_PORT", "SLUICE_NESSIE_MANAGEMENT_PORT"
-_SWITCHED_ON = ("system.enableActivityEagerExecution", "matching.useNewMatcher", "matching.enableFairness")
-"""Of Temporal: activities that come with the answer that asked for them; priorities; turns of pipelines (ADR 32)."""
+_TEMPORAL_SETTINGS = {
+    "system.enableActivityEagerExecution": "true",  # activities that come with the answer that asked for them
+    "matching.useNewMatcher": "true",  # priorities
+    "matching.enableFairness": "true",  # turns of pipelines (ADR 32), which a queue of one partition keeps exactly
+    "matching.numTaskqueueReadPartitions": "1",
+    "matching.numTaskqueueWritePartitions": "1",
+}
 _PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000}
 
 
@@ -129,7 +134,7 @@ class Stack:
             *(str(find_temporal_cli(self.home)), "server", "start-dev", "--ip", _HOST, "--ui-ip", _HOST),
             *("--port", str(port), "--ui-port", str(ui)),
             *("--db-filename", str(self.home / "temporal.db"), "--log-level", "warn"),
-            *(f"--dynamic-config-value={name}=true" for name in _SWITCHED_ON),
+            *(f"--dynamic-config-value={name}={value}" for name, value in _TEMPORAL_SETTINGS.items()),
             *known,
         ]
 

@@ -113,7 +113,7 @@ async def test_a_pipeline_of_one_run_does_not_wait_behind_one_of_many(client: Cl
         assert await read_progress(await runs[-1].describe()) == "waiting for a worker of Spark to have room"
         async with queue.spark():
             await asyncio.gather(*(run.result() for run in runs))
-    assert order.index("one") < 15, order
+    assert order.index("one") < 5, "the local server has one partition, in which turns are exact"
 
 
 async def test_what_each_worker_takes(client: Client) -> None:
