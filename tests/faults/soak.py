@@ -47,7 +47,7 @@ _TABLES = 3
 _VICTIMS = ("nessie", "temporal", "worker", "worker")
 _COMMANDS = {"run": 10, "approve": 3, "reject": 1, "cancel": 1, "release": 2, "repair": 1}
 """How often each command is drawn."""
-_ARRIVALS = {"new": 6, "bad": 1, "copy": 2, "replace": 1}
+_ARRIVALS = {"new": 6, "bad": 1, "mend": 2, "copy": 2, "replace": 1}
 _EXPECTED_FAILURES = ("changed since the run was started", "while the run read it")
 """Reasons of runs whose files were replaced under them."""
 
@@ -67,8 +67,11 @@ class TableSoak:
         self.change_folder("new")
 
     def change_folder(self, kind: str) -> None:
-        """Let a file arrive, or replace one; each appears under its name at once and whole."""
+        """Let a file arrive, or replace some; each appears under its name at once and whole."""
         with self._lock:
+            if kind == "mend":
+                self.mend_bad_files()
+                return
             name = f"{len(self.files)}.csv"
             if kind == "copy":
                 content = self._draw.choice(list(self.files.values()))
