@@ -11,7 +11,7 @@ from activities.input_overlap import input_overlap
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.rebase import read_rebase
 from lakehouse.iceberg.repeated_files import repeated_files
-from lakehouse.iceberg.table_state import read_written_table
+from lakehouse.iceberg.written_table import read_written_table
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.table_versions import changed_tables, table_diffs
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult

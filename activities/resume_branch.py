@@ -31,6 +31,7 @@ from sluice.publishing.release import (
     check_resumed_write,
     may_append,
 )
+from sluice.publishing.row_counts import written_row_counts
 from sluice.publishing.written_tables import (
     check_no_repeated_files,
     check_resumed_tables,
@@ -118,5 +119,9 @@ class ResumeBranchActivity:
         resume, run_ref = input.resume, input.run_ref
         makers = [(resume.run_id, range(1, verified.attempt + 1)), (run_ref.run_id, [run_ref.attempt])]
         check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, resume.base, all_files=True))
-        tables = check_resumed_write(run_ref.branch, resume, verified, read_marked_tables(diffs, self.io, makers))
+        changes = check_resumed_write(run_ref.branch, resume, verified, read_marked_tables(diffs, self.io, makers))
+        tables = {
+            name: change.model_copy(update={"rows": written_row_counts(change, input.write.traits)})
+            for name, change in changes.items()
+        }
         return WriteResult(head=head, tables=tables, versions=changed_tables(diffs))

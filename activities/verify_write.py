@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableDiff
-from lakehouse.iceberg.table_state import read_written_table
+from lakehouse.iceberg.written_table import read_written_table
 from lakehouse.table_versions import changed_tables
 from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.publishing.written_tables import (

@@ -69,8 +69,8 @@ class WriteTableActivity:
                 refused = self.catalog.explain_refused_write(result.tail)
                 raise job_failure(result.code, result.tail, refused, show_values=input.show_values)
             await _check_after(input, loaded)
-            rows_read, rows_written = (answer.rows_read, answer.rows_written) if answer else (None, None)
-            return JobReport(rows_read=rows_read, rows_written=rows_written, log=str(result.log))
+            counts = answer.model_dump(include={"rows_read", "rows_written", "rows_merged"}) if answer else {}
+            return JobReport(**counts, log=str(result.log))
 
     def _prepare(self, input: WriteTableInput, loaded: "_Loaded", key: str) -> tuple[SparkJob, Path]:
         """Return the job, and the file that it leaves its answer in."""

@@ -31,6 +31,7 @@ from sluice.contracts.run import RunInput
 from sluice.pipeline.durations import seconds
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
+from sluice.presentation.changes import describe_change
 from sluice.publishing.release import choose_pipeline
 from sluice.settings import read_environment
 from sluice.sizes import format_size
@@ -114,7 +115,7 @@ def _shown(name: str, value: object) -> str:
 
 def _print_table(context: CommandContext, name: str, table: QuarantinedTable) -> None:
     change = table.change
-    counts = f"{change.operation}: +{change.added_rows:,} -{change.deleted_rows:,} rows" if change else "dropped"
+    counts = f"{change.operation}: {describe_change(change)}" if change else "dropped"
     print_line(context.console, Text(f"{name}  ", style="bold"), f"{counts}, {format_size(table.bytes)}")
     for column in table.columns:
         print_line(context.console, Text("    column "), column)

@@ -10,6 +10,7 @@ from cli.layout import Column, print_line, print_rows, visible
 from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.contracts.write import TableChange
+from sluice.presentation.changes import describe_change
 from sluice.presentation.decisions import describe_decisions, describe_wait
 from sluice.publishing.retries import describe_attempts
 from sluice.sizes import format_size
@@ -94,19 +95,15 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
 
 
 def _print_tables(console: Console, changes: dict[str, TableChange], *, with_files: bool) -> None:
-    columns: list[Column | str] = ["table", "operation"]
-    columns += [Column(name, "right") for name in ("added", "changed", "removed", "rows after")]
+    columns: list[Column | str] = ["table", "operation", "rows", Column("rows after", "right")]
     if with_files:
         columns += [Column("files added", "right"), Column("bytes added", "right"), "distribution"]
     rows = []
     for name, change in changes.items():
-        # A rewritten row is counted as deleted and added; what is both is shown as changed.
-        changed = min(change.added_rows, change.deleted_rows)
-        counts = (change.added_rows - changed, changed, change.deleted_rows - changed, change.total_rows)
-        files = (f"{change.added_files:,}", format_size(change.added_bytes), change.distribution)
         operation = change.operation + (", created" if change.created else "")
-        written = ["?" if count is None else f"{count:,}" for count in counts]
-        rows.append([name, operation, *written, *(files if with_files else ())])
+        after = "?" if change.total_rows is None else f"{change.total_rows:,}"
+        files = (f"{change.added_files:,}", format_size(change.added_bytes), change.distribution)
+        rows.append([name, operation, describe_change(change), after, *(files if with_files else ())])
     print_rows(console, columns, rows)
     for name, change in changes.items():
         if change.hint:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.quarantine import VerifiedWrite
@@ -204,7 +205,8 @@ def read_quarantined_tables(
         before = TableState.load(diff.before, None, io).types if diff.before else {}
         sample = _rows(state, [file.file_path for file in files], rows) if rows else []
         size = sum(file.file_size_in_bytes for file in files)
-        yield QuarantinedTable(diff.name, state.change(), _differences(before, state.types), size, sample)
+        change = state.change().model_copy(update={"rows": count_changed_rows(state)})
+        yield QuarantinedTable(diff.name, change, _differences(before, state.types), size, sample)
 
 
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

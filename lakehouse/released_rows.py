@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lakehouse.catalog import TableDiff
-from lakehouse.iceberg.table_state import TableState, read_written_table
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.iceberg.written_table import read_written_table
 from sluice.publishing.written_tables import WrittenTable
 
 Maker = tuple[str, Iterable[int]]

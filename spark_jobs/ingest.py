@@ -61,8 +61,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer") -> JobAnswer:
         written = read  # what is read is what is written, and each count costs a tenth of the write
     else:
         rows = rows.observe(written, number)
-    if spec.write.keys:
-        _check_keys(rows, spec.write.keys, show_values=spec.show_values)
+    rows_merged = _check_keys(rows, spec.write.keys, show_values=spec.show_values) if spec.write.keys else None
     if spec.write.carries_rows and table.on_bad_rows == "quarantine":
         _check_comparable(rows, name)
     if existing is None:
@@ -73,7 +72,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer") -> JobAnswer:
     if not spec.write.traits.counts_rows:
         # What was observed is of the first pass, which looked at the keys.
         check_rows_read(spec, _recounted(source, spec, read.get.get("rows")))
-        return JobAnswer()
+        return JobAnswer(rows_merged=rows_merged)
     if is_counted_twice:
         answer = _count_again(spark, source, spec, quoted_name)
     else:
@@ -205,13 +204,17 @@ def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructTyp
         raise InvalidInput("\n".join(problems))
 
 
-def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> None:
-    """Make sure that each row has a key of its own: else a merge adds rows twice, or fails with an unclear error."""
+def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
+    """Make sure that each row has a key of its own, and return how many rows there are.
+
+    Otherwise a merge adds rows twice, or fails with an unclear error.
+    """
     for key in keys:
         if key not in rows.columns:
             raise InvalidInput(f"the merge key {key!r} is no column of the input{suggestion(key, rows.columns)}")
     columns = [F.col(quoted(key)) for key in keys]
-    without = rows.filter(" OR ".join(f"{quoted(key)} IS NULL" for key in keys)).count()
+    has_no_key = F.expr(" OR ".join(f"{quoted(key)} IS NULL" for key in keys))
+    number, without = rows.agg(F.count(F.lit(1)), F.count(F.when(has_no_key, 1))).collect()[0]
     if without:
         raise InvalidInput(f"{without} rows have no value in a merge key ({', '.join(keys)})")
     repeated = rows.groupBy(*columns).count().filter("count > 1").take(3)
@@ -220,6 +223,7 @@ def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> None:
         print(f"repeated merge keys: {examples}", file=sys.stderr)  # for the log
         such_as = f", such as {examples}" if show_values else ""
         raise InvalidInput(f"merge keys ({', '.join(keys)}) occur more than once in the input{such_as}")
+    return int(number)
 
 
 def _check_comparable(rows: DataFrame, table: str) -> None:

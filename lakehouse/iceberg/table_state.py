@@ -11,16 +11,14 @@ from itertools import takewhile
 from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, clear_manifest_cache
 from pyiceberg.table import StaticTable
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
-from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import VoidTransform
 
-from lakehouse.catalog import TableDiff, TableVersion
+from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.live_files import LiveFileDiff, live_file_diff
 from sluice.contracts.write import TableChange
-from sluice.pipeline.table_properties import unsafe_changes
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
 from sluice.publishing.small_files import Partition, describe_small_files
-from sluice.publishing.written_tables import LastStep, TableHistory, WrittenTable
 
 _DISTRIBUTION = "write.distribution-mode"
 
@@ -61,7 +59,7 @@ class TableState:
             each.snapshot_id
             for each in self.table.snapshots()
             if each.snapshot_id not in known
-            and (_property(each, RUN_MARK), _property(each, ATTEMPT_MARK)) not in wanted
+            and (snapshot_property(each, RUN_MARK), snapshot_property(each, ATTEMPT_MARK)) not in wanted
         ]
 
     def change(self) -> TableChange:
@@ -76,6 +74,7 @@ class TableState:
             deleted_rows=self.live.deleted_rows,
             deletes_by_value=self.live.has_equality_deletes,
             added_files=len(added),
+            removed_files=len(self.live.removed),
             added_bytes=added_bytes,
             distribution=self.distribution,
             total_rows=self.total_rows,
@@ -103,9 +102,14 @@ class TableState:
         return self.table.properties.get(_DISTRIBUTION, "range" if self.table.sort_order().fields else usual)
 
     @property
+    def is_compaction(self) -> bool:
+        """Whether the run rewrote files, and says that it changed no row."""
+        return bool(self.snapshots) and _is_compaction(self.snapshots)
+
+    @property
     def same_rows(self) -> bool:
         """Whether the run left the table as many rows as it had, as far as metadata can tell."""
-        if self.before is None or self.change().operation != "replace":
+        if self.before is None or not self.is_compaction:
             return False
         before = TableState(self.before, None)
         return self.row_deletes or before.row_deletes or self.live.added_rows == self.live.deleted_rows
@@ -125,7 +129,7 @@ class TableState:
             return []
         by_run: dict[str, list[Snapshot]] = {}
         for snapshot in _ancestry(self.before):
-            by_run.setdefault(_property(snapshot, RUN_MARK) or str(snapshot.snapshot_id), []).append(snapshot)
+            by_run.setdefault(snapshot_property(snapshot, RUN_MARK) or str(snapshot.snapshot_id), []).append(snapshot)
         return [_volume(snapshots) for snapshots in by_run.values() if not _is_compaction(snapshots)]
 
     @cached_property
@@ -149,71 +153,10 @@ class TableState:
         if self.row_deletes:
             return None
         snapshot = self.table.current_snapshot()
-        stated = _property(snapshot, "total-records") if snapshot else "0"
+        stated = snapshot_property(snapshot, "total-records") if snapshot else "0"
         if stated is not None:
             return int(stated)
         return sum(entry.data_file.record_count for entry in self.entries(added_only=False))
-
-
-def read_written_table(
-    diff: TableDiff, since: TableVersion | None, io: Mapping[str, str], run_id: str, attempts: Iterable[int]
-) -> WrittenTable:
-    """Read what a branch holds of one table, for the decision whether the write is complete.
-
-    Args:
-        since: the version from which on every snapshot must be the run's; None means from the first.
-        attempts: the attempts of the run that may have made them.
-    """
-    if diff.after is None:
-        return WrittenTable(diff.name, None)
-    state = TableState.load(diff.after, diff.before, io)
-    checked = state if since == diff.before else TableState.load(diff.after, since, io)
-    return WrittenTable(
-        diff.name,
-        state.change(),
-        foreign_snapshots=len(checked.unmarked(run_id, attempts)),
-        same_rows=state.same_rows,
-        history=_history(checked),
-        last_step=_last_step(state, checked),
-    )
-
-
-def _history(state: TableState) -> TableHistory:
-    """Compare what a table's metadata says of its past, its branches and its properties."""
-    before, after = state.before, state.table
-    if before is None:
-        known, refs_before, properties_before = set[int](), dict[str, str](), dict[str, str]()
-    else:
-        known = {each.snapshot_id for each in before.snapshots()}
-        refs_before, properties_before = _refs(before), dict(before.properties)
-    kept, refs, current = {each.snapshot_id for each in after.snapshots()}, _refs(after), after.current_snapshot()
-    current_before = before.current_snapshot() if before else None
-    was_moved = (current and current.snapshot_id) != (current_before and current_before.snapshot_id)
-    return TableHistory(
-        expired_snapshots=len(known - kept),
-        was_recreated=before is not None and before.metadata.table_uuid != after.metadata.table_uuid,
-        was_set_back=was_moved and (current is None or current.snapshot_id in known),
-        changed_refs=sorted(name for name in {*refs, *refs_before} if refs.get(name) != refs_before.get(name)),
-        unsafe_properties=unsafe_changes(properties_before, after.properties),
-    )
-
-
-def _refs(table: StaticTable) -> dict[str, str]:
-    """Return the branches and tags inside a table but its main one, each with all that is known of it."""
-    return {name: ref.model_dump_json() for name, ref in table.metadata.refs.items() if name != MAIN_BRANCH}
-
-
-def _last_step(state: TableState, since: TableState) -> LastStep:
-    """Say what was done to a table since a part of the run was verified."""
-    removed, removed_of_base = ({entry.data_file.file_path for entry in each.live.removed} for each in (since, state))
-    marked_of_base = since.live.marked_files - {entry.data_file.file_path for entry in state.live.added}
-    appended = [each for each in since.snapshots if each.summary and each.summary.operation == Operation.APPEND]
-    return LastStep(
-        added_rows=since.live.added_rows,
-        deleted_rows=since.live.deleted_rows,
-        appended_rows=sum(int(_property(each, "added-records") or 0) for each in appended),
-        removed_base_files=len(removed & removed_of_base) + len(marked_of_base),
-    )
 
 
 def load_table(version: TableVersion, properties: Mapping[str, str]) -> StaticTable:
@@ -260,12 +203,13 @@ def _is_compaction(snapshots: list[Snapshot]) -> bool:
 def _volume(snapshots: list[Snapshot]) -> int:
     """Return the rows that one run brought: what it removed again after appending does not count."""
     added, removed = (
-        sum(int(_property(s, key) or 0) for s in snapshots) for key in ("added-records", "deleted-records")
+        sum(int(snapshot_property(s, key) or 0) for s in snapshots) for key in ("added-records", "deleted-records")
     )
     first = snapshots[-1].summary
     appended = first is not None and first.operation.value == "append"
     return added - removed if appended else added
 
 
-def _property(snapshot: Snapshot, key: str) -> str | None:
+def snapshot_property(snapshot: Snapshot, key: str) -> str | None:
+    """Return what the summary of a snapshot says under a key."""
     return snapshot.summary.additional_properties.get(key) if snapshot.summary else None

@@ -162,6 +162,8 @@ class JobAnswer(Model):
 
     rows_read: int | None = None
     rows_written: int | None = None
+    rows_merged: int | None = None
+    """The rows that a merge was given, each with keys of its own."""
     scans: dict[str, ScanAnswer] = Field(default_factory=dict)
     bad_rows: dict[str, int] = Field(default_factory=dict)
     """By table, how many rows break a check."""

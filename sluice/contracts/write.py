@@ -1,5 +1,7 @@
 """Inputs and results of the activities that write an attempt and verify the write."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from sluice.base_model import Model
@@ -50,6 +52,8 @@ class JobReport(Model):
 
     rows_read: int | None = None
     rows_written: int | None = None
+    rows_merged: int | None = None
+    """The rows that a merge was given, each with keys of its own."""
     log: str = ""
     """Where the whole log of the attempt lies, on the worker's machine."""
 
@@ -68,6 +72,20 @@ class VerifyWriteInput(Model):
     """By table, how many of its rows were moved to its quarantine table since the hash `since`."""
 
 
+class RowCounts(Model):
+    """What became of the rows of files that a run rewrote or replaced."""
+
+    inserted: int = 0
+    updated: int = 0
+    removed: int = 0
+    replaced: int = 0
+    """Rows that the inserted ones take the place of, as a whole."""
+    rewritten: int = 0
+    """Rows that new files hold unchanged, because a row beside them in the old file changed."""
+    known_by: Literal["replacement", "keys of the input", "deletes in place", "rows compared"]
+    """How they are known: Iceberg's metadata counts the rows of files only."""
+
+
 class TableChange(Model):
     """What a run did to one table: its live files before and after, compared."""
 
@@ -78,7 +96,10 @@ class TableChange(Model):
     """Rows of removed files, and rows deleted in place: a rewritten row counts. Never less than were removed."""
     deletes_by_value: bool = False
     """Whether it wrote equality deletes: how many rows those delete is in no metadata."""
+    rows: RowCounts | None = None
+    """What became of rows, where the run removed or rewrote some; None if it did not, or if it is not known."""
     added_files: int = 0
+    removed_files: int = 0
     added_bytes: int = 0
     distribution: str = ""
     """How Spark spreads rows that are written to the table: none, hash (by partition) or range (sorted)."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from sluice.audit.verdicts import count_verdicts
 from sluice.contracts.run import Notification, RunResult
+from sluice.presentation.changes import describe_change
 from sluice.times import format_time
 
 _ICONS = {
@@ -50,10 +51,7 @@ def _reason(result: RunResult) -> str:
 
 
 def _tables(result: RunResult) -> list[str]:
-    return [
-        f"*{name}*: {change.added_rows:,} rows added, {change.deleted_rows:,} removed"
-        for name, change in result.tables.items()
-    ]
+    return [f"*{name}*: {describe_change(change)}" for name, change in result.tables.items()]
 
 
 def _audit(result: RunResult) -> str:

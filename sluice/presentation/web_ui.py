@@ -3,6 +3,7 @@
 from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.contracts.run import RunStatus
 from sluice.contracts.write import TableChange
+from sluice.presentation.changes import describe_change
 from sluice.presentation.decisions import describe_wait
 from sluice.publishing.retries import describe_attempts
 
@@ -24,7 +25,7 @@ def details(status: RunStatus) -> str:
     if status.stage == "waiting for approval":
         lines.append(f"\napproved: {describe_wait(status)}")
     if result.tables:
-        lines += ["", "| table | operation | added | deleted | total |", "|---|---|---:|---:|---:|"]
+        lines += ["", "| table | operation | rows | rows after |", "|---|---|---|---:|"]
         lines += [_table_row(name, change) for name, change in result.tables.items()]
     if result.checks:
         lines += ["", f"Audit: {count_verdicts(result.checks)}", ""]
@@ -38,7 +39,7 @@ def details(status: RunStatus) -> str:
 
 def _table_row(name: str, change: TableChange) -> str:
     total = "?" if change.total_rows is None else f"{change.total_rows:,}"
-    return f"| {name} | {change.operation} | {change.added_rows:,} | {change.deleted_rows:,} | {total} |"
+    return f"| {name} | {change.operation} | {describe_change(change)} | {total} |"
 
 
 def _check_row(check: CheckResult) -> str:

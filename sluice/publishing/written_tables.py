@@ -8,6 +8,7 @@ from sluice.contracts.existing_rows import ResumeBranchInput
 from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
 from sluice.identifiers import joined_name, namespaces_of
+from sluice.publishing.row_counts import written_row_counts
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
         check_history(table)
         if input.write.traits.keeps_rows and not table.same_rows:
             raise UnexpectedWrite(f"{table.name} has other rows than before it was compacted")
-        changes[table.name] = table.change
+        rows = written_row_counts(table.change, input.write.traits, input.job.rows_merged)
+        changes[table.name] = table.change.model_copy(update={"rows": rows})
     _check_all_written(input, changes)
     _check_row_counts(input, changes)
     _check_quarantined_rows(input, tables)
@@ -194,14 +196,6 @@ def _check_quarantined_rows(input: VerifyWriteInput, tables: Sequence[WrittenTab
             raise UnexpectedWrite(f"{rows} bad rows of {name} were quarantined, and {left} left it")
         if step.appended_rows > (rows if input.write.carries_rows else 0):
             raise UnexpectedWrite(f"the row quarantine added {step.appended_rows} rows to {name}, for {rows} bad ones")
-
-
-def _removed_rows(change: TableChange | None) -> int:
-    return -_net_rows(change) if change else 0
-
-
-def _arrived_rows(change: TableChange | None) -> int:
-    return _net_rows(change) if change else 0
 
 
 def check_rebased(
