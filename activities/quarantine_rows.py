@@ -64,7 +64,7 @@ class QuarantineRowsActivity:
                 raise getattr(errors, answer.error_kind)(answer.error)
             if result.code != 0:
                 refused = catalog.explain_refused_write(result.tail)
-                raise job_failure(result.code, result.tail, refused, show_values=input.audit.show_values)
+                raise job_failure(result, refused, show_values=input.audit.show_values)
             return QuarantineRowsResult(bad_rows=answer.bad_rows, above_cap=answer.above_cap)
 
     def _bad_rows(self, input: QuarantineRowsInput) -> list[QuarantineRowsSpec.BadRows]:

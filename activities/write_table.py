@@ -24,14 +24,17 @@ from lakehouse.source_files import (
     base_path,
     check_unchanged,
     find_files,
+    find_line,
     identify_input,
     inspect_files,
+    stated_encoding,
 )
 from sluice import errors
 from sluice.contracts.run import InputFile
-from sluice.contracts.spark_jobs import IngestSpec
+from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.errors import InvalidInput, InvalidPipeline, ServiceUnavailable
+from sluice.input.unreadable import describe_unreadable
 from sluice.sealed_answer import new_answer_key
 
 _INGEST = Path(__file__).resolve().parent.parent / "spark_jobs" / "ingest.py"
@@ -64,10 +67,13 @@ class WriteTableActivity:
                 raise ServiceUnavailable(absence)
             if answer and answer.error:
                 await _check_after(input, loaded)  # if a file changed meanwhile, that is the reason
+                if answer.unreadable:
+                    explain = partial(_explain_unreadable, input, answer.unreadable)
+                    raise InvalidInput(await run_in_thread(explain, activity.heartbeat, "looking for the line"))
                 raise getattr(errors, answer.error_kind)(answer.error)
             if result.code != 0:
                 refused = self.catalog.explain_refused_write(result.tail)
-                raise job_failure(result.code, result.tail, refused, show_values=input.show_values)
+                raise job_failure(result, refused, program=job.program, show_values=input.show_values)
             await _check_after(input, loaded)
             counts = answer.model_dump(include={"rows_read", "rows_written", "rows_merged"}) if answer else {}
             return JobReport(**counts, log=str(result.log))
@@ -156,6 +162,14 @@ async def _read_before(input: WriteTableInput, manifests: InputManifests) -> _Lo
         return _Loaded()
     work = partial(_selected_files, input, manifests)
     return await run_with_progress(work, activity.heartbeat, "reading the files to load")
+
+
+def _explain_unreadable(input: WriteTableInput, rows: UnreadableRows) -> str:
+    """Return which row of the source Spark could not read, and why."""
+    source = input.write.source
+    options = {name.lower(): value for name, value in source.options.items()} if source else {}
+    line = find_line(rows.path, stated_encoding(options), rows.record)
+    return describe_unreadable(rows, line, show_values=input.show_values)
 
 
 async def _check_after(input: WriteTableInput, loaded: _Loaded) -> None:

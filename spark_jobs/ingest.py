@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -23,8 +24,9 @@ from sluice.pipeline.table_layout import order_parts, partition_parts
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
 from spark_jobs.compact import compact
-from spark_jobs.job import report_progress, run_job, run_statement
+from spark_jobs.job import error_answer, log_error, report_progress, run_job, run_statement
 from spark_jobs.reading import check_names, check_rows_read, read_source
+from spark_jobs.unreadable_rows import find_unreadable_rows
 
 _INCOMING = "incoming"
 _ICEBERG = {
@@ -42,16 +44,32 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     """Run the write in its mode; return how many rows were read and written."""
     if spec.write.mode in _JOBS_ON_TABLES:
         return _JOBS_ON_TABLES[spec.write.mode](spark, spec)
-    return _load(spark, spec, _WRITERS[spec.write.mode])
+    (name,) = spec.tables
+    existing = _existing_schema(spark, quoted_table(name, spec.spark_catalog))
+    try:
+        return _load(spark, spec, _WRITERS[spec.write.mode], existing)
+    except (PySparkException, Py4JJavaError) as error:
+        answer = error_answer(error, show_values=spec.show_values)
+        if answer.error_kind != "InvalidInput":
+            raise
+        unreadable = find_unreadable_rows(spark, spec, _target(spec, existing))
+        if unreadable is None:
+            raise
+        log_error(error)
+        return answer.model_copy(update={"unreadable": unreadable})
 
 
-def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer") -> JobAnswer:
+def _target(spec: IngestSpec, existing: StructType | None) -> StructType | None:
+    """Return the schema that the rows of the source must have, if that is known."""
+    return existing if spec.write.transform is None else None
+
+
+def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: StructType | None) -> JobAnswer:
     """Read the source, transform it, and write it to the one table of the pipeline, which is created if need be."""
     ((name, table),) = spec.tables.items()
     quoted_name = quoted_table(name, spec.spark_catalog)
-    existing = _existing_schema(spark, quoted_name)
     report_progress(f"reading {len(spec.files)} files")
-    source = read_source(spark, spec, existing if spec.write.transform is None else None)
+    source = read_source(spark, spec, _target(spec, existing))
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
     rows = _transform(spark, source.observe(read, number), spec.write.transform)

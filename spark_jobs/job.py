@@ -95,10 +95,15 @@ def run_job(spec: JobSpec, work: Callable[[SparkSession], JobAnswer]) -> int:
     except (InvalidInput, InvalidPipeline, NothingToDo) as error:
         answer = JobAnswer(error=str(error), error_kind=type(error).__name__)
     except (PySparkException, Py4JJavaError) as error:
-        print(reason(error, show_values=True), file=sys.stderr)  # for the log
+        log_error(error)
         answer = error_answer(error, show_values=spec.show_values)
     _write_private(Path(spec.answer), seal_answer(answer, spec.answer_key))
     return 1 if answer.error else 0
+
+
+def log_error(error: Exception) -> None:
+    """Write an error with the values that it quotes into the log of the job, which its owner alone can read."""
+    print(reason(error, show_values=True), file=sys.stderr)
 
 
 def _write_private(file: Path, text: str) -> None:

@@ -7,6 +7,7 @@ are read whole, and how many rows there are.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +29,19 @@ _LITERAL_PATHS = {"__globPaths__": "false"}
 _WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How the files of a source are read."""
+
+    format: Format
+    options: Mapping[str, str]
+    """The options of Spark's reader that all files are read by."""
+    groups: Sequence[tuple[list[str], dict[str, str]]]
+    """The files, by what else they are read by."""
+    schema: StructType | None
+    """None where it is that of the files."""
+
+
 def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> DataFrame:
     """Read the files of a source.
 
@@ -38,6 +52,15 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
     Raises:
         InvalidInput: the columns of the files are not those of the table, or would not be read whole.
     """
+    reading = plan_reading(spark, spec, target)
+    frames = [load(spark, reading, files, more) for files, more in reading.groups]
+    rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+    _check_folders(rows.schema, target, spec)
+    return rows.coalesce(tasks(spec.bytes))
+
+
+def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Reading:
+    """Return how the files of a source are read; `read_source` says more."""
     source = spec.write.source
     assert source is not None
     format = source.reader_format()
@@ -47,10 +70,12 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
     groups = _groups(spec, format)
     stated = _parsed(spark, source.schema_) if source.schema_ else None
     schema = _schema(spark, spec, format, options, groups, stated or target)
-    frames = [_load(spark, format, {**options, **more}, files, schema) for files, more in groups]
-    rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
-    _check_folders(rows.schema, target, spec)
-    return rows.coalesce(tasks(spec.bytes))
+    return Reading(format, options, groups, schema)
+
+
+def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
+    """Read files as planned, with more options."""
+    return _load(spark, reading.format, {**reading.options, **options}, files, reading.schema)
 
 
 def tasks(size: int) -> int:

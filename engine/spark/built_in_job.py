@@ -58,7 +58,7 @@ async def run_built_in_job(
         raise ServiceUnavailable(absence)
     if answer is None:
         refused = catalog.explain_refused_write(result.tail)
-        raise job_failure(result.code, result.tail, refused, show_values=spec.show_values)
+        raise job_failure(result, refused, show_values=spec.show_values)
     return result, answer
 
 

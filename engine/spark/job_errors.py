@@ -2,12 +2,17 @@
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
+from engine.job import JobResult
 from sluice.errors import InvalidInput, JobFailed, SluiceError, WriteRefused
 from sluice.row_values import mask_error
 
 _EXCEPTION = re.compile(r"^[\w.$]*(?:Error|Exception)\b.*: .+")
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
+_FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_LIBRARY = re.compile(r"^(?:java|javax|org|pyspark|py4j|scala|software)\.[\w.$]*?(?=\w+(?:Error|Exception)\b)")
+"""The packages of an error's class: they say nothing to who wrote the program."""
 _YARN_APPLICATION = re.compile(r"Application (?P<id>application_\w+) finished with")
 _FINAL_ERRORS = (
     "AnalysisException",
@@ -32,20 +37,26 @@ def store_absence(lines: Iterable[str]) -> str | None:
     return f"the object store was not there for the job: {absent[:500]}" if absent else None
 
 
-def job_failure(code: int, tail: list[str], refused: str | None = None, *, show_values: bool = False) -> SluiceError:
+def job_failure(
+    result: JobResult, refused: str | None = None, *, program: Path | None = None, show_values: bool = False
+) -> SluiceError:
     """Return the error for a job that ended with a code other than 0.
 
     Args:
         refused: what the catalog refused the job, if its output tells so.
+        program: the user's program, of which the message names the line.
         show_values: whether the message may quote values of rows.
     """
     if refused:
         return WriteRefused(f"{refused}: a job may write to the branch of its run alone")
-    error = _last_error(tail)
-    shown = error if show_values or not error else mask_error(error)
-    message = f"the Spark job ended with exit code {code}" + (f": {shown}" if shown else "")
+    error = _last_error(result.tail)
+    shown = _LIBRARY.sub("", error if show_values or not error else mask_error(error))
+    message = f"the Spark job ended with exit code {result.code}{_location(result.tail, program)}"
+    message += f": {shown}" if shown else ""
     if on_yarn := _YARN_APPLICATION.search(error):
         message += f"; the log of its driver is with YARN: yarn logs -applicationId {on_yarn['id']}"
+    else:
+        message += f"; the whole log: {result.log}"
     if error and any(name in error for name in _FINAL_ERRORS):
         return InvalidInput(message)
     return JobFailed(message)
@@ -53,7 +64,14 @@ def job_failure(code: int, tail: list[str], refused: str | None = None, *, show_
 
 def _last_error(tail: list[str]) -> str:
     for line in reversed(tail):
-        stripped = line.strip()
+        stripped = line.strip().removeprefix(": ").removeprefix("Caused by: ")
         if _EXCEPTION.match(stripped) or _CONDITION.search(stripped):
             return stripped[:600]
     return tail[-1].strip()[:600] if tail else ""
+
+
+def _location(tail: list[str], program: Path | None) -> str:
+    """Return the line of a program that its last traceback names, as ` at prices.py, line 12`; empty if none does."""
+    frames = [frame for line in tail if (frame := _FRAME.match(line))]
+    own = [frame for frame in frames if program and Path(frame["file"]).name == program.name]
+    return f" at {program.name}, line {own[-1]['line']}" if program and own else ""

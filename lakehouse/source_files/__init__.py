@@ -5,6 +5,8 @@ from lakehouse.source_files.identify import check_unchanged, distinct_files, fin
 from lakehouse.source_files.in_threads import OnProgress
 from lakehouse.source_files.inspect import Inspection, inspect_files
 from lakehouse.source_files.paths import absolute_path, absolute_source, base_path
+from lakehouse.source_files.records import find_line
+from lakehouse.source_files.text import stated_encoding
 
 __all__ = [
     "Inspection",
@@ -15,7 +17,9 @@ __all__ = [
     "check_unchanged",
     "distinct_files",
     "find_files",
+    "find_line",
     "identify_input",
     "inspect_files",
     "read_column_names",
+    "stated_encoding",
 ]

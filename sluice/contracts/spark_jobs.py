@@ -157,6 +157,21 @@ class ScanAnswer(Model):
     """Why the check could not be answered; empty if it was."""
 
 
+class UnreadableRows(Model):
+    """Rows of a source that Spark refuses to read, by the first of them."""
+
+    path: str
+    record: str
+    """Its text."""
+    column: str = ""
+    """The column whose value does not fit; empty where the record as a whole cannot be read."""
+    value: str = ""
+    type_name: str = ""
+    """The type that the value does not fit, as SQL writes it."""
+    rows: int = 1
+    there_may_be_more: bool = False
+
+
 class JobAnswer(Model):
     """What a built-in job says at its end."""
 
@@ -171,6 +186,8 @@ class JobAnswer(Model):
     """The tables that have more of them than may be moved; then none was moved."""
     error: str = ""
     error_kind: Literal["", "InvalidInput", "InvalidPipeline", "NothingToDo", "JobFailed"] = ""
+    unreadable: UnreadableRows | None = None
+    """The rows that the job failed on, if it did on such."""
     causes: list[str] = Field(default_factory=list)
     """The errors behind it, each with its class: they tell whether a service was away."""
 

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from activities.job_folder import JobName
-from engine.job import SparkJob
+from engine.job import JobResult, SparkJob
 from engine.process.progress import OutputReader
 from engine.runner import open_engine
 from engine.spark.cluster import Kubernetes, Yarn, submission_name
@@ -88,7 +88,9 @@ def test_cluster_mode_where_there_is_none(asked: dict[str, str], why: str) -> No
 
 def test_a_failure_on_yarn_names_the_command_for_its_log() -> None:
     line = 'Exception in thread "main" SparkException: Application application_17_2 finished with failed status'
-    assert str(job_failure(1, [line])).endswith("with YARN: yarn logs -applicationId application_17_2")
+    assert str(job_failure(JobResult(1, [line], Path("log")))).endswith(
+        "with YARN: yarn logs -applicationId application_17_2"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from activities.job_folder import create_job_folder
-from engine.job import SparkJob
+from engine.job import JobResult, SparkJob
 from engine.process import guard
 from engine.process.progress import OutputReader
 from engine.process.supervise import run_supervised
@@ -140,8 +140,43 @@ def test_output_is_split_into_progress_and_lines() -> None:
     ],
 )
 def test_the_error_of_a_failed_job(tail: list[str], kind: type[Exception], words: str) -> None:
-    error = job_failure(137, tail)
+    error = job_failure(JobResult(137, tail, Path("write.log")))
     assert type(error) is kind and words in str(error)
+    assert str(error).endswith("; the whole log: write.log")
+
+
+TRACEBACK = [
+    "Traceback (most recent call last):",
+    '  File "/home/ana/prices.py", line 40, in <module>',
+    "    main()",
+    '  File "/home/ana/prices.py", line 12, in main',
+    '    spark.table("t.x").count()',
+    '  File "/lib/pyspark/sql/classic/dataframe.py", line 450, in count',
+]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            ["pyspark.errors.exceptions.captured.AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] there is no t.x"],
+            "AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] there is no t.x",
+        ),
+        (
+            [
+                "py4j.protocol.Py4JJavaError: An error occurred while calling o63.count.",
+                ": org.apache.spark.SparkException: Job aborted due to stage failure",
+                "Caused by: java.lang.OutOfMemoryError: Java heap space",
+            ],
+            "OutOfMemoryError: Java heap space",
+        ),
+    ],
+)
+def test_the_error_of_a_program_names_its_line_and_its_log(error: list[str], message: str) -> None:
+    failure = job_failure(JobResult(1, [*TRACEBACK, *error], Path("write.log")), program=Path("jobs/prices.py"))
+    assert str(failure) == (
+        f"the Spark job ended with exit code 1 at prices.py, line 12: {message}; the whole log: write.log"
+    )
 
 
 FAMILY = """
@@ -241,7 +276,7 @@ def test_what_matters_outlasts_a_long_stack_trace() -> None:
     reader = OutputReader()
     frames = b"".join(b"\tat org.example.Deep.call(Deep.java:%d)\n" % line for line in range(200))
     reader.feed(b"x.ForbiddenException: 'UPDATE_ENTITY' is not allowed for role 'w' on reference 'main'\n" + frames)
-    error = job_failure(1, list(reader.tail), explain_refused_write(reader.tail))
+    error = job_failure(JobResult(1, list(reader.tail), Path("log")), explain_refused_write(reader.tail))
     assert type(error) is WriteRefused and "tried to change 'main'" in str(error)
 
 

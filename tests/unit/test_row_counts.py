@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg.expressions import EqualTo
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
@@ -135,7 +134,7 @@ def test_a_column_that_came_meanwhile_changes_no_row(lake: MemoryLake) -> None:
 
     def repair(table: Table) -> None:
         row = pa.Table.from_pylist([{"id": 7, "v": 3, "note": None}], table.schema().as_arrow())
-        table.overwrite(row, overwrite_filter=EqualTo("id", 7))
+        table.overwrite(row, overwrite_filter="id = 7")
 
     lake.change("b", "t.x", add_column)
     lake.change("b", "t.x", repair)

@@ -1,7 +1,10 @@
 """Values of rows in messages: hidden unless the pipeline shows them, and the rest of the message stays."""
 
+from pathlib import Path
+
 import pytest
 
+from engine.job import JobResult
 from engine.spark.job_errors import job_failure
 from sluice.audit.verdicts import CheckResult, with_whole_samples
 from sluice.checks import REGISTRY
@@ -64,12 +67,13 @@ def test_messages_of_spark(message: str, shown: str) -> None:
 def test_errors_of_programs(line: str, shown: str) -> None:
     assert shown in mask_error(line)
     assert "meier" not in mask_error(line) and "4711" not in mask_error(line)
-    assert shown in str(job_failure(1, [line]))
-    assert line in str(job_failure(1, [line], show_values=True))
+    result = JobResult(1, [line], Path("log"))
+    assert shown in str(job_failure(result))
+    assert line.removeprefix("pyspark.errors.exceptions.captured.") in str(job_failure(result, show_values=True))
 
 
 def test_what_decides_about_another_attempt_is_not_hidden_with_the_values() -> None:
-    assert isinstance(job_failure(1, ["x.AnalysisException: [A_B] no"]), InvalidInput)
+    assert isinstance(job_failure(JobResult(1, ["x.AnalysisException: [A_B] no"], Path("log"))), InvalidInput)
 
 
 OBSERVE_VALUES = {

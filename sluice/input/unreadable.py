@@ -1,0 +1,23 @@
+"""Rows of a source that cannot be read, as a reason names them: file, line, column and value."""
+
+from sluice.contracts.spark_jobs import UnreadableRows
+from sluice.row_values import HIDDEN_VALUE
+
+_MAX_VALUE = 80
+
+
+def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: bool) -> str:
+    """Return where a source cannot be read and why: `orders.csv, line 101: amount: 'twelve' is no decimal(10,2)`.
+
+    Args:
+        line: the line of the first such row in its file, from 1; None if it is not known.
+        show_values: whether the value may be quoted.
+    """
+    where = rows.path + (f", line {line:,}" if line else "")
+    if rows.column:
+        value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
+        problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' is no {rows.type_name}"
+    else:
+        problem = "the row has other columns than the file, or is not what its format says"
+    number = f"{rows.rows:,} such rows" if rows.rows > 1 else "1 such row"
+    return f"{where}: {problem}; {number}{' or more' if rows.there_may_be_more else ''}"

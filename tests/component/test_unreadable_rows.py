@@ -1,0 +1,83 @@
+"""A value that does not fit is named by file, column and value, whatever the format and the reader's options."""
+
+from pathlib import Path
+
+import pytest
+
+from lakehouse.source_files import find_line, stated_encoding
+from sluice.contracts.spark_jobs import UnreadableRows
+from tests.component.test_ingest import Ingester
+from tests.component.test_reading import file, job
+
+__all__ = ["job"]
+
+SCHEMA = "id INT, amount DECIMAL(10,2), day DATE"
+HEADER = "id,amount,day\n"
+GOOD = "1,1.50,2026-01-01\n"
+
+
+def unreadable(job: Ingester, path: str, **source: object) -> UnreadableRows:
+    answer = job({"path": path, "schema": SCHEMA, **source})
+    assert answer.error_kind == "InvalidInput" and answer.unreadable and "twelve" not in answer.error
+    return answer.unreadable
+
+
+@pytest.mark.parametrize(
+    ("record", "column", "value", "type_name"),
+    [
+        ("2,twelve,2026-01-02", "amount", "twelve", "decimal(10,2)"),
+        ('2,"12,50",2026-01-02', "amount", "12,50", "decimal(10,2)"),
+        ("99999999999,1.5,2026-01-02", "id", "99999999999", "int"),
+        ("2,1.5,2026-13-45", "day", "2026-13-45", "date"),
+        ("2,,yesterday", "day", "yesterday", "date"),
+        ("2,1.5", "", "", ""),
+        ("2,1.5,2026-01-02,surplus", "", "", ""),
+    ],
+)
+def test_csv(job: Ingester, record: str, column: str, value: str, type_name: str) -> None:
+    file(job, "a.csv", HEADER + GOOD * 3)
+    path = file(job, "b.csv", HEADER + GOOD * 99 + record + "\n" + GOOD)
+    rows = unreadable(job, f"{job.folder}/*.csv")
+    assert (rows.path, rows.record, rows.rows) == (path, record, 1)
+    assert (rows.column, rows.value, rows.type_name) == (column, value, type_name)
+    assert find_line(path, "UTF-8", rows.record) == 101
+
+
+def test_csv_with_other_separators_encodings_and_compression(job: Ingester) -> None:
+    import gzip  # noqa: PLC0415
+
+    options = {"sep": ";", "encoding": "ISO-8859-1"}
+    text = "id;amount;day\n1;1.5;2026-01-01\n2;zwölf;2026-01-01\n3;vier;2026-01-01\n"
+    path = file(job, "in.csv.gz", gzip.compress(text.encode("ISO-8859-1")))
+    rows = unreadable(job, path, options=options)
+    assert (rows.column, rows.value, rows.rows) == ("amount", "zwölf", 2)
+    assert find_line(path, stated_encoding(options), rows.record) == 3
+
+
+def test_csv_whose_values_span_lines(job: Ingester) -> None:
+    path = file(job, "in.csv", 'id,name\n1,"two\nlines"\nx,"a\nb"\n')
+    answer = job({"path": path, "schema": "id INT, name STRING"})
+    assert answer.unreadable and answer.unreadable.column == "id" and answer.unreadable.value == "x"
+
+
+def test_json_by_lines(job: Ingester) -> None:
+    good = '{"id": 1, "amount": 1.5, "day": "2026-01-01"}\n'
+    bad = '{"id": 2, "amount": "twelve", "day": "2026-01-01"}'
+    path = file(job, "in file.jsonl", good * 4 + bad + "\n" + good)
+    rows = unreadable(job, path)
+    assert (rows.path, rows.column, rows.value, rows.rows) == (path, "amount", "twelve", 1)
+    assert find_line(path, "UTF-8", rows.record) == 5
+
+
+def test_the_table_gives_the_types_where_the_pipeline_does_not(job: Ingester) -> None:
+    job({"path": file(job, "a.csv", HEADER + GOOD), "schema": SCHEMA})
+    answer = job({"path": file(job, "b.csv", HEADER + "2,twelve,2026-01-01\n")})
+    assert answer.unreadable and answer.unreadable.value == "twelve"
+
+
+def test_the_lines_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"\xef\xbb\xbfa\r\nb\r\n" + b"x\r\n" * 10**6 + b"c")
+    lines = {record: find_line(str(path), "UTF-8", record) for record in ("a", "b", "x", "c", "missing", "")}
+    assert lines == {"a": 1, "b": 2, "x": 3, "c": 10**6 + 3, "missing": None, "": None}
+    assert find_line(str(path), "no such encoding", "a") is None

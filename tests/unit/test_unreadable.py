@@ -1,0 +1,41 @@
+"""A row that cannot be read is named by file, line, column and value."""
+
+import pytest
+
+from sluice.contracts.spark_jobs import UnreadableRows
+from sluice.input.unreadable import describe_unreadable
+
+ROWS = UnreadableRows(
+    path="orders.csv", record="7,twelve", column="amount", value="twelve", type_name="decimal(10,2)", rows=1
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "message"),
+    [
+        ({}, 101, "orders.csv, line 101: amount: 'twelve' is no decimal(10,2); 1 such row"),
+        ({"rows": 12}, 1101, "orders.csv, line 1,101: amount: 'twelve' is no decimal(10,2); 12 such rows"),
+        (
+            {"rows": 1000, "there_may_be_more": True},
+            None,
+            "orders.csv: amount: 'twelve' is no decimal(10,2); 1,000 such rows or more",
+        ),
+        (
+            {"column": "", "value": "", "type_name": ""},
+            3,
+            "orders.csv, line 3: the row has other columns than the file, or is not what its format says; 1 such row",
+        ),
+    ],
+)
+def test_a_reason_names_the_row(change: dict[str, object], line: int | None, message: str) -> None:
+    assert describe_unreadable(ROWS.model_copy(update=change), line, show_values=True) == message
+
+
+def test_values_are_shown_only_where_the_pipeline_allows_it() -> None:
+    message = describe_unreadable(ROWS, 101, show_values=False)
+    assert message == "orders.csv, line 101: amount: '…' is no decimal(10,2); 1 such row"
+
+
+def test_long_values_are_shortened() -> None:
+    message = describe_unreadable(ROWS.model_copy(update={"value": "x" * 500}), 1, show_values=True)
+    assert len(message) < 160
