@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import NumericType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, DecimalType, NumericType, StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
@@ -40,6 +40,12 @@ class Reading:
     """The files, by what else they are read by."""
     schema: StructType | None
     """None where it is that of the files."""
+
+    @property
+    def decimals(self) -> list[StructField]:
+        """The fields of decimals that Spark's reader of text does not read as they are written."""
+        is_text = self.format in ("csv", "json") and "locale" not in {name.lower() for name in self.options}
+        return [each for each in self.schema or () if is_text and isinstance(each.dataType, DecimalType)]
 
 
 def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> DataFrame:
@@ -73,9 +79,32 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     return Reading(format, options, groups, schema)
 
 
+def plan_reading_as_text(spec: IngestSpec) -> Reading:
+    """Return how the files of a source are read without a look at their types: all values of text are text."""
+    source = spec.write.source
+    assert source is not None
+    format = source.reader_format()
+    return Reading(format, _options(format, source.options, spec), _groups(spec, format), None)
+
+
 def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
-    """Read files as planned, with more options."""
-    return _load(spark, reading.format, {**reading.options, **options}, files, reading.schema)
+    """Read files as planned, with more options.
+
+    Decimals of text are cast: Spark's readers leave out every comma, and make 1250 of 12,50. If the pipeline states a
+    `locale`, that says what a comma means.
+    """
+    schema, decimals = reading.schema, reading.decimals
+    if schema is None or not decimals:
+        return _load(spark, reading.format, {**reading.options, **options}, files, schema)
+    as_text = StructType([replace_type(field, StringType()) if field in decimals else field for field in schema])
+    rows = _load(spark, reading.format, {**reading.options, **options}, files, as_text)
+    casts = {field.name: F.expr(f"nullif(trim({quoted(field.name)}), '')").cast(field.dataType) for field in decimals}
+    return rows.select(*[casts.get(name, F.col(quoted(name))).alias(name) for name in rows.columns])
+
+
+def replace_type(field: StructField, type: DataType) -> StructField:
+    """Return a field with another type."""
+    return StructField(field.name, type, field.nullable, field.metadata)
 
 
 def tasks(size: int) -> int:

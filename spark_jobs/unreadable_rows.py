@@ -6,18 +6,20 @@ each record that it cannot read, and leaves empty the columns whose values do no
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
-from spark_jobs.reading import Reading, load, plan_reading
+from spark_jobs.reading import Reading, load, plan_reading, plan_reading_as_text, replace_type
 
 _RECORD, _FILE = "sluice_record", "sluice_file"
 _MAX_ROWS = 1000
@@ -32,32 +34,48 @@ def find_unreadable_rows(spark: SparkSession, spec: IngestSpec, target: StructTy
     Args:
         target: the schema of the table, as `read_source` gets it.
     """
-    reading = plan_reading(spark, spec, target)
+    reading = _plan(spark, spec, target)
     if reading.format not in _TEXT_FORMATS:
         return None
-    for files, options in reading.groups:
-        rows = _refused(spark, reading, files, options).take(_MAX_ROWS)
-        if rows:
-            first = rows[0].asDict()
-            column, value, type_name = _misfit(first, reading)
-            return UnreadableRows(
-                path=_path(first[_FILE]),
-                record=first[_RECORD][:_MAX_RECORD],
-                column=column,
-                value=value,
-                type_name=type_name,
-                rows=len(rows),
-                there_may_be_more=len(rows) == _MAX_ROWS,
-            )
+    decimals = reading.decimals
+    as_doubles = [replace_type(each, DoubleType()) if each in decimals else each for each in reading.schema or ()]
+    lenient = [reading, *([replace(reading, schema=StructType(as_doubles))] if decimals else [])]
+    for each in lenient:
+        for files, options in each.groups:
+            if rows := _refused(spark, each, files, options).take(_MAX_ROWS):
+                return _describe([row.asDict() for row in rows], reading)
     return None
+
+
+def _plan(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Reading:
+    """Return how the files are read: as text where already the look at their types fails."""
+    try:
+        return plan_reading(spark, spec, target)
+    except (PySparkException, Py4JJavaError):
+        return plan_reading_as_text(spec)
+
+
+def _describe(rows: Sequence[Mapping[str, Any]], reading: Reading) -> UnreadableRows:
+    first = rows[0]
+    column, value, type_name = _misfit(first, reading)
+    return UnreadableRows(
+        path=_path(first[_FILE]),
+        record=first[_RECORD][:_MAX_RECORD],
+        column=column,
+        value=value,
+        type_name=type_name,
+        rows=len(rows),
+        there_may_be_more=len(rows) == _MAX_ROWS,
+    )
 
 
 def _refused(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
     """Return the rows that cannot be read, each with its text and its file."""
     schema = reading.schema or load(spark, reading, files, options).schema
-    with_record = replace(reading, schema=StructType([*schema.fields, StructField(_RECORD, StringType())]))
-    lenient = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _RECORD, "enforceSchema": "true"}
-    rows = load(spark, with_record, files, lenient)
+    with_record = StructType([*schema.fields, StructField(_RECORD, StringType())])
+    lenient = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _RECORD, "enforceSchema": "true"}
+    reader = spark.read.format(reading.format).options(**{**reading.options, **options, **lenient})
+    rows = reader.schema(with_record).load(files)
     # Spark reads no record of which only the text is asked for.
     return rows.select("*", F.col("_metadata.file_path").alias(_FILE)).filter(F.col(quoted(_RECORD)).isNotNull())
 

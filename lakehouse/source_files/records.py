@@ -9,6 +9,8 @@ from sluice.errors import InvalidInput
 def find_line(path: str, encoding: str, record: str) -> int | None:
     """Return the number of the line, from 1, at which a record first begins in a file; None if it is not found."""
     plain = record.replace("\r\n", "\n").rstrip("\n")
+    if not plain:
+        return None
     wanted = f"\n{plain}\n"
     lines = 0
     try:

@@ -69,6 +69,23 @@ def test_json_by_lines(job: Ingester) -> None:
     assert find_line(path, "UTF-8", rows.record) == 5
 
 
+def test_decimals_are_read_as_they_are_written(job: Ingester) -> None:
+    """Spark's readers leave out commas: 12,50 would be 1250."""
+    values = ["1.50", " 2 ", '""', "", "-3.999", "1e2"]
+    rows = "".join(f"{number},{value},2026-01-01\n" for number, value in enumerate(values, 1))
+    job({"path": file(job, "a.csv", HEADER + rows), "schema": SCHEMA})
+    amounts = [row["amount"] and str(row["amount"]) for row in job.rows()]
+    assert amounts == ["1.50", "2.00", None, None, "-4.00", "100.00"]
+    documents = "".join(f'{{"id": {each}, "amount": {each}.5, "day": null}}\n' for each in (7, 8))
+    job({"path": file(job, "b.jsonl", documents), "schema": SCHEMA})
+    assert [str(row["amount"]) for row in job.rows()[6:]] == ["7.50", "8.50"]
+    wrong = unreadable(job, file(job, "c.jsonl", '{"id": 9, "amount": "12,50", "day": null}\n'))
+    assert (wrong.column, wrong.value) == ("amount", "12,50")
+    stated = {"sep": ";", "locale": "de-DE"}
+    job({"path": file(job, "d.csv", "id;amount;day\n9;12,50;\n"), "schema": SCHEMA, "options": stated})
+    assert str(job.rows()[8]["amount"]) == "12.50"
+
+
 def test_the_table_gives_the_types_where_the_pipeline_does_not(job: Ingester) -> None:
     job({"path": file(job, "a.csv", HEADER + GOOD), "schema": SCHEMA})
     answer = job({"path": file(job, "b.csv", HEADER + "2,twelve,2026-01-01\n")})
