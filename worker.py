@@ -39,6 +39,7 @@ from activities.publish_branch import PublishBranchActivity
 from activities.quarantine_branch import QuarantineBranchActivity
 from activities.quarantine_rows import QuarantineRowsActivity
 from activities.query_audit_results import QueryAuditResultsActivity
+from activities.query_tables import QueryTablesActivity
 from activities.reap_branches import ReapBranchesActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
@@ -169,6 +170,7 @@ def control_activities(
         PlanRollbackActivity(catalog).plan_rollback,
         PlanRequeueActivity(catalog, io, settings.sluice_catalog).plan_requeue,
         QueryAuditResultsActivity(results, settings.sluice_scan_memory).query_audit_results,
+        QueryTablesActivity(catalog, io, settings.sluice_scan_memory, settings.runs / "duckdb").query_tables,
         ListFilesActivity(catalog, loaded_files).list_files,
     ]
 

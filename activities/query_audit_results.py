@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
-from lakehouse.audit_results_query import run_sql
 from lakehouse.audit_results_table import AuditResultsTable
-from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryAuditResultsResult
+from lakehouse.sql_query import run_sql
+from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
 from sluice.errors import InvalidInput
 
 
@@ -19,7 +19,7 @@ class QueryAuditResultsActivity:
     memory: str
 
     @activity.defn(name="query_audit_results")
-    def query_audit_results(self, input: QueryAuditResultsInput) -> QueryAuditResultsResult:
+    def query_audit_results(self, input: QueryAuditResultsInput) -> QueryRows:
         """Return the rows of a query over the results of all runs that ended."""
         with as_application_error():
             table = self.table.read()

@@ -9,6 +9,7 @@ from typer.main import get_command
 LAZY_COMMANDS = {
     "list": "cli.list_runs",
     "files": "cli.files",
+    "query": "cli.query",
     "requeue": "cli.requeue",
     "results": "cli.results",
     "rollback": "cli.rollback",

@@ -8,7 +8,7 @@ import typer
 from cli.context import CommandContext, no_preparation, run_command
 from cli.layout import print_rows
 from runtime.short_workflow import query_lake
-from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryAuditResultsResult
+from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
 from sluice.times import format_time
 
 _LATEST = (
@@ -31,7 +31,7 @@ def results(
 
     async def command(context: CommandContext, _: None) -> int:
         query = QueryAuditResultsInput(sql=sql)
-        answer = await query_lake(context.client, context.settings, query, QueryAuditResultsResult)
+        answer = await query_lake(context.client, context.settings, query, QueryRows)
         if as_json:
             print(json.dumps({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]}))
             return 0

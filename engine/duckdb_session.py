@@ -7,19 +7,22 @@ present schema. Memory is limited by a setting; what exceeds it spills to disk.
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from engine.private_files import private_folder
 from sluice.audit.query_builder import AuditQuery
 from sluice.audit.statistics import SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
+from sluice.identifiers import name_elements
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.values import kind_of
 
@@ -132,6 +135,20 @@ class DuckDBSession:
         finally:
             self._close()
 
+    @contextmanager
+    def tables(self, files: Sequence[ParquetView], rows: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yield a database with tables by their names, `namespace.table`, of data files and of rows in memory."""
+        try:
+            connection = self._open([path for view in files for path in view.local_paths])
+            for view in files:
+                connection.execute(f"CREATE VIEW {_created(connection, view.name)} AS {_select(view)}")
+            for number, (name, table) in enumerate(rows.items()):
+                connection.register(f"sluice_rows_{number}", table)
+                connection.execute(f"CREATE VIEW {_created(connection, name)} AS FROM sluice_rows_{number}")
+            yield connection
+        finally:
+            self._close()
+
     def _open(self, paths: Sequence[str]) -> duckdb.DuckDBPyConnection:
         """Return a new database that may read these files alone."""
         self._raise_if_interrupted()
@@ -160,6 +177,14 @@ class DuckDBSession:
             raise duckdb.PermissionException("a check is one SELECT: DuckDB runs nothing else")
         rows: list[dict[str, Any]] = connection.sql(statements[0]).to_arrow_table().to_pylist()
         return rows
+
+
+def _created(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+    """Return the name of a table for SQL, once its namespace exists."""
+    *namespace, name = name_elements(table)
+    schema = DUCKDB.column(".".join(namespace))
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    return f"{schema}.{DUCKDB.column(name)}"
 
 
 def _select(view: ParquetView) -> str:

@@ -39,7 +39,8 @@ with workflow.unsafe.imports_passed_through():
         PlanRollbackInput,
         PlanRollbackResult,
         QueryAuditResultsInput,
-        QueryAuditResultsResult,
+        QueryRows,
+        QueryTablesInput,
         ReleasePlan,
         RequeuePlan,
     )
@@ -186,7 +187,10 @@ class ActivityCalls(ActivityCaller):
         "plan_requeue", PlanRequeueInput, RequeuePlan, Kind.ACTIVITY,
         lambda query: query.pipeline.name, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     query_audit_results = ActivityCall(
-        "query_audit_results", QueryAuditResultsInput, QueryAuditResultsResult, Kind.ACTIVITY,
+        "query_audit_results", QueryAuditResultsInput, QueryRows, Kind.ACTIVITY,
+        lambda query: query.sql[:100], timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+    query_tables = ActivityCall(
+        "query_tables", QueryTablesInput, QueryRows, Kind.ACTIVITY,
         lambda query: query.sql[:100], timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     list_files = ActivityCall(
         "list_files", ListFilesInput, ListFilesResult, Kind.ACTIVITY,

@@ -69,7 +69,7 @@ class DescribeQuarantineInput(Model):
     kind: Literal["describe_quarantine"] = "describe_quarantine"
     run: str
     rows: int = Field(default=10, ge=0)
-    """How many of the added rows of each table to return."""
+    """How many of the bad rows of each verdict to return, and of the added rows of each table."""
 
 
 class QuarantinedTable(Model):
@@ -185,7 +185,16 @@ class QueryAuditResultsInput(Model):
     sql: str
 
 
-class QueryAuditResultsResult(Model):
+class QueryTablesInput(Model):
+    """What `query_tables` runs: SQL that reads tables of main or of a branch."""
+
+    kind: Literal["query_tables"] = "query_tables"
+    sql: str
+    ref: str = ""
+    """A branch, or the run whose branch it is; empty means main."""
+
+
+class QueryRows(Model):
     """The rows of a query, each with a value for every column."""
 
     columns: list[str]
@@ -243,6 +252,7 @@ LakeQueryInput = (
     | PlanRollbackInput
     | PlanRequeueInput
     | QueryAuditResultsInput
+    | QueryTablesInput
     | ListFilesInput
 )
 
@@ -252,7 +262,8 @@ RESULTS: Mapping[type[Model], type[Model]] = {
     PlanReleaseInput: ReleasePlan,
     PlanRollbackInput: PlanRollbackResult,
     PlanRequeueInput: RequeuePlan,
-    QueryAuditResultsInput: QueryAuditResultsResult,
+    QueryAuditResultsInput: QueryRows,
+    QueryTablesInput: QueryRows,
     ListFilesInput: ListFilesResult,
 }
 """By query, what its activity returns."""

@@ -8,6 +8,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from sluice.sql import tokens
@@ -16,8 +17,8 @@ from sluice.sql.validation import check_condition, check_query, check_statement,
 from sluice.sql.values import kind_of
 
 __all__ = [
-    "columns_of", "expression_problem", "query_problem", "statement_problem", "tables_of", "to_duckdb",
-    "without_comments",
+    "columns_of", "expression_problem", "query_problem", "statement_problem", "tables_of", "tables_of_duckdb",
+    "to_duckdb", "without_comments",
 ]  # fmt: skip
 _SPARK, _DUCKDB = Spark, DuckDB
 _SAME = (
@@ -72,15 +73,34 @@ def tables_of(text: str) -> list[str]:
     return [*_tables_of(text)]
 
 
+def tables_of_duckdb(text: str) -> list[tuple[str, ...]]:
+    """Return the tables that a query in DuckDB's SQL reads, each as the parts of its name.
+
+    Raises:
+        SqlProblem: it is not one query.
+    """
+    try:
+        (tree,) = sqlglot.parse(text, dialect=_DUCKDB)
+        if not isinstance(tree, exp.Query | exp.Describe | exp.Summarize | exp.Pivot):
+            raise SqlProblem("it is not one query")
+        return sorted(_table_parts(tree))
+    except (SqlglotError, ValueError, RecursionError) as error:
+        raise SqlProblem("it is not one query") from error
+
+
 @lru_cache(_REMEMBERED)
 def _tables_of(text: str) -> tuple[str, ...]:
-    tables = {
-        ".".join(part.name for part in source.parts)
-        for scope in traverse_scope(sqlglot.parse_one(text, dialect=_SPARK))
+    tree = sqlglot.parse_one(text, dialect=_SPARK)
+    return tuple(sorted({".".join(parts) for parts in _table_parts(tree)}))
+
+
+def _table_parts(tree: exp.Expr) -> set[tuple[str, ...]]:
+    return {
+        tuple(part.name for part in source.parts)
+        for scope in traverse_scope(tree)
         for source in scope.sources.values()
         if isinstance(source, exp.Table)
     }
-    return tuple(sorted(tables))
 
 
 def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:

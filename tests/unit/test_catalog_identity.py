@@ -189,6 +189,7 @@ NO_IDENTITY = {
         ("list_quarantine", "describe_quarantine", "plan_release", "plan_rollback", "plan_requeue"), "a question"
     ),
     "query_audit_results": "a question",
+    "query_tables": "a question",
     "list_files": "a question",
 }
 """Why the other activities do not compare the catalog's identity with a recorded one."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lakehouse import audit_results_query
-from lakehouse.audit_results_query import run_sql
+from lakehouse import sql_query
+from lakehouse.sql_query import run_sql
 from sluice.contracts.lake_queries import MAX_RESULT_BYTES
 from sluice.errors import InvalidInput
 
@@ -60,6 +60,6 @@ def test_a_result_that_temporal_cannot_carry_is_refused() -> None:
 
 
 def test_a_query_that_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_results_query, "_LIMIT", 0.2)
+    monkeypatch.setattr(sql_query, "_LIMIT", 0.2)
     with pytest.raises(InvalidInput, match="took longer than"):
         run_sql(RESULTS, "SELECT count(*) FROM range(100000000000) AS r, results", "1GB")

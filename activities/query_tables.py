@@ -1,0 +1,40 @@
+"""Query tables of main or of a branch by SQL."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from engine.duckdb_session import DuckDBSession, ParquetView
+from lakehouse.catalog import BranchCatalog
+from lakehouse.queried_tables import read_queried_table, resolve_ref
+from lakehouse.sql_query import read_rows, tables_in
+from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
+
+
+@dataclass(frozen=True)
+class QueryTablesActivity:
+    """The activity `query_tables`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, how much memory a query may use, and a folder
+    for what does not fit into it.
+    """
+
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+    memory: str
+    scratch: Path
+
+    @activity.defn(name="query_tables")
+    def query_tables(self, input: QueryTablesInput) -> QueryRows:
+        """Return the rows of a query; all tables are read at one hash."""
+        with as_application_error():
+            names = tables_in(input.sql)
+            branch, head = resolve_ref(self.catalog, input.ref)
+            tables = [read_queried_table(self.catalog, self.io, branch, head, name) for name in names]
+            files = [ParquetView(each.name, each.fields, each.paths) for each in tables if each.rows is None]
+            rows = {each.name: each.rows for each in tables if each.rows is not None}
+            with DuckDBSession(self.memory, self.scratch) as session, session.tables(files, rows) as connection:
+                return read_rows(connection, input.sql)

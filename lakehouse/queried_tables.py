@@ -1,0 +1,90 @@
+"""Tables of main or of a branch, as a query of a person reads them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.statistics import schema_fields
+from lakehouse.iceberg.table_state import TableState
+from lakehouse.quarantine import find_quarantined_branch
+from sluice.audit.engine_choice import DUCKDB_KINDS, field_id_problem
+from sluice.audit.statistics import SchemaField
+from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.sizes import format_size
+from sluice.sql.values import kind_of
+
+_MAX_BYTES = 64 * 2**20
+"""How much of a table is read into memory, where DuckDB does not read its files itself."""
+_FILE = "file:"
+
+
+@dataclass(frozen=True)
+class QueriedTable:
+    """One table at one hash: its data files, or its rows where the files alone do not say which rows it has."""
+
+    name: str
+    fields: Sequence[SchemaField]
+    paths: Sequence[str] = ()
+    rows: pa.Table | None = None
+
+
+def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
+    """Return the branch that a person means, and its hash: main, a branch, or that of a run.
+
+    Args:
+        ref: the name of a branch, or a run as `quarantine list` and `list` name it; empty means main.
+
+    Raises:
+        InvalidPipeline: there is no such branch.
+    """
+    branch = ref or catalog.main
+    # Not by `find_head`: a run id is no name of a branch, and catalogs refuse to look one up.
+    for each in catalog.list_branches(branch):
+        if each.name == branch:
+            return each.name, each.head
+    attempts = [each for each in catalog.list_branches("wap/") if f"/{ref}/" in each.name]
+    if attempts:
+        latest = max(attempts, key=lambda each: each.name)
+        return latest.name, latest.head
+    try:
+        quarantined = find_quarantined_branch(catalog, ref)
+    except InvalidPipeline:
+        raise InvalidPipeline(
+            f"there is no branch {ref!r}, and no run of that name has one: `quarantine list` shows what is kept"
+        ) from None
+    return quarantined.branch, quarantined.quarantined_hash or quarantined.head
+
+
+def read_queried_table(
+    catalog: BranchCatalog, io: Mapping[str, str], branch: str, head: str, name: str
+) -> QueriedTable:
+    """Return a table of a branch at a hash.
+
+    Raises:
+        InvalidInput: there is no such table, or it is too large for what has to be read of it.
+    """
+    version = catalog.table_version(branch, name, head)
+    if version is None:
+        raise InvalidInput(f"there is no table {name} on {branch}")
+    state = TableState.load(version, None, io)
+    schema = state.table.schema()
+    fields = schema_fields(schema)
+    files = [entry.data_file for entry in state.entries(added_only=False)]
+    has_defaults = any(field.initial_default is not None for field in schema.fields)
+    is_plain = (
+        not state.row_deletes
+        and all(kind_of(field.type) in DUCKDB_KINDS for field in fields)
+        and field_id_problem(state.table.properties, has_defaults=has_defaults) is None
+        and all(file.file_path.startswith((_FILE, "/")) and file.file_format.value == "PARQUET" for file in files)
+    )
+    if is_plain:
+        return QueriedTable(name, fields, [file.file_path for file in files])
+    size = sum(file.file_size_in_bytes for file in files)
+    if size > _MAX_BYTES:
+        raise InvalidInput(
+            f"{name} has {format_size(size)} of data files, and `query` reads tables with row-level deletes, nested "
+            f"columns or files in a store up to {format_size(_MAX_BYTES)}: docs/reading.md has ways without that limit"
+        )
+    return QueriedTable(name, fields, rows=state.table.scan().to_arrow())

@@ -1,0 +1,122 @@
+"""SQL over tables of main or of a branch: at one hash, from files or from rows, and nothing else is reached."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table import Table
+from pyiceberg.types import ListType, LongType
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.query_tables import QueryTablesActivity
+from lakehouse import queried_tables
+from lakehouse.sql_query import tables_in
+from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
+from sluice.errors import InvalidInput
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
+
+BRANCH = "wap/x/run-1/a1"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> MemoryLake:
+    catalog = MemoryCatalog()
+    catalog.initialize_main()
+    lake = MemoryLake(catalog, tmp_path, columns=("id", "v"))
+    lake.append_rows("main", "shop.orders", [{"id": 1, "v": 10}, {"id": 2, "v": 20}])
+    lake.append_rows("main", "a.b.items", [{"id": 1, "v": 5}])
+    catalog.create_branch(BRANCH, catalog.head("main"))
+    lake.append_rows(BRANCH, "shop.orders", [{"id": 3, "v": 30}])
+    return lake
+
+
+def _query(lake: MemoryLake, tmp_path: Path, sql: str, ref: str = "") -> QueryRows:
+    activity = QueryTablesActivity(lake.catalog, {}, "1GB", tmp_path / "scratch")
+    answer: QueryRows = ActivityEnvironment().run(activity.query_tables, QueryTablesInput(sql=sql, ref=ref))
+    return answer
+
+
+@pytest.mark.parametrize(("ref", "total"), [("", 30), ("main", 30), (BRANCH, 60), ("run-1", 60)])
+def test_main_a_branch_and_the_branch_of_a_run(lake: MemoryLake, tmp_path: Path, ref: str, total: int) -> None:
+    answer = _query(lake, tmp_path, "SELECT sum(v)::INT AS total FROM shop.orders", ref)
+    assert (answer.columns, answer.rows) == (["total"], [[total]])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT o.id, i.v FROM shop.orders o JOIN "a.b".items i USING (id)',
+        'WITH x AS (SELECT * FROM shop.orders) SELECT x.id, y.v FROM x JOIN "a.b".items AS y ON x.id = y.id',
+        'SELECT id, (SELECT max(v) FROM "a.b".items) FROM shop.orders o, shop.orders p WHERE o.id = 1 AND p.id = 1',
+    ],
+)
+def test_queries_over_several_tables(lake: MemoryLake, tmp_path: Path, sql: str) -> None:
+    assert _query(lake, tmp_path, sql.replace("SELECT id, (", "SELECT o.id, (")).rows == [[1, 5]]
+
+
+def test_nested_columns_are_read_as_rows(lake: MemoryLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def add_list(table: Table) -> None:
+        with table.update_schema() as update:
+            update.add_column("many", ListType(10, LongType(), element_required=False))
+
+    def add_row(table: Table) -> None:
+        row = [{"id": 9, "v": 0, "many": [1, None]}]
+        table.append(pa.Table.from_pylist(row, table.schema().as_arrow()))
+
+    lake.change("main", "shop.orders", add_list)
+    lake.change("main", "shop.orders", add_row)
+    sql = "SELECT many FROM shop.orders WHERE id IN (1, 9) ORDER BY id"
+    assert _query(lake, tmp_path, sql).rows == [[None], [[1, None]]]
+    monkeypatch.setattr(queried_tables, "_MAX_BYTES", 10)
+    with pytest.raises(ApplicationError, match=r"docs/reading\.md"):
+        _query(lake, tmp_path, sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "ref", "message"),
+    [
+        ("SELECT * FROM shop.oders", "", "there is no table shop.oders on main"),
+        ("SELECT * FROM orders", "", "name the table 'orders' with its namespace"),
+        ("SELECT * FROM a.b.items", "", 'write a namespace with dots in quotes: "a.b".items'),
+        ("SELECT nme FROM shop.orders", "", 'column "nme" not found'),
+        ("SELECT 1; SELECT 2", "", "write one query"),
+        ("DROP TABLE shop.orders", "", "write one query"),
+        ("SET enable_external_access = true", "", "write one query"),
+        ("COPY shop.orders TO 'x.csv'", "", "write one query"),
+        ("SELEC", "", "write one query"),
+        ("", "", "write one query"),
+        ("SELECT * FROM shop.orders", "nobody's", "there is no branch"),
+    ],
+)
+def test_what_is_refused(lake: MemoryLake, tmp_path: Path, sql: str, ref: str, message: str) -> None:
+    with pytest.raises(ApplicationError) as refused:
+        _query(lake, tmp_path, sql, ref)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('{file}')",
+        "SELECT * FROM '{file}'",
+        "SELECT * FROM glob('/*')",
+        "SELECT getenv('HOME')",
+        "SELECT * FROM duckdb_secrets(), read_text('{file}')",
+        "ATTACH '{file}' AS x",
+    ],
+)
+def test_no_other_file_is_read(lake: MemoryLake, tmp_path: Path, sql: str) -> None:
+    file = tmp_path / "secret.csv"
+    file.write_text("secret\n")
+    with pytest.raises(ApplicationError) as refused:
+        _query(lake, tmp_path, sql.format(file=file))
+    assert "secret\n" not in str(refused.value)
+
+
+def test_the_tables_of_a_query_are_those_that_it_does_not_define() -> None:
+    assert tables_in("WITH s AS (FROM t.a) SELECT * FROM s JOIN t.b USING (id)") == ["t.a", "t.b"]
+    assert tables_in("SELECT 1") == []
+    with pytest.raises(InvalidInput):
+        tables_in("INSERT INTO t.a SELECT * FROM t.b")
