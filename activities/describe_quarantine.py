@@ -20,6 +20,9 @@ from sluice.contracts.references import RunRef
 from sluice.publishing.certificate import VERDICTS
 from sluice.sql.values import json_value
 
+_SAMPLES_BYTES = 1_000_000
+"""How much the bad rows of all verdicts may take of an answer."""
+
 
 @dataclass(frozen=True)
 class DescribeQuarantineActivity:
@@ -48,7 +51,7 @@ class DescribeQuarantineActivity:
             }
             run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
             report = self.reports.read_report(run_ref)
-            checks = trim_samples(report.checks) if report else []
+            checks = trim_samples(report.checks, _SAMPLES_BYTES, input.rows) if report else []
             # The report lies in the lake, where jobs can write; the digest, in a commit that only the publisher makes.
             if verdicts_digest(checks) != branch.properties.get(VERDICTS):
                 checks = []

@@ -17,7 +17,7 @@ from sluice.audit.answers import check_key
 from sluice.audit.engine_choice import DUCKDB_KINDS, duckdb_refusals
 from sluice.audit.scan_groups import ScanGroup, TableView
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import SAMPLE_ROWS, AnsweredBy
+from sluice.audit.verdicts import AnsweredBy, sample_size
 from sluice.checks.base import Check
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.settings import Settings
@@ -100,7 +100,7 @@ def scan_group(session: DuckDBSession, group: ScanGroup) -> dict[str, ScanAnswer
         {check_key(table, index): query for index, query in group.queries.items()},
         group.table.statistics.types,
         with_other_rows=bool(group.other_files),
-        sample_rows=SAMPLE_ROWS,
+        sample_rows=sample_size(len(group.queries)),
         disjoint_views={
             check_key(table, index): [_parquet_view(view) for view in views]
             for index, views in group.disjoint_views.items()

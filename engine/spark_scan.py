@@ -14,7 +14,7 @@ from sluice.audit.answers import check_key
 from sluice.audit.scan_groups import ScanGroup
 from sluice.audit.spark_target import spark_target
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import SAMPLE_ROWS, AnsweredBy
+from sluice.audit.verdicts import AnsweredBy, sample_size
 from sluice.checks.base import Check
 from sluice.contracts.spark_jobs import ScanAnswer, ScanSpec
 from sluice.errors import JobFailed
@@ -57,7 +57,7 @@ class SparkScan:
             spark_catalog=self.spark.settings.sluice_catalog,
             main=self.catalog.main,
             targets=[spark_target(group) for group in groups],
-            sample_rows=SAMPLE_ROWS,
+            sample_rows=sample_size(sum(len(group.queries) for group in groups)),
             last_attempt=context.last_attempt,
             answer=str(context.folder / "answer.json"),
             answer_key=new_answer_key(),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery
+from sluice.checks.base import BAD_ROWS, OTHER_ROWS, ROWS, CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import ORDERED, kind_of, plain
@@ -15,7 +15,8 @@ from sluice.sql.values import ORDERED, kind_of, plain
 Rows = list[dict[str, Any]]
 RunQuery = Callable[[str], Rows]
 _ROWS = "rows"
-_SAMPLE_COLUMNS = 12
+_SAMPLE_COLUMNS = 50
+_ORDERED_COLUMNS = 12
 _MAX_QUERIES = 500
 """How many checks one pass answers at most: engines fail on expressions by the thousand."""
 _SAMPLED_KINDS = (*ORDERED, "boolean", "uuid")
@@ -121,8 +122,11 @@ class AuditQuery:
             metrics["failed"] = int(self.run(f"SELECT count(*) AS n FROM {source}")[0]["n"])
         elif query.groups:
             groups = (self.with_other_rows and query.groups_with_other_rows) or query.groups
-            source = f"({groups}) AS sluice_bad"
             metrics["failed"] = self._count_bad_rows(groups, self.disjoint_views.get(key, [ROWS]))
+            source = f"({groups}) AS sluice_bad"
+            if query.group_keys:
+                shown = self._sample_columns(query.show)
+                source = self._rows_of_groups(groups, query, shown)
         elif query.bad:
             source, shown = f"{ROWS} WHERE {query.bad}", self._sample_columns(query.show)
         sample = self._sample(source, shown, query) if source and metrics["failed"] and self.sample_rows else []
@@ -134,6 +138,19 @@ class AuditQuery:
         (row,) = self.run(f"SELECT coalesce(sum({BAD_ROWS}), 0) AS n FROM ({' UNION ALL '.join(parts)}) AS parts")
         return int(row["n"])
 
+    def _rows_of_groups(self, groups: str, query: CheckQuery, shown: Sequence[str]) -> str:
+        """Return a source of the rows that the first bad groups consist of, those beside the rows in scope too."""
+        columns = ", ".join(self.sql.column(name) for name in shown)
+        only = f" WHERE {query.where}" if query.where else ""
+        views = [ROWS, OTHER_ROWS] if self.with_other_rows and query.groups_with_other_rows else [ROWS]
+        rows = " UNION ALL ".join(f"SELECT {columns} FROM {view}{only}" for view in views)
+        keys = {f"sluice_key_{number}": self.sql.column(name) for number, name in enumerate(query.group_keys)}
+        named = ", ".join(f"{column} AS {key}" for key, column in keys.items())
+        first = ", ".join(f"{column} NULLS FIRST" for column in keys.values())
+        bad = f"SELECT {named} FROM ({groups}) AS sluice_groups ORDER BY {first} LIMIT {self.sample_rows}"
+        same = " AND ".join(f"{column} IS NOT DISTINCT FROM {key}" for key, column in keys.items())
+        return f"({rows}) AS sluice_rows_of_groups JOIN ({bad}) AS sluice_bad ON {same}"
+
     def _sample_columns(self, first: list[str]) -> list[str]:
         others = [name for name, kind in self.types.items() if kind_of(kind) in _SAMPLED_KINDS]
         return list(dict.fromkeys([*first, *others]))[:_SAMPLE_COLUMNS]
@@ -142,8 +159,10 @@ class AuditQuery:
         """Return the first bad rows, ordered by the shown columns, so that every engine returns the same ones."""
         listed = ", ".join(self.sql.column(name) for name in shown)
         order = [name for name in shown if name in self.types and kind_of(self.types[name]) in _SAMPLED_KINDS]
+        order = order[:_ORDERED_COLUMNS]
         ordered = ", ".join(f"{self.sql.column(name)} NULLS FIRST" for name in order)
-        columns = "*" if query.user_query else f"{listed}, {BAD_ROWS}" if query.groups else listed
+        shows_groups = query.groups and not query.group_keys
+        columns = "*" if query.user_query else f"{listed}, {BAD_ROWS}" if shows_groups else listed
         by = f" ORDER BY {ordered}" if ordered and not query.user_query else ""
         rows = self.run(f"SELECT {columns} FROM {source}{by} LIMIT {self.sample_rows}")
         return [

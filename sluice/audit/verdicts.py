@@ -17,6 +17,10 @@ AnsweredBy = Literal["metadata", "duckdb", "spark"]
 """What answered a check: metadata, or the name of a scan engine."""
 
 SAMPLE_ROWS = 5
+"""How many bad rows of a check a history and a report in a terminal hold."""
+MAX_SAMPLE_ROWS = 100
+"""How many bad rows of a check the report in the lake holds at most, for `quarantine show --rows`."""
+_ROWS_OF_ALL_CHECKS = 5_000
 _CELL = 120
 _TEXT_BYTES = 600_000
 """The size of the texts of all verdicts of a run: with the rest of five thousand they fit into one payload."""
@@ -99,6 +103,11 @@ def count_verdicts(checks: Sequence[CheckResult]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no checks"
 
 
+def sample_size(checks: int) -> int:
+    """Return how many bad rows a scan samples of each check, so that those of many checks stay few together."""
+    return max(SAMPLE_ROWS, min(MAX_SAMPLE_ROWS, _ROWS_OF_ALL_CHECKS // max(checks, 1)))
+
+
 def check_title(check: Check) -> str:
     """Return the name of a check with its columns: `not_null(id)`."""
     return f"{check.check}({', '.join(check.column_names)})" if check.column_names else check.check
@@ -127,7 +136,7 @@ def check_result(table: str, index: int, check: Check, evaluation: Evaluation, s
         expected=check.expected,
         answered_by=source.by,
         failed_rows=evaluation.failed_rows,
-        sample=[] if evaluation.passed else [short_row(row) for row in source.sample[:SAMPLE_ROWS]],
+        sample=[] if evaluation.passed else [short_row(row) for row in source.sample[:MAX_SAMPLE_ROWS]],
         scope=check.scope,
         files=source.files,
         bytes=source.bytes,
@@ -212,13 +221,15 @@ def with_whole_samples(verdicts: Sequence[CheckResult], stored: Sequence[CheckRe
     return [each.model_copy(update={"sample": samples.get(verdicts_digest([each]), each.sample)}) for each in verdicts]
 
 
-def trim_samples(checks: Sequence[CheckResult], limit: int = _REPORT_BYTES) -> list[CheckResult]:
+def trim_samples(
+    checks: Sequence[CheckResult], limit: int = _REPORT_BYTES, most: int = SAMPLE_ROWS
+) -> list[CheckResult]:
     """Return results with their samples trimmed until all together take at most `limit` bytes.
 
-    First each sample keeps one row, then none. Verdicts are never dropped.
+    Each sample keeps `most` rows; if that is too much, a few, then one, then none. Verdicts are never dropped.
     """
     trimmed = list(checks)
-    for rows in (SAMPLE_ROWS, 1, 0):
+    for rows in (most, *(fewer for fewer in (SAMPLE_ROWS, 1, 0) if fewer < most)):
         trimmed = [
             check.model_copy(update={"sample": check.sample[:rows]}) if len(check.sample) > rows else check
             for check in trimmed

@@ -77,6 +77,8 @@ class CheckQuery(Model):
     """A query that returns groups of bad rows, with the number of rows of each as `BAD_ROWS`."""
     groups_with_other_rows: str | None = None
     """The same query for when other live rows of the table matter too; it reads `OTHER_ROWS`."""
+    group_keys: list[str] = Field(default_factory=list)
+    """The columns by which rows belong to a group: a sample shows the rows of bad groups. Empty: it shows groups."""
     key: str | None = None
     """The column whose bounds select the files of `OTHER_ROWS` and of the referenced table."""
     nulls_match: bool = False

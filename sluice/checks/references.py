@@ -123,4 +123,5 @@ class Relationships(ColumnRows):
             columns=self.column_names,
             reference=self.reference,
             show=[self.column],
+            group_keys=[self.column],
         )

@@ -79,6 +79,7 @@ class _Keys(RowCheck):
             nulls_match=not skip_nulls,
             columns=self.column_names,
             show=keys,
+            group_keys=keys,
         )
 
 

@@ -262,7 +262,10 @@ def test_values_of_another_table(table: Table, spark: SparkSession) -> None:
     expected = [("fail", 2), ("pass", 1), ("pass", "5, and 3 in i.parents")]
     by_duckdb, by_spark = table.by_duckdb(checks), table.by_spark(checks)
     assert [seen(each) for each in by_duckdb if each] == expected == [seen(each) for each in by_spark]
-    assert by_duckdb[0] and by_duckdb[0].sample == by_spark[0].sample == [{"parent": 3, "rows": 2}]
+    assert by_duckdb[0] and by_duckdb[0].sample == by_spark[0].sample == [
+        {"parent": 3, "big": 1},
+        {"parent": 3, "big": 2},
+    ]
     missing = check_of({"relationships": {"column": "parent", "to": "i.nobody", "field": "id"}})
     assert "no table i.nobody" in str(table.audited([missing]).problem(missing))
 

@@ -47,7 +47,7 @@ def test_a_failed_audit_quarantines_and_main_stays(system: SystemHarness, lake: 
     samples = {(c["check"], *c["columns"]): c["sample"] for c in result["checks"]}
     assert samples["not_null", "kind"] == [{"kind": None, "id": 2}]
     assert samples["accepted_values", "kind"] == [{"kind": "x", "id": 2}]
-    assert samples["unique", "id"] == [{"id": 2, "rows": 2}]
+    assert samples["unique", "id"] == [{"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
     assert lake.head() == before
     assert lake.branches("bad") == [result["branch"]]
     assert result["branch"].startswith("quarantine/bad/20") and result["branch"].endswith(result["run_id"])
