@@ -13,7 +13,7 @@ from temporalio.client import WorkflowUpdateFailedError
 from cli.approving import WAITING, make_decision, report_name, shown_report
 from cli.check_pipeline import check_pipeline
 from cli.checks import import_file, list_checks
-from cli.context import WRONG_USE, CommandContext, no_preparation, run_command
+from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, run_command
 from cli.follow import follow_and_report, start_and_follow
 from cli.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
@@ -37,11 +37,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Run pipelines: write on a branch, audit exactly that, and publish it by one merge, or say why not. "
     "`run_workflow.py FILE` is short for `run_workflow.py run FILE`.",
-    epilog="Exit codes: 0 published, 2 wrong use or invalid pipeline, 3 stopped by the audit, "
+    epilog="Exit codes: 0 published or checked, 2 wrong use or invalid pipeline, 3 stopped by the audit, "
     "4 rejected or expired, 5 cancelled, 6 failed, 7 a service cannot be reached, 130 detached.",
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
+Report = Annotated[
+    ReportFormat | None,
+    typer.Option("--report", help="Print the report to standard output in this form, and nothing else: md."),
+]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run as `list` names it, or a pipeline: its latest run.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
 Named = Annotated[
@@ -57,8 +61,12 @@ def run(
         typer.Argument(help="A pipeline file; without one, the pipeline of the environment (see .env.example)."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Publish an input that was published before.")] = False,
+    no_publish: Annotated[
+        bool, typer.Option("--no-publish", help="Write and audit on a branch, delete it, and end `checked`.")
+    ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     as_json: AsJson = False,
+    report: Report = None,
 ) -> None:
     """Start a run and follow it. Ctrl-C detaches; the run goes on. `run` may be left out."""
 
@@ -67,9 +75,10 @@ def run(
         return loaded, find_input(loaded, pipeline)
 
     async def command(context: CommandContext, prepared: tuple[Pipeline, RunInput]) -> int:
-        return await start_and_follow(context, *prepared, StartOptions(again=again), detach=detach)
+        options = StartOptions(again=again, publish=not no_publish)
+        return await start_and_follow(context, *prepared, options, detach=detach)
 
-    run_command(command, as_json, prepare)
+    run_command(command, as_json, prepare, report)
 
 
 @app.command()
@@ -83,7 +92,7 @@ def watch(run: Run, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def status(run: Run, as_json: AsJson = False) -> None:
+def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
     """Show the status of a run, or its result. The exit code says only whether the status could be read."""
 
     async def command(context: CommandContext, _: None) -> int:
@@ -91,7 +100,7 @@ def status(run: Run, as_json: AsJson = False) -> None:
         await (_print_ended(context, lookup) if lookup.ended else _print_running(context, lookup))
         return 0
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, no_preparation, report)
 
 
 async def _print_ended(context: CommandContext, lookup: RunLookup) -> None:

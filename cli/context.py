@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,8 @@ from cli.report import print_report
 from runtime.start_run import Starter
 from runtime.temporal_client import connect
 from sluice.contracts.run import RunResult
-from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
+from sluice.presentation.markdown import markdown_report
 from sluice.publishing.outcomes import exit_code
 from sluice.settings import Settings, read_environment, read_settings
 
@@ -27,6 +29,12 @@ WRONG_USE, FAILED, UNREACHABLE, DETACHED = 2, 6, 7, 130
 _LOG_WIDTH = 140
 """How wide output is that does not go to a terminal."""
 _Prepared = TypeVar("_Prepared")
+
+
+class ReportFormat(str, Enum):
+    """The forms of a report but text and JSON."""
+
+    md = "md"
 
 
 @dataclass
@@ -45,6 +53,8 @@ class CommandContext:
     console: Console
     as_json: bool
     interruption: "Interruption"
+    report: "ReportFormat | None" = None
+    """The form in which a report is printed to standard output, alone."""
 
     def link(self, workflow_id: str, run_id: str) -> str:
         """Return the address of a run in the Web UI."""
@@ -54,6 +64,8 @@ class CommandContext:
         """Print how a run ended; return its exit code."""
         if self.as_json:
             print(result.model_dump_json())
+        elif self.report:
+            print(markdown_report(result, self.link(result.workflow_id, result.run_id)))
         else:
             link = self.link(result.workflow_id, result.run_id)
             print_report(result, link, self.console, with_verdicts=with_verdicts)
@@ -68,16 +80,22 @@ class CommandContext:
 
 
 def run_command(
-    command: Callable[[CommandContext, _Prepared], Awaitable[int]], as_json: bool, prepare: Callable[[], _Prepared]
+    command: Callable[[CommandContext, _Prepared], Awaitable[int]],
+    as_json: bool,
+    prepare: Callable[[], _Prepared],
+    report: ReportFormat | None = None,
 ) -> None:
     """Run a command and leave with its exit code; an expected error becomes one message.
 
     Args:
         prepare: what needs no server. It runs before the connection, so that wrong input is reported without one.
+        report: the form in which a report is printed to standard output, alone.
     """
     interruption = Interruption()
     try:
-        code = asyncio.run(_connect_and_run(command, as_json, prepare(), interruption))
+        if as_json and report:
+            raise InvalidPipeline("--json and --report are two forms of one report: give one of them")
+        code = asyncio.run(_connect_and_run(command, as_json, prepare(), interruption, report))
     except KeyboardInterrupt:
         print(interruption.message, file=sys.stderr)
         code = DETACHED
@@ -121,12 +139,13 @@ async def _connect_and_run(
     as_json: bool,
     prepared: _Prepared,
     interruption: Interruption,
+    report: ReportFormat | None,
 ) -> int:
     environment = read_environment()
     settings = read_settings(environment)
     client = await connect(environment)
-    console = make_console(to_stderr=as_json)
-    return await command(CommandContext(client, settings, console, as_json, interruption), prepared)
+    console = make_console(to_stderr=as_json or report is not None)
+    return await command(CommandContext(client, settings, console, as_json, interruption, report), prepared)
 
 
 def _print_error(error: Exception, as_json: bool, code: int) -> int:

@@ -20,6 +20,7 @@ _WITH_FILES = 100
 """From this width on, the report shows files too: what was added, and what was read."""
 _OUTCOME_COLOURS = {
     "published": "green",
+    "checked": "green",
     "quarantined": "red",
     "discarded": "red",
     "cancelled": "yellow",

@@ -54,6 +54,8 @@ class StartOptions:
 
     again: bool = False
     """Whether an input that was published before may be published again."""
+    publish: bool = True
+    """Whether to publish what passes the audit. Otherwise the run keeps nothing, and says what the audit did."""
     resume: Resume | None = None
     """Publish rows that a quarantined branch holds, instead of writing."""
     restore: Restore | None = None
@@ -189,7 +191,7 @@ async def start_run(
         digest = release_digest(options.resume.branch, options.resume.head)
     else:
         digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
-    workflow_id = f"{pipeline.name}-{digest[:_ID_DIGITS]}"
+    workflow_id = f"{pipeline.name}-{digest[:_ID_DIGITS]}" + ("" if options.publish else "-check")
     again = options.again or continued is not None or pipeline.write.traits.may_repeat
     request = RunRequest(
         pipeline=pipeline,
@@ -199,6 +201,7 @@ async def start_run(
         resume=options.resume,
         restore=options.restore,
         again=again,
+        publish=options.publish,
         policy=_policy(settings),
         search_attributes=await search_attributes_known(client),
         revision=REVISION,
@@ -290,6 +293,6 @@ def _describe_work(request: RunRequest) -> str:
         return f"roll back {tables}, {runs} run{'s' * (runs > 1)}"
     if request.resume:
         return f"{tables} from {request.resume.branch}"
-    loaded = request.input
+    loaded, only_checked = request.input, "" if request.publish else ", not to publish"
     files = f"{loaded.files} file{'s' * (loaded.files > 1)}, {loaded.bytes:,} bytes" if loaded.files else ""
-    return f"{tables} from {files or 'tables of the lake'}"
+    return f"{tables} from {files or 'tables of the lake'}{only_checked}"

@@ -100,6 +100,8 @@ class WriteAuditPublish:
             raise RunStopped(
                 "audit", describe_blocking_checks(report.checks, show_values=self._request.pipeline.show_values)
             )
+        if not self._request.publish:
+            raise RunStopped("checked", "the audit passed; nothing is published, as the start asked")
         required = await find_required_approval(self._calls, self._state)
         if required.required:
             if conflicts := await premerge_check(self._calls, self._state):
@@ -108,7 +110,9 @@ class WriteAuditPublish:
         return await publish(self._calls, self._state, report)
 
     def _conflicts_at_write(self) -> list[str]:
-        return self._state.write_result.conflicts if self._state.write_result else []
+        """Return the tables that main changed while the run wrote, if it is to publish what it wrote."""
+        written = self._state.write_result
+        return written.conflicts if written and self._request.publish else []
 
     async def _fence(self, why: str, is_lost: bool = False) -> None:
         if is_lost:

@@ -15,10 +15,10 @@ from sluice.contracts.references import RunRef
 from sluice.contracts.write import TableChange
 from sluice.pipeline.model import Pipeline
 
-Outcome = Literal["published", "quarantined", "discarded", "cancelled", "failed"]
+Outcome = Literal["published", "checked", "quarantined", "discarded", "cancelled", "failed"]
 Cause = Literal[
     "audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable",
-    "nothing_to_do",
+    "nothing_to_do", "checked",
 ]  # fmt: skip
 Stage = Literal[
     "starting", "opening", "selecting input", "writing", "verifying", "auditing", "scanning", "quarantining rows",
@@ -84,6 +84,8 @@ class RunRequest(Model):
     restore: Restore | None = None
     again: bool = False
     """Whether an input that was published before may be published again."""
+    publish: bool = True
+    """Whether it publishes what passes the audit. Otherwise it ends `checked`, and keeps nothing in any case."""
     policy: Policy = Field(default_factory=Policy)
     search_attributes: bool = False
     """Whether the server knows Sluice's search attributes."""

@@ -20,7 +20,7 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
     "NothingToDo": "nothing_to_do",
     "ServiceUnavailable": "unreachable",
 }
-_EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "cancelled": 5, "failed": 6}
+_EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "checked": 0, "cancelled": 5, "failed": 6}
 _EXIT_BY_CAUSE: dict[Cause, int] = {
     "audit": 3, "rejected": 4, "expired": 4, "already_published": 2, "unreachable": 7, "nothing_to_do": 0,
 }  # fmt: skip
@@ -39,17 +39,18 @@ class RunEnding(Model):
         return "discarded" if self.outcome == "quarantined" and not is_kept else self.outcome
 
 
-def ending(cause: Cause, on_failure: OnFailure, *, rows_are_kept_already: bool = False) -> RunEnding:
+def ending(cause: Cause, on_failure: OnFailure, *, may_keep: bool = True) -> RunEnding:
     """Decide the outcome of a run that does not publish, and whether its branch is kept.
 
     After a failed audit, a rejection or an expired approval the pipeline's `on_failure` decides. The branch of a
     cancelled run, or of one with invalid input, is discarded. After any other error it is kept for a person.
 
     Args:
-        rows_are_kept_already: whether another branch, or main, holds the rows of the run: then its own is not kept.
+        may_keep: whether a quarantine is of use. It is not where another branch, or main, holds the rows of the run,
+            nor for a run that was not to publish.
     """
     end = _ending_by_cause(cause, on_failure)
-    return end.model_copy(update={"keep_branch": False}) if rows_are_kept_already else end
+    return end if may_keep else end.model_copy(update={"keep_branch": False})
 
 
 def _ending_by_cause(cause: Cause, on_failure: OnFailure) -> RunEnding:
@@ -58,6 +59,8 @@ def _ending_by_cause(cause: Cause, on_failure: OnFailure) -> RunEnding:
         return RunEnding(outcome="quarantined" if keep else "discarded", cause=cause, keep_branch=keep)
     if cause == "cancelled":
         return RunEnding(outcome="cancelled", cause=cause, keep_branch=False)
+    if cause == "checked":
+        return RunEnding(outcome="checked", cause=cause, keep_branch=False)
     if cause == "nothing_to_do":
         return RunEnding(outcome="discarded", cause=cause, keep_branch=False)
     return RunEnding(outcome="failed", cause=cause, keep_branch=cause in ("error", "unreachable"))
@@ -77,14 +80,15 @@ def describe_blocking_checks(checks: list[CheckResult], *, show_values: bool = F
     blocking = [check for check in checks if check.blocks]
     named = [
         f"{check.title} of {check.table}: "
-        + (check.message or f"observed {_observed(check, show_values)}, expected {check.expected}")
+        + (check.message or f"observed {observed_text(check, show_values=show_values)}, expected {check.expected}")
         for check in blocking[:5]
     ]
     more = [f"and {len(blocking) - 5} more"] if len(blocking) > 5 else []
     return redacted(f"the audit failed with {count_verdicts(checks)}: {'; '.join([*named, *more])}")
 
 
-def _observed(check: CheckResult, show_values: bool) -> str:
+def observed_text(check: CheckResult, *, show_values: bool) -> str:
+    """Return what a check observed, hidden if that is a value of rows and such may not be shown."""
     known = REGISTRY.get(check.check)
     may_show = show_values or (known is not None and not known.observes_values)
     return str(check.observed) if may_show else HIDDEN_VALUE

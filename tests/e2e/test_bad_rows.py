@@ -143,6 +143,25 @@ def test_a_merge_moves_what_it_brought_and_changed_and_nothing_else(
     assert [row[0] for row in apart(lake, name)] == [5]
 
 
+def test_a_merge_says_what_it_inserted_and_updated(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    """And what it wrote again unchanged is not counted as changed."""
+    loose = MERGING.replace("not_null: label", "row_count: 1").replace("{how}", "copy-on-write")
+    for name, ids in (("1.csv", range(10)), ("2.csv", range(7, 17))):
+        source = csv_file(tmp_path / name, [{"id": each, "label": "a", "amount": 1} for each in ids])
+        ended = system.run(loose.format(name="counted", source=source, quarantine="on_bad_rows: fail"))
+    assert ended.code == 0, ended.err
+    assert ended.json["tables"]["t.counted"]["rows"] == {
+        "inserted": 7,
+        "updated": 3,
+        "removed": 0,
+        "replaced": 0,
+        "rewritten": 7,
+        "known_by": "keys of the input",
+    }
+    shown = system.command("status", ended.json["workflow_id"]).out
+    assert "7 inserted, 3 updated (7 rewritten unchanged)" in shown and len(lake.rows("t.counted")) == 17
+
+
 def test_above_the_cap_the_whole_run_is_kept_out(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     source = csv_file(tmp_path / "in.csv", ROWS)
     before = lake.head()

@@ -146,7 +146,9 @@ class WorkflowHarness:
         self.client, self.fakes = client, fakes
         self.queue = str(uuid.uuid4())
 
-    async def start(self, policy: Policy | None = None, resume: Resume | None = None, **pipeline: Any) -> Handle:
+    async def start(
+        self, policy: Policy | None = None, resume: Resume | None = None, *, publish: bool = True, **pipeline: Any
+    ) -> Handle:
         policy = policy or Policy(max_rewrites=2, step_timeout=600)
         stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, **pipeline}
         request = RunRequest(
@@ -154,6 +156,7 @@ class WorkflowHarness:
             input=RunInput(digest="d"),
             starter="tester",
             resume=resume,
+            publish=publish,
             policy=policy.model_copy(update={"spark_queue": policy.spark_queue or self.queue}),
         )
         return await self.client.start_workflow(

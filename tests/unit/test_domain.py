@@ -128,12 +128,13 @@ def test_when_an_approval_has_an_outcome() -> None:
         ("cancelled", "quarantine", "cancelled", False),
         ("invalid", "quarantine", "failed", False),
         ("error", "discard", "failed", True),
+        ("checked", "quarantine", "checked", False),
     ],
 )
 def test_endings(cause: Cause, on_failure: OnFailure, outcome: Outcome, kept: bool) -> None:
     end = ending(cause, on_failure)
     assert (end.outcome, end.keep_branch) == (outcome, kept)
-    kept_already = ending(cause, on_failure, rows_are_kept_already=True)
+    kept_already = ending(cause, on_failure, may_keep=False)
     assert (kept_already.outcome, kept_already.cause, kept_already.keep_branch) == (outcome, cause, False)
     assert end.final_outcome(is_kept=True) == outcome
     assert end.final_outcome(is_kept=False) == ("discarded" if outcome == "quarantined" else outcome)
@@ -149,6 +150,7 @@ def result(outcome: Outcome | None, cause: Cause | None = None, **more: object) 
     ("outcome", "cause", "code"),
     [
         ("published", None, 0),
+        ("checked", "checked", 0),
         ("quarantined", "audit", 3),
         ("discarded", "audit", 3),
         ("quarantined", "rejected", 4),

@@ -13,6 +13,7 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from sluice.approval.decisions import Decision
+from sluice.audit.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.write import JobReport, WriteResult, WriteTableInput
@@ -27,6 +28,31 @@ async def test_published(harness: WorkflowHarness) -> None:
         *("open_branch", "write_table", "verify_write", "audit_branch"),
         *("require_approval", "publish_branch", "discard_branch", "record_run", "can_notify", "notify"),
     ]
+
+
+async def test_a_run_that_is_not_to_publish_ends_checked(harness: WorkflowHarness) -> None:
+    """Neither people nor main are asked anything, and a conflict with main changes nothing."""
+
+    async def moved(_: Any, __: int) -> WriteResult:
+        return WriteResult(head=HEAD, tables={}, conflicts=["t.x"])
+
+    harness.fakes.overrides["verify_write"] = moved
+    result = await harness.end(await harness.start(publish=False, approval={"timeout": "3d"}))
+    assert (result.outcome, result.cause, result.main_after, result.branch) == ("checked", "checked", None, None)
+    assert harness.fakes.calls == [
+        *("open_branch", "write_table", "verify_write", "audit_branch", "discard_branch", "record_run"),
+    ]
+
+
+async def test_a_run_that_is_not_to_publish_keeps_nothing_of_a_failed_audit(harness: WorkflowHarness) -> None:
+    async def fails(_: Any, __: int) -> AuditResult:
+        verdict = CheckResult(table="t.x", index=0, check="row_count", columns=[], verdict="fail")
+        return AuditResult(decided=[verdict])
+
+    harness.fakes.overrides["audit_branch"] = fails
+    result = await harness.end(await harness.start(publish=False, tables={"t.x": {"checks": [{"row_count": 1}]}}))
+    assert (result.outcome, result.cause) == ("discarded", "audit")
+    assert "quarantine_branch" not in harness.fakes.calls and "discard_branch" in harness.fakes.calls
 
 
 @pytest.mark.parametrize(("on_failure", "outcome"), [("quarantine", "quarantined"), ("discard", "discarded")])

@@ -25,10 +25,9 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
         return  # after the merge there is nothing to compensate
     cause, reason = explain_error(error)
     request = state.request
-    end = ending(
-        cause, request.pipeline.on_failure, rows_are_kept_already=bool(request.resume) or bool(request.restore)
-    )
-    state.enter_stage("compensating", reason)
+    rows_are_kept_already = request.resume or request.restore
+    end = ending(cause, request.pipeline.on_failure, may_keep=request.publish and not rows_are_kept_already)
+    state.enter_stage("cleaning up" if end.outcome == "checked" else "compensating", reason)
     await end_workflow_task("why the run ends is recorded before its branch is deleted")
     try:
         kept = await _keep_or_discard(calls, state, end, reason)

@@ -22,7 +22,8 @@ async def finish(calls: ActivityCalls, state: RunState) -> None:
     state.enter_stage("ended", state.result.outcome or "")
     state.set_search_attribute(OUTCOME.value_set(state.result.outcome or ""))
     count_run(state.result)
-    await notify(calls, state)
+    if state.request.publish:  # who starts a check follows it
+        await notify(calls, state)
     await workflow.wait_condition(workflow.all_handlers_finished)
 
 

@@ -1,0 +1,72 @@
+"""The report of a run as markdown, for the comment of a pull request or a page.
+
+It holds no rows: values of rows stay with the run, where `status` and `quarantine show` print them.
+"""
+
+from collections.abc import Sequence
+
+from sluice.audit.verdicts import CheckResult, count_verdicts
+from sluice.contracts.run import RunResult
+from sluice.contracts.write import TableChange
+from sluice.presentation.changes import describe_change
+from sluice.publishing.outcomes import observed_text
+from sluice.publishing.retries import describe_attempts
+
+_SEVERITY = ("error", "fail", "warn", "pass")
+_LONGEST_CELL = 160
+
+
+def markdown_report(result: RunResult, link: str) -> str:
+    """Return outcome, tables, verdicts and details of a run; `link` leads to it in the Temporal Web UI."""
+    lines = [f"## {result.pipeline}: {result.outcome or 'under way'}"]
+    if result.reason:
+        lines += ["", cell(result.reason, 1000)]
+    if result.tables:
+        lines += ["", "| table | operation | rows | rows after |", "|---|---|---|---:|"]
+        lines += [table_row(name, change) for name, change in result.tables.items()]
+    if result.checks:
+        lines += ["", f"Audit: {count_verdicts(result.checks)}", "", *check_table(result.checks, show_values=False)]
+    attempts = describe_attempts(result.attempts, result.lost_attempts)
+    details = {
+        "run": f"[{result.workflow_id}]({link})",
+        "branch": f"`{result.branch}`" if result.branch else "",
+        "main": f"`{result.main_after[:16]}`" if result.main_after else "unchanged by this run",
+        "attempts": attempts,
+    }
+    lines += ["", *(f"- {name}: {value}" for name, value in details.items() if value)]
+    return "\n".join(lines)
+
+
+def check_table(checks: Sequence[CheckResult], limit: int | None = None, *, show_values: bool) -> list[str]:
+    """Return a table of verdicts, those that block first, at most so many."""
+    worst_first = sorted(checks, key=lambda check: _SEVERITY.index(check.verdict))
+    lines = ["| verdict | table | check | observed | expected | answered by |", "|---|---|---|---|---|---|"]
+    lines += [_check_row(check, show_values) for check in worst_first[:limit]]
+    if limit is not None and len(checks) > limit:
+        lines.append(f"\nand {len(checks) - limit} more")
+    return lines
+
+
+def table_row(name: str, change: TableChange) -> str:
+    """Return what a run did to a table, as a row of a table."""
+    total = "?" if change.total_rows is None else f"{change.total_rows:,}"
+    operation = change.operation + (", created" if change.created else "")
+    return f"| {name} | {operation} | {describe_change(change)} | {total} |"
+
+
+def cell(text: str, limit: int = _LONGEST_CELL) -> str:
+    """Return a text that stays within a cell of a table: in one line, shortened, and no markup of its own."""
+    plain = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
+
+
+def _check_row(check: CheckResult, show_values: bool) -> str:
+    cells = (
+        check.verdict if check.verdict == "pass" else f"**{check.verdict}**",
+        check.table,
+        check.title,
+        check.message or observed_text(check, show_values=show_values),
+        check.expected,
+        check.answered_by or "",
+    )
+    return "| " + " | ".join(map(cell, cells)) + " |"
