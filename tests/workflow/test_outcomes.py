@@ -50,7 +50,9 @@ async def test_a_run_that_is_not_to_publish_keeps_nothing_of_a_failed_audit(harn
         return AuditResult(decided=[verdict])
 
     harness.fakes.overrides["audit_branch"] = fails
-    result = await harness.end(await harness.start(publish=False, tables={"t.x": {"checks": [{"row_count": 1}]}}))
+    result = await harness.end(
+        await harness.start(publish=False, tables={"t.x": {"checks": [{"check": "row_count", "min": 1}]}})
+    )
     assert (result.outcome, result.cause) == ("discarded", "audit")
     assert "quarantine_branch" not in harness.fakes.calls and "discard_branch" in harness.fakes.calls
 

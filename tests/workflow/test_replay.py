@@ -23,7 +23,7 @@ ENDINGS = [
     *("rebased", "released", "rolled_back"),
 ]
 
-_EVENTS = 75
+_EVENTS = 85
 """So many a run may leave at most, whatever its data's size: one that people approved, and once more on a newer main,
 leaves as many."""
 
