@@ -9,7 +9,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from engine.duckdb_session import DuckDBSession, ParquetView
 from lakehouse.catalog import BranchCatalog
-from lakehouse.queried_tables import read_queried_table, resolve_ref
+from lakehouse.queried_tables import read_queried_tables, resolve_ref
 from lakehouse.sql_query import read_rows, tables_in
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 
@@ -33,7 +33,7 @@ class QueryTablesActivity:
         with as_application_error():
             names = tables_in(input.sql)
             branch, head = resolve_ref(self.catalog, input.ref)
-            tables = [read_queried_table(self.catalog, self.io, branch, head, name) for name in names]
+            tables = read_queried_tables(self.catalog, self.io, branch, head, names)
             files = [ParquetView(each.name, each.fields, each.paths) for each in tables if each.rows is None]
             rows = {each.name: each.rows for each in tables if each.rows is not None}
             with DuckDBSession(self.memory, self.scratch) as session, session.tables(files, rows) as connection:

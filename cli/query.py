@@ -3,12 +3,14 @@
 import csv
 import json
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from cli.context import CommandContext, no_preparation, run_command
 from cli.layout import print_rows
+from runtime.find_run import find_run
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import InvalidPipeline
@@ -28,9 +30,10 @@ def query(
     """Query tables of main, or of a branch, by SQL. It changes nothing. This needs a worker."""
 
     async def command(context: CommandContext, _: None) -> int:
-        request = QueryTablesInput(sql=sql, ref=ref)
+        request = QueryTablesInput(sql=sql, ref=await _run_id(context, ref))
         answer = await query_lake(context.client, context.settings, request, QueryRows)
         if as_json:
+            _refuse_equal_names(answer.columns)
             print(json.dumps({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]}))
         elif as_csv:
             writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -48,6 +51,28 @@ def query(
         return no_preparation()
 
     run_command(command, as_json, prepare)
+
+
+async def _run_id(context: CommandContext, ref: str) -> str:
+    """Return the run id of the run that a person names, or what they named, if that is no run that Temporal knows."""
+    if "/" in ref or ref in ("", context.settings.sluice_main):
+        return ref
+    try:
+        run = await find_run(context.client, ref)
+    except InvalidPipeline:
+        return ref
+    return run.handle.run_id or ref
+
+
+def _refuse_equal_names(columns: Sequence[str]) -> None:
+    """Make sure that an object can hold every column.
+
+    Raises:
+        InvalidPipeline: two have one name.
+    """
+    repeated = sorted({name for name in columns if list(columns).count(name) > 1})
+    if repeated:
+        raise InvalidPipeline(f"several columns are called {repeated[0]!r}: give them names of their own by AS")
 
 
 def _csv_value(value: object) -> str:

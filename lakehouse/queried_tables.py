@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyiceberg.manifest import DataFile
 
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.statistics import schema_fields
@@ -12,6 +13,7 @@ from lakehouse.quarantine import find_quarantined_branch
 from sluice.audit.engine_choice import DUCKDB_KINDS, field_id_problem
 from sluice.audit.statistics import SchemaField
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.identifiers import ATTEMPTS, attempt_of, run_of
 from sluice.sizes import format_size
 from sluice.sql.values import kind_of
 
@@ -34,7 +36,7 @@ def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
     """Return the branch that a person means, and its hash: main, a branch, or that of a run.
 
     Args:
-        ref: the name of a branch, or a run as `quarantine list` and `list` name it; empty means main.
+        ref: the name of a branch, or a run id, or a run as `quarantine list` names it; empty means main.
 
     Raises:
         InvalidPipeline: there is no such branch.
@@ -44,9 +46,9 @@ def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
     for each in catalog.list_branches(branch):
         if each.name == branch:
             return each.name, each.head
-    attempts = [each for each in catalog.list_branches("wap/") if f"/{ref}/" in each.name]
+    attempts = [each for each in catalog.list_branches(ATTEMPTS) if run_of(each.name) == ref]
     if attempts:
-        latest = max(attempts, key=lambda each: each.name)
+        latest = max(attempts, key=lambda each: attempt_of(each.name) or 0)
         return latest.name, latest.head
     try:
         quarantined = find_quarantined_branch(catalog, ref)
@@ -57,34 +59,52 @@ def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
     return quarantined.branch, quarantined.quarantined_hash or quarantined.head
 
 
-def read_queried_table(
-    catalog: BranchCatalog, io: Mapping[str, str], branch: str, head: str, name: str
-) -> QueriedTable:
-    """Return a table of a branch at a hash.
+def read_queried_tables(
+    catalog: BranchCatalog, io: Mapping[str, str], branch: str, head: str, names: Sequence[str]
+) -> list[QueriedTable]:
+    """Return tables of a branch at a hash.
 
     Raises:
-        InvalidInput: there is no such table, or it is too large for what has to be read of it.
+        InvalidInput: there is no such table, or they are too large for what has to be read of them.
     """
-    version = catalog.table_version(branch, name, head)
-    if version is None:
-        raise InvalidInput(f"there is no table {name} on {branch}")
-    state = TableState.load(version, None, io)
+    tables: list[QueriedTable] = []
+    left = _MAX_BYTES
+    for name in names:
+        version = catalog.table_version(branch, name, head)
+        if version is None:
+            raise InvalidInput(f"there is no table {name} on {branch}")
+        state = TableState.load(version, None, io)
+        fields = schema_fields(state.table.schema())
+        files = [entry.data_file for entry in state.entries(added_only=False)]
+        if _reads_files(state, fields, files):
+            tables.append(QueriedTable(name, fields, [file.file_path for file in files]))
+            continue
+        size = sum(file.file_size_in_bytes for file in files)
+        if size > left:
+            raise InvalidInput(
+                f"{name} has {format_size(size)} of data files, and `query` reads tables with row-level deletes, "
+                f"nested columns or files in a store up to {format_size(_MAX_BYTES)} together: docs/reading.md has "
+                "ways without that limit"
+            )
+        left -= size
+        tables.append(QueriedTable(name, fields, rows=_rows(name, state)))
+    return tables
+
+
+def _reads_files(state: TableState, fields: Sequence[SchemaField], files: Sequence[DataFile]) -> bool:
+    """Return whether DuckDB reads exactly the rows of a table from its files."""
     schema = state.table.schema()
-    fields = schema_fields(schema)
-    files = [entry.data_file for entry in state.entries(added_only=False)]
     has_defaults = any(field.initial_default is not None for field in schema.fields)
-    is_plain = (
+    return (
         not state.row_deletes
         and all(kind_of(field.type) in DUCKDB_KINDS for field in fields)
         and field_id_problem(state.table.properties, has_defaults=has_defaults) is None
         and all(file.file_path.startswith((_FILE, "/")) and file.file_format.value == "PARQUET" for file in files)
     )
-    if is_plain:
-        return QueriedTable(name, fields, [file.file_path for file in files])
-    size = sum(file.file_size_in_bytes for file in files)
-    if size > _MAX_BYTES:
-        raise InvalidInput(
-            f"{name} has {format_size(size)} of data files, and `query` reads tables with row-level deletes, nested "
-            f"columns or files in a store up to {format_size(_MAX_BYTES)}: docs/reading.md has ways without that limit"
-        )
-    return QueriedTable(name, fields, rows=state.table.scan().to_arrow())
+
+
+def _rows(name: str, state: TableState) -> pa.Table:
+    try:
+        return state.table.scan().to_arrow()
+    except (ValueError, NotImplementedError) as error:  # equality deletes, or files of another format
+        raise InvalidInput(f"{name} cannot be read without Spark: {error}") from None

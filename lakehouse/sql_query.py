@@ -18,6 +18,9 @@ _VIEW = "results"
 _LIMIT = 45.0
 """Seconds that a query may take: less than the activity has."""
 _BATCH = 1000
+_LARGER_IN_MEMORY = 20
+"""How much larger rows may be in memory than as JSON: a wide column of short values."""
+_NARROW = "ask for less, by fewer columns, a condition or LIMIT"
 _LOCKED = "SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true"
 
 
@@ -71,12 +74,12 @@ def tables_in(sql: str) -> list[str]:
     except SqlProblem:
         raise InvalidInput("write one query, such as SELECT * FROM shop.orders LIMIT 10: nothing else is run") from None
     for parts in named:
-        if len(parts) == 1 and parts[0]:
+        if len(parts) == 1:
             raise InvalidInput(f"name the table {parts[0]!r} with its namespace, such as shop.{parts[0]}")
         if len(parts) > 2:
             *namespace, name = parts
             raise InvalidInput(f'write a namespace with dots in quotes: "{".".join(namespace)}".{name}')
-    return [".".join(parts) for parts in named if parts[0]]
+    return [".".join(parts) for parts in named]
 
 
 def _read(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryRows:
@@ -86,9 +89,10 @@ def _read(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryRows:
     rows: list[list[Any]] = []
     size = 0
     for batch in relation.to_arrow_reader(_BATCH):
+        check_result_size(batch.nbytes // _LARGER_IN_MEMORY, _NARROW)
         columns = [column.to_pylist() for column in batch.columns]
         for row in zip(*columns, strict=True):
             rows.append([json_value(value) for value in row])
             size += len(json.dumps(rows[-1]))
-        check_result_size(size, "ask for less, by fewer columns, a condition or LIMIT")
+        check_result_size(size, _NARROW)
     return QueryRows(columns=list(relation.columns), rows=rows)

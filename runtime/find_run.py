@@ -38,6 +38,10 @@ class RunLookup:
         return self.description.status != WorkflowExecutionStatus.RUNNING
 
 
+_MOST_LISTED = 1000
+"""How many runs are looked at for the latest of a pipeline: runs that were not to publish are not it."""
+
+
 async def find_run(client: Client, named: str) -> RunLookup:
     """Find a run by its workflow id, its run id, or its pipeline's name, which means the latest run of it.
 
@@ -49,7 +53,7 @@ async def find_run(client: Client, named: str) -> RunLookup:
     run = await _describe(client, named, None)
     if run is None:
         query = f'{_WORKFLOW_TYPE} AND (RunId = "{named}" OR WorkflowId STARTS_WITH "{named}-")'
-        async for execution in client.list_workflows(query, limit=50):
+        async for execution in client.list_workflows(query, limit=_MOST_LISTED):
             if execution.run_id == named or re.fullmatch(re.escape(named) + "-[0-9a-f]{12}", execution.id):
                 run = await _describe(client, execution.id, execution.run_id)
                 break

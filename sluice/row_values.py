@@ -31,6 +31,7 @@ _SAFE = (
     "InvalidPipelineError",
 )
 """Errors of a program or its set-up: they name columns, tables and files, and are raised before rows are read."""
+_OF_THE_MACHINE = ("OutOfMemoryError", "StackOverflowError", "ConnectException", "UnknownHostException")
 _CLASS = re.compile(r"(?P<name>[\w.$]*(?:Error|Exception|Exit|Interrupt|Warning))\b")
 
 
@@ -62,4 +63,20 @@ def mask_error(line: str) -> str:
         return line
     if _CONDITION.search(line) or name.startswith(_LIBRARIES):
         return mask_values(line)
+    return _class_alone(name)
+
+
+def mask_cause(line: str) -> str:
+    """Return the cause that Java names behind an error, as `mask_error` does: of a free text, its class remains.
+
+    It may be an exception of a function of the user's, in whichever package.
+    """
+    error = _CLASS.match(line)
+    name = error["name"] if error else ""
+    if _CONDITION.search(line) or name.rsplit(".", 1)[-1] in _OF_THE_MACHINE:
+        return mask_error(line)
+    return _class_alone(name)
+
+
+def _class_alone(name: str) -> str:
     return f"{name or 'its last line'}: {HIDDEN_VALUE} (it may quote rows: see the log of the job)"

@@ -43,9 +43,9 @@ class Reading:
 
     @property
     def decimals(self) -> list[StructField]:
-        """The fields of decimals that Spark's reader of text does not read as they are written."""
-        is_text = self.format in ("csv", "json") and "locale" not in {name.lower() for name in self.options}
-        return [each for each in self.schema or () if is_text and isinstance(each.dataType, DecimalType)]
+        """The fields of decimals that Spark's reader of CSV does not read as they are written."""
+        is_csv = self.format == "csv" and "locale" not in {name.lower() for name in self.options}
+        return [each for each in self.schema or () if is_csv and isinstance(each.dataType, DecimalType)]
 
 
 def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> DataFrame:
@@ -90,7 +90,7 @@ def plan_reading_as_text(spec: IngestSpec) -> Reading:
 def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
     """Read files as planned, with more options.
 
-    Decimals of text are cast: Spark's readers leave out every comma, and make 1250 of 12,50. If the pipeline states a
+    Decimals of CSV are cast: Spark's reader leaves out every comma, and makes 1250 of 12,50. If the pipeline states a
     `locale`, that says what a comma means.
     """
     schema, decimals = reading.schema, reading.decimals
@@ -205,7 +205,7 @@ def _schema(
     if not is_stated:
         names = {name.lower(): name for schema in inferred for name in schema.names}
         wanted = _in_order_of(list(names.values()), wanted, spec)
-    folders = _columns_of_folders(spec)
+    folders = columns_of_folders(spec)
     lost = {name for schema in inferred for name in lost_fields(schema, wanted) if name not in folders}
     if lost:
         owner = "source.schema" if is_stated else next(iter(spec.tables))
@@ -228,7 +228,7 @@ def _inferred_csv(spark: SparkSession, options: Mapping[str, str], spec: IngestS
     options = {"inferSchema": "true", **options}
     inferred = _load(spark, "csv", options, spec.files, None).schema
     numbers = [field.name for field in inferred if isinstance(field.dataType, NumericType)]
-    folders = _columns_of_folders(spec)
+    folders = columns_of_folders(spec)
     numbers = [name for name in numbers if name not in folders]
     if not numbers:
         return inferred
@@ -243,7 +243,7 @@ def _inferred_csv(spark: SparkSession, options: Mapping[str, str], spec: IngestS
     )
 
 
-def _columns_of_folders(spec: IngestSpec) -> dict[str, set[str]]:
+def columns_of_folders(spec: IngestSpec) -> dict[str, set[str]]:
     """Return the values of each column that Spark makes of folders named `column=value`."""
     columns: dict[str, set[str]] = {}
     base = f"{spec.base_path.rstrip('/')}/" if spec.base_path else ""
@@ -263,7 +263,7 @@ def _check_folders(read: StructType, target: StructType | None, spec: IngestSpec
     """
     numbers = {field.name for field in read if isinstance(field.dataType, NumericType)}
     numbers -= {field.name for field in target or () if isinstance(field.dataType, NumericType)}
-    for name, values in _columns_of_folders(spec).items():
+    for name, values in columns_of_folders(spec).items():
         lost = [value for value in values if re.match(_NOT_A_NUMBER, value)]
         if name in numbers and lost:
             raise InvalidInput(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.job import JobResult
 from sluice.errors import InvalidInput, JobFailed, SluiceError, WriteRefused
-from sluice.row_values import mask_error
+from sluice.row_values import mask_cause, mask_error
 
 _EXCEPTION = re.compile(r"^[\w.$]*(?:Error|Exception)\b.*: .+")
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
@@ -49,8 +49,9 @@ def job_failure(
     """
     if refused:
         return WriteRefused(f"{refused}: a job may write to the branch of its run alone")
-    error = _last_error(result.tail)
-    shown = _LIBRARY.sub("", error if show_values or not error else mask_error(error))
+    error, is_cause = _last_error(result.tail)
+    hide = mask_cause if is_cause else mask_error
+    shown = _LIBRARY.sub("", error if show_values or not error else hide(error))
     message = f"the Spark job ended with exit code {result.code}{_location(result.tail, program)}"
     message += f": {shown}" if shown else ""
     if on_yarn := _YARN_APPLICATION.search(error):
@@ -62,12 +63,14 @@ def job_failure(
     return JobFailed(message)
 
 
-def _last_error(tail: list[str]) -> str:
+def _last_error(tail: list[str]) -> tuple[str, bool]:
+    """Return the last error that a job printed, and whether it is a cause that Java names behind another error."""
     for line in reversed(tail):
-        stripped = line.strip().removeprefix(": ").removeprefix("Caused by: ")
+        whole = line.strip()
+        stripped = whole.removeprefix(": ").removeprefix("Caused by: ")
         if _EXCEPTION.match(stripped) or _CONDITION.search(stripped):
-            return stripped[:600]
-    return tail[-1].strip()[:600] if tail else ""
+            return stripped[:600], stripped != whole
+    return (tail[-1].strip()[:600] if tail else ""), False
 
 
 def _location(tail: list[str], program: Path | None) -> str:

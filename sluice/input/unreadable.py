@@ -18,6 +18,6 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
         value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
         problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' is no {rows.type_name}"
     else:
-        problem = "the row has other columns than the file, or is not what its format says"
+        problem = "a value does not fit its column, or the number of values is wrong"
     number = f"{rows.rows:,} such rows" if rows.rows > 1 else "1 such row"
     return f"{where}: {problem}; {number}{' or more' if rows.there_may_be_more else ''}"

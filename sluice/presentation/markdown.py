@@ -1,8 +1,9 @@
 """The report of a run as markdown, for the comment of a pull request or a page.
 
-It holds no rows: values of rows stay with the run, where `status` and `quarantine show` print them.
+It holds no rows: these stay with the run, where `status` and `quarantine show` print them.
 """
 
+import re
 from collections.abc import Sequence
 
 from sluice.audit.verdicts import CheckResult, count_verdicts
@@ -14,6 +15,7 @@ from sluice.publishing.retries import describe_attempts
 
 _SEVERITY = ("error", "fail", "warn", "pass")
 _LONGEST_CELL = 160
+_MARKUP = re.compile(r"[\\`|*\[\]]")
 
 
 def markdown_report(result: RunResult, link: str) -> str:
@@ -56,17 +58,18 @@ def table_row(name: str, change: TableChange) -> str:
 
 def cell(text: str, limit: int = _LONGEST_CELL) -> str:
     """Return a text that stays within a cell of a table: in one line, shortened, and no markup of its own."""
-    plain = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
+    plain = " ".join(text.split())
+    short = plain if len(plain) <= limit else plain[: limit - 1] + "…"
+    return _MARKUP.sub(r"\\\g<0>", short).replace("<", "&lt;").replace("@", "&#64;")
 
 
 def _check_row(check: CheckResult, show_values: bool) -> str:
+    verdict = check.verdict if check.verdict == "pass" else f"**{check.verdict}**"
     cells = (
-        check.verdict if check.verdict == "pass" else f"**{check.verdict}**",
         check.table,
         check.title,
         check.message or observed_text(check, show_values=show_values),
         check.expected,
         check.answered_by or "",
     )
-    return "| " + " | ".join(map(cell, cells)) + " |"
+    return f"| {verdict} | " + " | ".join(map(cell, cells)) + " |"

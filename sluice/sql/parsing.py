@@ -81,9 +81,12 @@ def tables_of_duckdb(text: str) -> list[tuple[str, ...]]:
     """
     try:
         (tree,) = sqlglot.parse(text, dialect=_DUCKDB)
-        if not isinstance(tree, exp.Query | exp.Describe | exp.Summarize | exp.Pivot):
+        if not isinstance(tree, exp.Query | exp.Describe | exp.Summarize):
             raise SqlProblem("it is not one query")
-        return sorted(_table_parts(tree))
+        own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
+        named = [each for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]
+        parts = {tuple(part.name for part in each.parts) for each in named}
+        return sorted(each for each in parts if len(each) > 1 or each[0].lower() not in own)
     except (SqlglotError, ValueError, RecursionError) as error:
         raise SqlProblem("it is not one query") from error
 

@@ -224,7 +224,7 @@ def test_a_row_with_too_many_fields(job: Ingester) -> None:
     path = csv_file(job.folder / "in.csv", ROWS)
     path.write_text(path.read_text() + "3,c,1.5,surplus\n")
     assert job.refused({"path": str(path)}) == (
-        f"{path}: the row has other columns than the file, or is not what its format says; 1 such row"
+        f"{path}: a value does not fit its column, or the number of values is wrong; 1 such row"
     )
 
 

@@ -80,7 +80,12 @@ def test_a_branch_that_waits_is_read_before_it_is_published(published: SystemHar
     run = published.start(pipeline)
     waiting = published.wait_for_stage(run, "waiting for approval")
     sql = "SELECT count(*)::INT AS n FROM shop.orders WHERE status = 'new'"
-    for ref, count in (((), 0), (("--ref", waiting["branch"]), 1), (("--ref", waiting["run_id"]), 1)):
+    for ref, count in (
+        ((), 0),
+        (("--ref", waiting["branch"]), 1),
+        (("--ref", waiting["run_id"]), 1),
+        (("--ref", run), 1),
+    ):
         answer = published.command("query", sql, *ref, "--json")
         assert answer.code == 0 and answer.json == {"rows": [{"n": count}]}, answer
     wrong = published.command("query", "SELECT * FROM shop.oders")

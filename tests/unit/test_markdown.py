@@ -55,6 +55,7 @@ def test_a_report_of_a_check() -> None:
 
 
 def test_values_and_markup_of_data_stay_out() -> None:
-    largest = _check("fail", check="column_max", observed="meier", expected="at most <b>x</b> | y")
+    largest = _check("fail", check="column_max", observed="meier", expected="at most <b>x</b> | y \\d [a](b) @ana")
     (row,) = [line for line in markdown_report(_report(checks=[largest]), LINK).splitlines() if "**fail**" in line]
-    assert "meier" not in row and "<b>" not in row and "\\| y" in row
+    assert "meier" not in row and "<b>" not in row
+    assert r"\| y \\d \[a\](b) &#64;ana" in row

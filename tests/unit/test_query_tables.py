@@ -17,7 +17,8 @@ from sluice.errors import InvalidInput
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
-BRANCH = "wap/x/run-1/a1"
+RUN, OTHER = "0198a1b2-0000-7000-8000-000000000001", "0198a1b2-0000-7000-8000-000000000002"
+BRANCH = f"wap/x/{RUN}/a1"
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def _query(lake: MemoryLake, tmp_path: Path, sql: str, ref: str = "") -> QueryRo
     return answer
 
 
-@pytest.mark.parametrize(("ref", "total"), [("", 30), ("main", 30), (BRANCH, 60), ("run-1", 60)])
+@pytest.mark.parametrize(("ref", "total"), [("", 30), ("main", 30), (BRANCH, 60), (RUN, 60)])
 def test_main_a_branch_and_the_branch_of_a_run(lake: MemoryLake, tmp_path: Path, ref: str, total: int) -> None:
     answer = _query(lake, tmp_path, "SELECT sum(v)::INT AS total FROM shop.orders", ref)
     assert (answer.columns, answer.rows) == (["total"], [[total]])
@@ -113,6 +114,23 @@ def test_no_other_file_is_read(lake: MemoryLake, tmp_path: Path, sql: str) -> No
     with pytest.raises(ApplicationError) as refused:
         _query(lake, tmp_path, sql.format(file=file))
     assert "secret\n" not in str(refused.value)
+
+
+def test_descriptions_and_pivots(lake: MemoryLake, tmp_path: Path) -> None:
+    described = _query(lake, tmp_path, "DESCRIBE shop.orders").rows
+    assert [row[0] for row in described] == ["id", "v"]
+    assert len(_query(lake, tmp_path, "SUMMARIZE shop.orders").rows) == 2
+    pivoted = _query(lake, tmp_path, "SELECT * FROM (PIVOT shop.orders ON id IN (1, 2) USING sum(v)::INT)")
+    assert pivoted.rows == [[10, 20]] or len(pivoted.rows) == 2
+
+
+def test_the_latest_attempt_of_a_run_is_read(lake: MemoryLake, tmp_path: Path) -> None:
+    for attempt, ids in ((9, [4]), (10, [5, 6])):
+        lake.catalog.create_branch(f"wap/{RUN}/{OTHER}/a{attempt}", lake.catalog.head("main"))
+        lake.append_rows(f"wap/{RUN}/{OTHER}/a{attempt}", "shop.orders", [{"id": each, "v": 0} for each in ids])
+    count = "SELECT count(*)::INT FROM shop.orders"
+    assert _query(lake, tmp_path, count, OTHER).rows == [[4]]
+    assert _query(lake, tmp_path, count, RUN).rows == [[3]], "not the branches of that label"
 
 
 def test_the_tables_of_a_query_are_those_that_it_does_not_define() -> None:

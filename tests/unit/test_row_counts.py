@@ -141,7 +141,16 @@ def test_a_column_that_came_meanwhile_changes_no_row(lake: MemoryLake) -> None:
     assert count_changed_rows(_state(lake)) == RowCounts(updated=1, rewritten=99, known_by="rows compared")
 
 
-@pytest.mark.parametrize("limit", ["_MAX_VALUES", "_MAX_BYTES"])
+def test_files_that_cannot_be_read_end_no_run(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("Unsupported file format: AVRO")
+
+    _update(lake, [1], value=9)
+    monkeypatch.setattr(row_comparison, "ArrowScan", refuse)
+    assert count_changed_rows(_state(lake)) is None
+
+
+@pytest.mark.parametrize("limit", ["_MAX_VALUES", "_MAX_BYTES", "_MAX_MEMORY"])
 def test_many_rows_are_not_compared(limit: str, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
     _update(lake, [1], value=9)
     assert count_changed_rows(_state(lake)) is not None

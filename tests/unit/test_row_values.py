@@ -72,6 +72,14 @@ def test_errors_of_programs(line: str, shown: str) -> None:
     assert line.removeprefix("pyspark.errors.exceptions.captured.") in str(job_failure(result, show_values=True))
 
 
+def test_a_cause_behind_an_error_shows_its_class_alone() -> None:
+    error = "py4j.protocol.Py4JJavaError: An error occurred while calling o1.count."
+    cause = "Caused by: java.lang.RuntimeException: customer Alice Smith has no address"
+    result = JobResult(1, [error, cause], Path("log"))
+    assert "Alice" not in str(job_failure(result)) and "RuntimeException: …" in str(job_failure(result))
+    assert "Alice" in str(job_failure(result, show_values=True))
+
+
 def test_what_decides_about_another_attempt_is_not_hidden_with_the_values() -> None:
     assert isinstance(job_failure(JobResult(1, ["x.AnalysisException: [A_B] no"], Path("log"))), InvalidInput)
 

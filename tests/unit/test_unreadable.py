@@ -23,7 +23,7 @@ ROWS = UnreadableRows(
         (
             {"column": "", "value": "", "type_name": ""},
             3,
-            "orders.csv, line 3: the row has other columns than the file, or is not what its format says; 1 such row",
+            "orders.csv, line 3: a value does not fit its column, or the number of values is wrong; 1 such row",
         ),
     ],
 )
