@@ -32,7 +32,7 @@ from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.report_store import ReportStore
 from runtime.installation import with_installation
-from runtime.start_run import find_input
+from runtime.pipeline_input import find_input
 from runtime.temporal_client import connect
 from sluice.contracts.run import REVISION, Policy, RunRequest
 from sluice.contracts.write import JobReport, WriteTableInput

@@ -20,7 +20,8 @@ from temporalio.client import Client
 
 from bench.runs import Plain
 from bench.stack import BenchStack, bench_stack, median, save, say, small
-from runtime.start_run import Starter, StartOptions, find_input, start_run
+from runtime.pipeline_input import find_input
+from runtime.start_run import Starter, StartOptions, start_run
 from runtime.temporal_client import connect
 from sluice.contracts.references import BranchRef
 from sluice.pipeline.file import parse_pipeline

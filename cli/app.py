@@ -20,7 +20,8 @@ from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
 from cli.report import print_status
 from cli.watch import read_progress
 from runtime.find_run import RunLookup, find_run, query_status, read_result
-from runtime.start_run import StartOptions, find_input, load_pipeline
+from runtime.pipeline_input import find_input, load_pipeline
+from runtime.start_run import StartOptions
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline

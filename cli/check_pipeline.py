@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.context import check_locally
-from runtime.start_run import InspectedInput, inspect_input, load_pipeline
+from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from sluice.pipeline.input_columns import becomes_the_table
 from sluice.pipeline.model import Pipeline
 from sluice.settings import read_environment

@@ -8,8 +8,8 @@ from rich.markup import escape
 
 from cli.context import CommandContext, run_command
 from cli.layout import print_rows
+from runtime.pipeline_input import identify_paths
 from runtime.short_workflow import query_lake
-from runtime.start_run import identify_paths
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from sluice.times import format_time
 

@@ -15,8 +15,9 @@ from cli.keys import refuse
 from cli.layout import print_line, print_rows
 from cli.report import print_bad_rows, print_detail, print_verdict
 from runtime.find_run import read_request
+from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import execute_short_workflow, query_lake
-from runtime.start_run import StartOptions, load_pipeline
+from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import (
     DescribeQuarantineInput,
     DescribeQuarantineResult,

@@ -7,8 +7,9 @@ import typer
 
 from cli.context import CommandContext, run_command
 from cli.follow import start_and_follow
+from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import query_lake
-from runtime.start_run import StartOptions, load_pipeline
+from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan, RequeueSelection
 from sluice.pipeline.model import Pipeline
 from sluice.settings import read_environment

@@ -10,8 +10,9 @@ from temporalio.client import Client
 from cli.context import CommandContext, run_command
 from cli.follow import start_and_follow
 from runtime.find_run import read_request
+from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import query_lake
-from runtime.start_run import StartOptions, load_pipeline
+from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult, PublishedChecks
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.rollback import choose_rollback_pipeline, rollback_pipeline

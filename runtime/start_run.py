@@ -1,11 +1,10 @@
 """Starting a run: the one way for the command line, schedules, triggers and a page.
 
-`load_pipeline` and `find_input` need no server; `start_run` builds the request and starts the workflow, or attaches
-to the run of the same input that is under way. Who starts it, and the working directory, are arguments.
+`start_run` builds the request and starts the workflow, or attaches to the run of the same input that is under way. Who
+starts it, and the working directory, are arguments. `runtime/pipeline_input.py` reads the pipeline and finds its input.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,19 +13,14 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from lakehouse.source_files import absolute_path, absolute_source, find_files, identify_input, read_column_names
 from runtime.find_run import read_request
 from runtime.temporal_client import search_attributes_known
 from sluice.approval.required import SignedStart
 from sluice.approval.signatures import sign_start
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult
-from sluice.errors import InvalidInput, InvalidPipeline, RunUnderWay
-from sluice.pipeline.environment import pipeline_from_environment
-from sluice.pipeline.file import locate, read_pipeline
-from sluice.pipeline.input_columns import becomes_the_table, check_column_problems, layout_column_problems
+from sluice.errors import RunUnderWay
 from sluice.pipeline.model import Pipeline
-from sluice.pipeline.source import Source
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret
 from sluice.settings import Settings
@@ -63,109 +57,11 @@ class StartOptions:
 
 
 @dataclass(frozen=True)
-class InspectedInput:
-    """The files that a pipeline loads."""
-
-    run_input: RunInput
-    columns: list[str] | None = None
-    """The names of their columns, where those are known before Spark reads them."""
-
-
-@dataclass(frozen=True)
 class RunHandle:
     """A run that was started now, or by an earlier start with the same input."""
 
     handle: WorkflowHandle[WriteAuditPublish, RunResult]
     attached: bool
-
-
-def load_pipeline(file: Path | None, environment: Mapping[str, str], working_directory: Path) -> Pipeline:
-    """Read the pipeline of a file, or that of the environment; make its paths absolute.
-
-    Raises:
-        InvalidPipeline: it is not valid, or its job does not exist.
-    """
-    pipeline = read_pipeline(file) if file else pipeline_from_environment(environment)
-    return resolve_paths(pipeline, working_directory)
-
-
-def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:
-    """Return a pipeline whose local paths are absolute, since a worker may run in another folder.
-
-    Raises:
-        InvalidPipeline: its job does not exist.
-    """
-    write = pipeline.write
-    if write.source:
-        write = write.model_copy(update={"source": absolute_source(write.source, working_directory)})
-    if not write.built_in:
-        job = absolute_path(write.job, working_directory)
-        if not job.is_file():
-            raise InvalidPipeline(
-                f"the job {write.job[:200]!r} does not exist (looked for {str(job)[:200]}); the built-in one is "
-                "`ingest`"
-            )
-        write = write.model_copy(update={"job": str(job)})
-    return pipeline.model_copy(update={"write": write})
-
-
-def find_input(pipeline: Pipeline, file: Path | None = None) -> RunInput:
-    """Find the files that a pipeline loads, and return their identity.
-
-    A job without a source does not say what it reads: then its program and arguments are the identity.
-
-    Args:
-        file: the pipeline file, whose lines messages name.
-
-    Raises:
-        InvalidInput: there are no files, or one is empty or broken.
-        InvalidPipeline: the pipeline names columns that the files do not have.
-    """
-    return inspect_input(pipeline, file).run_input
-
-
-def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInput:
-    """Find the files that a pipeline loads, their identity and their columns, as `find_input` does."""
-    write = pipeline.write
-    if write.source:
-        files = find_files(write.source)
-        columns = read_column_names(write.source, files)
-        if columns is not None and becomes_the_table(pipeline):
-            check_columns(pipeline, columns, file)
-        return InspectedInput(identify_input(files), columns)
-    program = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
-    options = [f"{key}={value}" for key, value in sorted(write.options.items())]
-    return InspectedInput(identify_input([], "\0".join([write.job, program, *write.args, *write.statements, *options])))
-
-
-def check_columns(pipeline: Pipeline, columns: Sequence[str], file: Path | None) -> None:
-    """Make sure that the columns that a pipeline names are columns of its input.
-
-    Raises:
-        InvalidPipeline: some are not.
-    """
-    problems = check_column_problems(pipeline, columns)
-    layout = layout_column_problems(pipeline, columns)
-    problems += locate(file, layout) if file else [sentence for _, sentence in layout]
-    if problems:
-        raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
-
-
-def identify_paths(paths: Sequence[str], working_directory: Path) -> tuple[list[str], list[str]]:
-    """Return paths as runs record them, and the identities of those files that can be read here.
-
-    Raises:
-        InvalidInput: no file can have such a path.
-    """
-    source = absolute_source(Source(path=list(paths), format="csv"), working_directory) if paths else None
-    named = source.paths if source else []
-    identities: list[str] = []
-    for path in named:
-        try:
-            identities += [file.identity for file in find_files(Source(path=path, format="csv"))]
-        except InvalidInput:  # it is not here any more: then its path alone is looked for
-            continue
-    return named, identities
 
 
 async def start_run(

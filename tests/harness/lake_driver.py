@@ -15,8 +15,9 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import load_table
 from lakehouse.quarantine import list_quarantined_branches
 from runtime.find_run import Handle, query_status, read_request, read_result
+from runtime.pipeline_input import find_input
 from runtime.short_workflow import execute_short_workflow, query_lake
-from runtime.start_run import Starter, StartOptions, find_input, start_run
+from runtime.start_run import Starter, StartOptions, start_run
 from sluice.approval.decisions import Decision
 from sluice.contracts.lake_queries import PlanReleaseInput, PlanRollbackInput, PlanRollbackResult, ReleasePlan
 from sluice.contracts.quarantine import ManageQuarantineInput

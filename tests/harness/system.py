@@ -18,7 +18,8 @@ from temporalio.client import WorkflowFailureError
 
 from devstack.stack import ROOT
 from runtime.find_run import find_run, query_status, read_result
-from runtime.start_run import Starter, StartOptions, find_input, load_pipeline, start_run
+from runtime.pipeline_input import find_input, load_pipeline
+from runtime.start_run import Starter, StartOptions, start_run
 from sluice.approval.decisions import Decision
 from sluice.contracts.run import RunResult
 from sluice.errors import ServiceUnavailable, SluiceError

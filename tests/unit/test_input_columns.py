@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from lakehouse.source_files import find_files, read_column_names
-from runtime.start_run import find_input, load_pipeline
+from runtime.pipeline_input import find_input, load_pipeline
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.source import Source
 
