@@ -10,7 +10,7 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.statistics import schema_fields
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.quarantine import find_quarantined_branch
-from sluice.audit.engine_choice import DUCKDB_KINDS, field_id_problem
+from sluice.audit.engine_choice import DUCKDB_KINDS, field_id_problem, file_problem
 from sluice.audit.statistics import SchemaField
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.identifiers import ATTEMPTS, attempt_of, run_of
@@ -19,7 +19,6 @@ from sluice.sql.values import kind_of
 
 _MAX_BYTES = 64 * 2**20
 """How much of a table is read into memory, where DuckDB does not read its files itself."""
-_FILE = "file:"
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def _reads_files(state: TableState, fields: Sequence[SchemaField], files: Sequen
         not state.row_deletes
         and all(kind_of(field.type) in DUCKDB_KINDS for field in fields)
         and field_id_problem(state.table.properties, has_defaults=has_defaults) is None
-        and all(file.file_path.startswith((_FILE, "/")) and file.file_format.value == "PARQUET" for file in files)
+        and not any(file_problem(file.file_path, file.file_format.value) for file in files)
     )
 
 

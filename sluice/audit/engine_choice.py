@@ -72,11 +72,14 @@ def _refusal(files: Sequence[FileStatistics], columns: Mapping[str, str], max_by
 
 
 def _file_refusal(file: FileStatistics) -> str | None:
-    if file.deletes:
-        return "row-level deletes apply"
-    if file.form != "PARQUET":
-        return f"a file is {file.form}"
-    if not file.path.removeprefix("file://").removeprefix("file:").startswith("/"):
+    return "row-level deletes apply" if file.deletes else file_problem(file.path, file.form)
+
+
+def file_problem(path: str, form: str) -> str | None:
+    """Return why DuckDB does not read a data file itself, or None."""
+    if form != "PARQUET":
+        return f"a file is {form}"
+    if not path.removeprefix("file://").removeprefix("file:").startswith("/"):
         return "the files are not local"
-    is_pattern = any(character in file.path for character in "*?[\0")
+    is_pattern = any(character in path for character in "*?[\0")
     return "the path of a file reads like a pattern" if is_pattern else None
