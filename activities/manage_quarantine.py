@@ -43,7 +43,7 @@ class ManageQuarantineActivity:
             return input.branch
 
     def _discard(self, branch: QuarantinedBranch) -> None:
-        """Delete a quarantine that no release works on, if nobody changed it meanwhile.
+        """Delete a quarantine that no release works on, if it did not change meanwhile.
 
         Raises:
             InvalidPipeline: a release works on it.

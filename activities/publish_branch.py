@@ -41,7 +41,7 @@ class PublishBranchActivity:
                 return with_overtaken(self.catalog, earlier, input.branch.base, input.watched_tables)
             self.policy.refuse_unapproved(input)
             if conflicts := self._last_look(input, since):
-                is_first_try = activity.info().attempt == 1  # then nobody has requested the merge
+                is_first_try = activity.info().attempt == 1  # then no merge was requested
                 return Publication(merged=False, conflicts=conflicts, merge_requested=not is_first_try)
             return self._merge(input)
 

@@ -23,7 +23,7 @@ class ApprovalPolicy:
 
     catalog: BranchCatalog
     approvers_file: str = ""
-    """The file that lists those who may decide; only an empty name means that nobody has to sign."""
+    """The file that lists those who may decide; only an empty name means that no signature is needed."""
     rules: Sequence[ApprovalRule] = ()
 
     def required(self, branch: str, head: str, terms: ApprovalTerms, approvers: Approvers | None) -> RequiredApproval:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class _Cancelled(Exception):
-    """Raised in the thread when nobody waits for its work any more."""
+    """Raised in the thread when its caller no longer waits."""
 
 
 async def run_with_progress(work: Callable[[OnProgress], T], heartbeat: Heartbeat, doing: str) -> T:

@@ -16,7 +16,7 @@ from sluice.errors import BadEnvironment
 class VerifyDecisionActivity:
     """The activity `verify_decision`.
 
-    Needs the file of approvers; only an empty name of it means that nobody has to sign.
+    Needs the file of approvers; only an empty name of it means that no signature is needed.
     """
 
     approvers_file: str = ""
@@ -31,7 +31,7 @@ class VerifyDecisionActivity:
 def read_approvers(file: str) -> Approvers | None:
     """Read the file of approvers again for each decision, so that a change needs no new worker.
 
-    Returns None only if no file is named: then nobody has to sign.
+    Returns None only if no file is named: then no signature is needed.
 
     Raises:
         BadEnvironment: the file cannot be read, or a line is not a name and a key.

@@ -61,7 +61,7 @@ def check_user(name: str, home: Path) -> bool:
 
 
 def ensure_user(name: str, home: Path, group: str) -> tuple[Account, bool]:
-    """Create a user that nobody logs in as, with a group of its own, in a group; return it, and whether it is new."""
+    """Create a user without a login, with a group of its own, in a group; return it, and whether it is new."""
     is_new = not check_user(name, home)
     if is_new:
         account = ["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"]

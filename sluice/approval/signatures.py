@@ -68,7 +68,7 @@ def verification_error(decision: Decision, run_id: str, approvers: Approvers | N
     """Return why the signature of a decision does not count, or "" if an approver signed it.
 
     Args:
-        approvers: the people who may decide; None means that nobody has to sign.
+        approvers: the people who may decide; None means that no signature is needed.
     """
     if approvers is None:
         return ""

@@ -346,11 +346,11 @@ def test_advice_follows_the_log(log: str, advice: str) -> None:
 
 def test_settings_of_pip_hold_for_uv() -> None:
     listed = (
-        ":env:.cert='/certificates.crt'\nglobal.index-url='https://mirror/simple'\n"
-        "install.index-url='https://other/simple'\nglobal.extra-index-url='\\nhttps://a\\nhttps://b'\nglobal.timeout='9'"
+        ":env:.cert='/certificates.crt'\nglobal.index-url='https://mirror.invalid/'\n"
+        "install.index-url='https://other.invalid/'\nglobal.extra-index-url='\\nhttps://a\\nhttps://b'\nglobal.timeout='9'"
     )
     assert parse_pip_settings(listed) == {
-        "UV_DEFAULT_INDEX": "https://other/simple",
+        "UV_DEFAULT_INDEX": "https://other.invalid/",
         "UV_INDEX": "https://a https://b",
         "SSL_CERT_FILE": "/certificates.crt",
     }
