@@ -24,7 +24,7 @@ from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret
 from sluice.settings import Settings
-from workflows.search_attributes import PIPELINE, TABLE
+from workflows.search_attributes import PIPELINE, TABLE, indexed_tables
 from workflows.write_audit_publish import WriteAuditPublish
 
 SUMMARY_MEMO = "sluice.summary"
@@ -130,7 +130,7 @@ def _policy(settings: Settings) -> Policy:
 async def _start_or_attach(client: Client, settings: Settings, request: RunRequest, workflow_id: str) -> RunHandle:
     pipeline = request.pipeline
     attributes = TypedSearchAttributes(
-        [SearchAttributePair(PIPELINE, pipeline.name), SearchAttributePair(TABLE, list(pipeline.tables))]
+        [SearchAttributePair(PIPELINE, pipeline.name), SearchAttributePair(TABLE, indexed_tables(pipeline.tables))]
     )
     try:
         handle = await client.start_workflow(
