@@ -66,6 +66,9 @@ _Union = (
     | schema.Schema
     | schema.ColumnType
     | schema.ColumnExists
+    | schema.ColumnNames
+    | schema.ColumnAbsent
+    | schema.ColumnCount
     | schema.SchemaDrift
     | change_scope.AppendOnly
     | change_scope.DeletedRows

@@ -1,12 +1,13 @@
 """Checks of the table's schema: names and types of columns, and changes since `main`."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sluice.audit.statistics import SchemaField, StatisticsNeed, TableStatistics
-from sluice.checks.base import Check, Evaluation, expand_columns, pass_or_fail
+from sluice.checks.base import Check, Evaluation, between, expand_columns, pass_or_fail, require_range
 
 _SYNONYMS = {
     "bigint": "long",
@@ -60,12 +61,16 @@ class Schema(_SchemaCheck):
 
 
 class ColumnType(_SchemaCheck):
-    """The column must have this type."""
+    """The column must have this type, or one of these types."""
 
     aliases = {"expect_column_values_to_be_of_type": {"type_": "type"}}
     check: Literal["column_type"] = "column_type"
     column: str = Field(min_length=1)
-    type: str = Field(min_length=1)
+    type: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)]
+
+    @property
+    def _types(self) -> list[str]:
+        return [self.type] if isinstance(self.type, str) else self.type
 
     @property
     def column_names(self) -> list[str]:
@@ -73,11 +78,11 @@ class ColumnType(_SchemaCheck):
 
     @property
     def expected(self) -> str:
-        return self.type
+        return " or ".join(self._types)
 
     def prove(self, statistics: TableStatistics) -> Evaluation:
         actual = statistics.types[self.column]
-        return pass_or_fail(actual.replace(" ", "") == iceberg_type(self.type), actual)
+        return pass_or_fail(actual.replace(" ", "") in map(iceberg_type, self._types), actual)
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
@@ -85,11 +90,18 @@ class ColumnType(_SchemaCheck):
 
 
 class ColumnExists(_SchemaCheck):
-    """The table must have these columns, of any type."""
+    """The table must have these columns, of any type. `position` is that of a single column, from 1."""
 
     aliases = {"expect_column_to_exist": {"column": "columns"}}
     check: Literal["column_exists"] = "column_exists"
     columns: list[str] | str
+    position: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _one_position(self) -> "ColumnExists":
+        if self.position and len(self._wanted) != 1:
+            raise ValueError("position is that of one column: write a check for each")
+        return self
 
     @property
     def _wanted(self) -> list[str]:
@@ -97,11 +109,80 @@ class ColumnExists(_SchemaCheck):
 
     @property
     def expected(self) -> str:
-        return ", ".join(self._wanted)
+        return ", ".join(self._wanted) + (f" as column {self.position}" if self.position else "")
 
     def prove(self, statistics: TableStatistics) -> Evaluation:
-        missing = [name for name in self._wanted if name not in statistics.types]
-        return pass_or_fail(not missing, f"without {', '.join(missing)}" if missing else "all there")
+        names = list(statistics.types)
+        missing = [name for name in self._wanted if name not in names]
+        if missing or not self.position:
+            return pass_or_fail(not missing, f"without {', '.join(missing)}" if missing else "all there")
+        position = names.index(self._wanted[0]) + 1
+        return pass_or_fail(position == self.position, f"column {position}")
+
+
+class ColumnNames(_SchemaCheck):
+    """The table must have exactly these columns, of any type; with `ordered`, in this order."""
+
+    check: Literal["column_names"] = "column_names"
+    columns: list[str] = Field(min_length=1)
+    ordered: bool = False
+
+    @property
+    def expected(self) -> str:
+        return f"{', '.join(self.columns)}{' in this order' if self.ordered else ''}"
+
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        names = list(statistics.types)
+        problems = [f"{name} is missing" for name in self.columns if name not in names]
+        problems += [f"{name} is extra" for name in names if name not in self.columns]
+        if self.ordered and not problems and names != self.columns:
+            problems = [f"the order is {', '.join(names)}"]
+        return pass_or_fail(not problems, "; ".join(problems) or "as stated")
+
+
+class ColumnAbsent(_SchemaCheck):
+    """The table must have none of these columns; `*` stands for any characters, and case makes no difference."""
+
+    check: Literal["column_absent"] = "column_absent"
+    columns: list[str] = Field(min_length=1)
+
+    @property
+    def expected(self) -> str:
+        return f"without {', '.join(self.columns)}"
+
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        unwanted = [
+            name
+            for name in statistics.types
+            if any(fnmatchcase(name.lower(), pattern.lower()) for pattern in self.columns)
+        ]
+        return pass_or_fail(not unwanted, ", ".join(unwanted) or "none of them")
+
+    @classmethod
+    def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        names = parameters.get("columns")
+        return [{**parameters, "columns": [names]} if isinstance(names, str) else parameters]
+
+
+class ColumnCount(_SchemaCheck):
+    """The number of columns must lie in a range."""
+
+    check: Literal["column_count"] = "column_count"
+    min: int | None = Field(default=None, ge=0)
+    max: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _a_range(self) -> "ColumnCount":
+        require_range(self.min, self.max)
+        return self
+
+    @property
+    def expected(self) -> str:
+        return f"{between(self.min, self.max)} columns"
+
+    def prove(self, statistics: TableStatistics) -> Evaluation:
+        count = len(statistics.types)
+        return pass_or_fail((self.min is None or count >= self.min) and (self.max is None or count <= self.max), count)
 
 
 class SchemaDrift(_SchemaCheck):
