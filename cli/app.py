@@ -12,7 +12,7 @@ from temporalio.client import WorkflowUpdateFailedError
 
 from cli.approving import WAITING, make_decision, report_name, shown_report
 from cli.check_pipeline import check_pipeline
-from cli.checks import import_file, list_checks
+from cli.checks import list_checks
 from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, run_command
 from cli.follow import follow_and_report, start_and_follow
 from cli.keys import approver_key, codec_key
@@ -172,7 +172,6 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
 
 app.command("check")(check_pipeline)
 app.command("checks")(list_checks)
-app.command("import")(import_file)
 app.command("approver-key")(approver_key)
 app.command("codec-key")(codec_key)
 

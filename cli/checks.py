@@ -1,31 +1,16 @@
-"""The commands about checks: listing them, and importing them from dbt or Great Expectations."""
+"""The command `checks`: list every check, its parameters, and how it can be answered."""
 
-import io
 import json
-import sys
-from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from ruamel.yaml import YAML
 
-from cli.context import WRONG_USE
-from cli.import_checks import import_checks
-from sluice.errors import InvalidPipeline
 from sluice.presentation.check_reference import entries, json_schema
 
 _WIDTH = 160
-
-
-class Scope(str, Enum):
-    """Which rows imported checks are about."""
-
-    table = "table"
-    added = "added"
 
 
 def list_checks(
@@ -56,27 +41,3 @@ def list_checks(
         "What metadata cannot answer takes a scan of the rows, by DuckDB or, where its answers could differ, by Spark.",
         highlight=False,
     )
-
-
-def import_file(
-    file: Annotated[Path, typer.Argument(help="A dbt schema.yml, or a Great Expectations suite as JSON.")],
-    namespace: Annotated[str, typer.Option(help="The namespace of the tables.")] = "main",
-    table: Annotated[str | None, typer.Option(help="The table that a suite is about.")] = None,
-    scope: Annotated[Scope, typer.Option(help="About the whole table, or what each run adds.")] = Scope.table,
-) -> None:
-    """Turn the tests of dbt or the expectations of Great Expectations into checks, as YAML; report the rest."""
-    try:
-        imported = import_checks(file, scope.value, namespace, table)
-    except InvalidPipeline as error:
-        print(f"sluice: {error}", file=sys.stderr)
-        raise typer.Exit(WRONG_USE) from error
-    text = io.StringIO()
-    yaml = YAML()
-    yaml.default_flow_style = None
-    yaml.width = _WIDTH
-    yaml.dump({"tables": {name: {"checks": checks} for name, checks in imported.checks.items()}}, text)
-    print(text.getvalue(), end="")
-    count = sum(map(len, imported.checks.values()))
-    print(f"# {count} checks carried over, {len(imported.left)} not", file=sys.stderr)
-    for line in imported.left:
-        print(f"# not carried over: {line}", file=sys.stderr)

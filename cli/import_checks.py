@@ -1,159 +1,105 @@
-"""Importing checks: the generic tests of a dbt `schema.yml`, or the expectations of a Great Expectations suite.
+"""The command `import`: turn the tests of dbt, SodaCL or Great Expectations into checks, and list what is left."""
 
-Each imported check is valid; everything else is reported, with the reason.
-"""
-
-import json
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import io
+import sys
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+import typer
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 
-from sluice.checks import REGISTRY, expand
+from cli.context import WRONG_USE
+from cli.import_files import read_files
 from sluice.errors import InvalidPipeline
+from sluice.identifiers import suggestion, table_name
+from sluice.importing.project import ImportOptions, import_files
+from sluice.importing.sql_text import dialects
 
-Parameters = dict[str, Any]
-_REFERENCE = re.compile(r"""[\s{]*(?:ref|source)\s*\(\s*(?:['"]([^'"]+)['"]\s*,\s*)?['"]([^'"]+)['"]\s*\)[\s}]*""")
-_KINDS = ("models", "seeds", "snapshots")
-_CONFIG = {"severity": "severity", "where": "where", "warn_if": "warn_if", "error_if": "fail_if"}
-_SILENT = ("name", "description", "tags", "meta", "enabled", "alias", "config", "store_failures", "group", "docs")
-_RENAMED = {"mostly": "mostly", "row_condition": "where"}
-_IGNORED = ("result_format", "catch_exceptions", "include_config", "batch_id", "strict_min", "strict_max")
-_UNSUPPORTED = ("strictly", "parse_strings_as_datetimes", "ignore_row_if", "condition_parser")
+app = typer.Typer(add_completion=False)
+_WIDTH = 160
 
 
-@dataclass
-class ImportedChecks:
-    """The checks that a file was turned into."""
+class Scope(str, Enum):
+    """Which rows imported checks are about."""
 
-    checks: dict[str, list[Parameters]] = field(default_factory=dict)
-    """The checks by table, as a pipeline file has them."""
-    left: list[str] = field(default_factory=list)
-    """What could not be imported, and why."""
-
-    def add(self, table: str, what: str, name: str, parameters: Parameters) -> None:
-        """Add one check if it is valid, else the reason why it is not."""
-        written = {name: parameters}
-        try:
-            for one in expand(written):
-                REGISTRY[one["check"]].model_validate(one)
-        except InvalidPipeline as error:
-            self.left.append(f"{what}: {error}")
-        except ValidationError as error:
-            first = error.errors()[0]
-            path = ".".join(str(part) for part in first["loc"])
-            self.left.append(f"{what}: {path + ': ' if path else ''}{first['msg'].removeprefix('Value error, ')}")
-        else:
-            self.checks.setdefault(table, []).append(written)
+    table = "table"
+    added = "added"
 
 
-def import_checks(path: Path, scope: str, namespace: str, table: str | None = None) -> ImportedChecks:
-    """Turn a dbt `schema.yml` or a Great Expectations suite into checks.
-
-    Args:
-        scope: which rows the checks are about; in dbt and Great Expectations, all rows of the table.
-        namespace: the namespace that the tables of dbt models get.
-        table: the table that a suite is about; a suite may name none.
-
-    Raises:
-        InvalidPipeline: the file cannot be read, or is neither.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        tree = json.loads(text) if path.suffix == ".json" else YAML(typ="safe").load(text)
-    except (OSError, UnicodeDecodeError, ValueError, YAMLError) as error:
-        raise InvalidPipeline(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    if isinstance(tree, dict) and isinstance(tree.get("expectations"), list):
-        return _suite(tree, scope, table or f"{namespace}.{_plain(str(tree.get('name') or path.stem))}")
-    if isinstance(tree, dict) and any(isinstance(tree.get(key), list) for key in (*_KINDS, "sources")):
-        return _dbt(tree, scope, namespace)
-    raise InvalidPipeline(
-        f"{path} is neither a dbt schema.yml (`models:`) nor a Great Expectations suite (`expectations`)"
-    )
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"\W", "_", name)
-
-
-def _dbt(tree: Mapping[str, Any], scope: str, namespace: str) -> ImportedChecks:
-    imported = ImportedChecks()
-    for model in _models(tree):
-        table = f"{namespace}.{_plain(str(model.get('name', '')))}"
-        for test in _tests(model):
-            _import_test(imported, table, None, test, scope, namespace)
-        for column in model.get("columns") or []:
-            for test in _tests(column):
-                _import_test(imported, table, str(column.get("name", "")), test, scope, namespace)
-    return imported
-
-
-def _models(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for key in _KINDS:
-        yield from tree.get(key) or []
-    for source in tree.get("sources") or []:
-        yield from source.get("tables") or []
-
-
-def _tests(node: Mapping[str, Any]) -> list[Any]:
-    return [*(node.get("tests") or []), *(node.get("data_tests") or [])]
-
-
-def _import_test(
-    imported: ImportedChecks, table: str, column: str | None, test: Any, scope: str, namespace: str
+@app.command("import")
+def import_file(
+    path: Annotated[
+        Path, typer.Argument(help="A dbt property file, SodaCL, a Great Expectations suite, or a project's folder.")
+    ],
+    namespace: Annotated[
+        str | None, typer.Option(help="The namespace of the tables of dbt's models or Soda's data sets.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="The table that a suite of Great Expectations is about.")] = None,
+    scope: Annotated[Scope, typer.Option(help="About the whole table, or what each run adds.")] = Scope.table,
+    dialect: Annotated[
+        str | None, typer.Option(help="The dialect of the SQL in the files, such as snowflake; Spark's by default.")
+    ] = None,
+    var: Annotated[list[str] | None, typer.Option(help="A variable of dbt, as NAME=VALUE; repeatable.")] = None,
 ) -> None:
-    name, given = (test, {}) if isinstance(test, str) else next(iter(test.items()))
-    given = dict(given or {})
-    what = f"{table}{'.' + column if column else ''}: {name}"
-    config = {**(given.get("config") or {}), **{key: given.pop(key) for key in _CONFIG if key in given}}
-    if config.get("enabled") is False:
-        imported.left.append(f"{what}: it is not enabled")
-        return
-    arguments = {**given, **(given.pop("arguments", None) or {})}
-    parameters = {key: value for key, value in arguments.items() if key not in (*_SILENT, "arguments")}
-    if column is not None and "column" not in parameters and name != "dbt_utils.expression_is_true":
-        parameters["column"] = parameters.pop("column_name", column)
-    if name == "dbt_utils.expression_is_true" and column is not None:
-        parameters["expression"] = f"`{column}` {parameters.get('expression', '')}"
-    for key in ("to", "compare_model"):
-        if key in parameters:
-            parameters[key] = _referenced(str(parameters[key]), namespace)
-    for key, option in _CONFIG.items():
-        if key in config:
-            parameters[option] = (
-                {"error": "fail"}.get(str(config[key]), config[key]) if key == "severity" else config[key]
-            )
-    imported.add(table, what, str(name), {**parameters, "scope": scope})
+    """Turn the tests of dbt, SodaCL or Great Expectations into checks, as YAML; report the rest with its reasons."""
+    try:
+        options = _import_options(namespace, table, scope, dialect, var or [])
+        imported = import_files(read_files(path), options, lenient=path.is_dir())
+    except InvalidPipeline as error:
+        print(f"sluice: {error}", file=sys.stderr)
+        raise typer.Exit(WRONG_USE) from error
+    if imported.checks:
+        print(_as_yaml(imported.checks), end="")
+    left = [each for each in imported.left if not each.inactive]
+    print(
+        f"# {imported.carried_over} of {imported.carried_over + len(left)} tests carried over, as "
+        f"{sum(map(len, imported.checks.values()))} checks of {len(imported.checks)} tables",
+        file=sys.stderr,
+    )
+    for each in imported.left:
+        print(f"# {'not active' if each.inactive else 'not carried over'}: {each}", file=sys.stderr)
 
 
-def _referenced(text: str, namespace: str) -> str:
-    match = _REFERENCE.fullmatch(text)
-    return f"{_plain(match[1]) if match[1] else namespace}.{_plain(match[2])}" if match else text
+def _import_options(
+    namespace: str | None, table: str | None, scope: Scope, dialect: str | None, variables: list[str]
+) -> ImportOptions:
+    for option, name in (("--table", table), ("--namespace", namespace and f"{namespace}.t")):
+        try:
+            table_name(name or "a.b")
+        except InvalidPipeline as error:
+            raise InvalidPipeline(f"{option}: {error}") from error
+    if dialect is not None and dialect.lower() not in dialects():
+        raise InvalidPipeline(
+            f"--dialect {dialect[:40]!r} is not known{suggestion(dialect, dialects())}: {', '.join(dialects())}"
+        )
+    pairs = dict(each.partition("=")[::2] for each in variables)
+    if wrong := next((each for each in variables if "=" not in each), None):
+        raise InvalidPipeline(f"--var {wrong[:60]!r}: write NAME=VALUE")
+    try:
+        values = {name: YAML(typ="safe").load(value) if value else "" for name, value in pairs.items()}
+    except YAMLError as error:
+        raise InvalidPipeline(f"--var: a value is not valid YAML: {str(error).splitlines()[0]}") from error
+    return ImportOptions(namespace, table, scope.value, dialect.lower() if dialect else None, values)
 
 
-def _suite(tree: Mapping[str, Any], scope: str, table: str) -> ImportedChecks:
-    imported = ImportedChecks()
-    for expectation in tree["expectations"]:
-        name = str(expectation.get("expectation_type") or expectation.get("type") or "?")
-        given = dict(expectation.get("kwargs") or {})
-        what = f"{table}: {name}({given.get('column') or given.get('column_list') or ''})"
-        unsupported = [key for key in _UNSUPPORTED if given.get(key)]
-        strict = [key for key in ("strict_min", "strict_max") if given.get(key)]
-        if unsupported or len(strict) == 1:
-            imported.left.append(f"{what}: {(unsupported or strict)[0]} has no equivalent here")
-            continue
-        kept = {
-            key: value for key, value in given.items() if key not in (*_IGNORED, *_UNSUPPORTED) and value is not None
-        }
-        parameters: Parameters = {_RENAMED.get(str(key), str(key)): value for key, value in kept.items()}
-        if strict:
-            parameters["inclusive"] = False
-        if expectation.get("severity") in ("warning", "info"):
-            parameters["severity"] = "warn"
-        imported.add(table, what, name, {**parameters, "scope": scope})
-    return imported
+def _as_yaml(checks: dict[str, list[dict[str, Any]]]) -> str:
+    """Return checks as they stand in a pipeline file; a query is on lines of its own."""
+    listed = {name: {"checks": [_as_written(each) for each in of_table]} for name, of_table in checks.items()}
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = _WIDTH
+    text = io.StringIO()
+    yaml.dump({"tables": listed}, text)
+    return text.getvalue()
+
+
+def _as_written(check: dict[str, Any]) -> dict[str, Any]:
+    ((name, parameters),) = check.items()
+    if "query" not in parameters:
+        return check
+    block = CommentedMap(parameters)
+    block.fa.set_block_style()
+    return {name: block}

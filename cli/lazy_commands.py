@@ -9,6 +9,7 @@ from typer.main import get_command
 LAZY_COMMANDS = {
     "list": "cli.list_runs",
     "files": "cli.files",
+    "import": "cli.import_checks",
     "query": "cli.query",
     "requeue": "cli.requeue",
     "results": "cli.results",

@@ -1,0 +1,118 @@
+"""Constraints, contracts and the freshness of sources in dbt's property files, as drafts of checks."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from sluice.importing.arguments import Arguments
+from sluice.importing.dbt_properties import DbtTable
+from sluice.importing.dbt_tests import DBT_TESTS, relationship
+from sluice.importing.drafts import Draft, Target, native
+from sluice.importing.expectations import row_condition
+from sluice.importing.expectations_of_columns import column_types
+from sluice.importing.expectations_of_tables import measured
+from sluice.importing.expectations_of_time import date_part, span
+from sluice.importing.imported import NotCarriedOver, Parameters
+from sluice.importing.jinja_values import DbtValues
+from sluice.importing.sql_text import column_sql, number, plain_name
+from sluice.importing.yaml_lines import line_of, plain
+
+_SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
+
+
+def constraint_drafts(
+    table: DbtTable, values: DbtValues, target: Target
+) -> Iterator[tuple[int, str, Callable[[], Draft]]]:
+    """Yield the line, the name and what builds the draft of each constraint of a table and of its columns."""
+    for node, column in [(table.node, None), *((each, str(each.get("name", ""))) for each in table.columns)]:
+        config = node.get("config") or {}
+        listed = node.get("constraints") or config.get("constraints") or []
+        for index, each in enumerate(listed if isinstance(listed, list) else []):
+            line = line_of(listed, index, line_of(node))
+            kind = str(each.get("type", each) if isinstance(each, dict) else each)
+            name = f"constraint {kind}{f'({column})' if column else ''}"
+            given = plain(each) if isinstance(each, dict) else {}
+            yield line, name, _bound(_constraint, kind.lower(), given, column, values, target)
+
+
+def _bound(function: Callable[..., Draft], *arguments: Any) -> Callable[[], Draft]:
+    return lambda: function(*arguments)
+
+
+def _constraint(kind: str, given: dict[str, Any], column: str | None, values: DbtValues, target: Target) -> Draft:
+    columns = [column] if column else [str(each) for each in given.get("columns") or []]
+    if kind == "check":
+        expression = str(values.resolve(given.get("expression") or ""))
+        if not expression:
+            raise NotCarriedOver("the constraint has no `expression`")
+        return row_condition(target, f"({expression})")
+    if not columns:
+        raise NotCarriedOver("the constraint names no columns")
+    if kind == "not_null":
+        checks = [check for name in columns for check in native("not_null", column=name)]
+        return Draft(native=checks)
+    if kind in ("unique", "primary_key"):
+        one = kind == "unique" and len(columns) == 1
+        args = Arguments({"column_name": columns[0]} if one else {"columns": columns, "kind": kind})
+        return DBT_TESTS["unique" if one else "unique_combination_of_columns"](args, target)
+    if kind == "foreign_key":
+        fields = given.get("to_columns") or []
+        if not given.get("to") or len(fields) != 1 or len(columns) != 1:
+            raise NotCarriedOver("a foreign key is carried over if it has `to` and one column on each side")
+        return relationship(columns[0], str(values.resolve(given["to"])), str(fields[0]), target)
+    raise NotCarriedOver(f"a constraint {kind} says nothing about the rows")
+
+
+def contract_checks(table: DbtTable) -> Iterator[tuple[int, str, list[Parameters]]]:
+    """Yield the line, the name and the checks of an enforced contract: the columns, and the types that Iceberg has."""
+    config = table.node.get("config") or {}
+    contract = config.get("contract") or table.node.get("contract") or {}
+    if not (isinstance(contract, dict) and contract.get("enforced") is True) or not table.columns:
+        return
+    names = [plain_name(str(each.get("name", ""))) or str(each.get("name", "")) for each in table.columns]
+    checks = native("column_names", columns=names)
+    for name, column in zip(names, table.columns, strict=True):
+        try:
+            kind = column_types([column["data_type"]]) if column.get("data_type") else None
+        except NotCarriedOver:
+            kind = None
+        checks += native("column_type", column=name, type=kind) if kind else []
+    yield table.line, "contract", checks
+
+
+def freshness_drafts(
+    table: DbtTable, values: DbtValues, target: Target
+) -> Iterator[tuple[int, Literal["fail", "warn"], Callable[[], tuple[Draft, Target]]]]:
+    """Yield the line, the severity and what builds the draft of each limit on the age of a source's table."""
+    source, node = table.source, table.node
+    levels = (source, source.get("config") or {}, node, node.get("config") or {})
+    freshness: dict[str, Any] = {}
+    for level in levels:
+        if "freshness" in level and level["freshness"] is None:
+            freshness = {}
+        freshness |= plain(level.get("freshness") or {})
+    field = next((each["loaded_at_field"] for each in reversed(levels) if each.get("loaded_at_field")), None)
+    line = line_of(node, "freshness", 0) or line_of(source, "freshness", 0) or table.line
+    kinds: tuple[tuple[str, Literal["fail", "warn"]], ...] = (("error_after", "fail"), ("warn_after", "warn"))
+    for key, severity in kinds:
+        limit = freshness.get(key)
+        if isinstance(limit, dict) and limit.get("count") is not None:
+            yield line, severity, _limit_on_age(limit, field, freshness.get("filter"), values, target)
+
+
+def _limit_on_age(
+    limit: dict[str, Any], field: Any, condition: Any, values: DbtValues, target: Target
+) -> Callable[[], tuple[Draft, Target]]:
+    def build() -> tuple[Draft, Target]:
+        if field is None:
+            raise NotCarriedOver("there is no `loaded_at_field`: dbt asks the warehouse when the table was loaded")
+        column, given = str(values.resolve(str(field))), values.resolve(limit)
+        part, count = date_part(given.get("period", "day")), number(given["count"])
+        rows = target.narrowed(str(values.resolve(condition)) if condition else None)
+        name = plain_name(column)
+        newest = f"max(CAST({column_sql(column)} AS TIMESTAMP))"
+        query = measured(newest, f"observed >= current_timestamp() - {span(given['count'], part)}", rows)
+        simple = name and part in _SECONDS and isinstance(count, int)
+        age = f"{count * _SECONDS[part]}s" if simple and isinstance(count, int) else None
+        return Draft(query, native("freshness", column=name, max_age=age) if age else []), rows
+
+    return build

@@ -1,0 +1,117 @@
+"""The result of an import: the checks by table, and what was not carried over."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from sluice.checks import REGISTRY, expand
+from sluice.errors import InvalidPipeline
+
+Parameters = dict[str, Any]
+
+
+class NotCarriedOver(Exception):
+    """A test has no equivalent; the message says why."""
+
+
+class AlwaysPasses(NotCarriedOver):
+    """A test states nothing that could fail, such as a range without bounds."""
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A file to import."""
+
+    path: str
+    """Its path, as messages name it."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A test that was not carried over."""
+
+    file: str
+    line: int
+    test: str
+    """The test with what it is about: `shop.orders.amount: my_test`."""
+    reason: str
+    inactive: bool = False
+    """Whether it does not run where it comes from either."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.test}: {self.reason}"
+
+
+@dataclass
+class ImportedChecks:
+    """The checks that files were turned into."""
+
+    checks: dict[str, list[Parameters]] = field(default_factory=dict)
+    """The checks by table, as a pipeline file has them."""
+    left: list[Leftover] = field(default_factory=list)
+    carried_over: int = 0
+    """The number of tests that became checks; one test may become several."""
+    tests: dict[str, list[int]] = field(default_factory=dict)
+    """For each kind of test, how many were carried over, and how many were not."""
+
+    def add(self, table: str, at: tuple[str, int], test: str, checks: Sequence[Parameters], *, about: str = "") -> None:
+        """Add the checks of one test if all are valid, else the reason why one is not.
+
+        Args:
+            at: the file and the line of the test.
+            about: what of the table it is about, such as a column.
+        """
+        try:
+            for check in checks:
+                require_valid(check)
+        except NotCarriedOver as error:
+            self.leave(table, at, test, str(error), about=about)
+            return
+        listed = self.checks.setdefault(table, [])
+        listed += [check for check in checks if check not in listed]
+        self.carried_over += 1
+        self.tests.setdefault(test, [0, 0])[0] += 1
+
+    def leave(
+        self, table: str, at: tuple[str, int], test: str, reason: str, *, about: str = "", inactive: bool = False
+    ) -> None:
+        """Record a test that is not carried over, and why."""
+        name = f"{'.'.join(filter(None, [table, about]))}: {test}" if table or about else test
+        self.left.append(Leftover(*at, test=name, reason=reason, inactive=inactive))
+        if not inactive:
+            self.tests.setdefault(test, [0, 0])[1] += 1
+
+    @property
+    def active_left(self) -> int:
+        """The number of tests that run where they come from, and were not carried over."""
+        return sum(not each.inactive for each in self.left)
+
+
+def require_valid(check: Mapping[str, Any]) -> None:
+    """Make sure that a check, written as in a pipeline file, is valid.
+
+    Raises:
+        NotCarriedOver: it is not.
+    """
+    try:
+        for fields in expand(dict(check)):
+            REGISTRY[fields["check"]].model_validate(fields)
+    except InvalidPipeline as error:
+        raise NotCarriedOver(str(error)) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        raise NotCarriedOver(f"{path + ': ' if path else ''}{message}") from error
+
+
+def is_valid(check: Mapping[str, Any]) -> bool:
+    """Return whether a check, written as in a pipeline file, is valid."""
+    try:
+        require_valid(check)
+    except NotCarriedOver:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""Writing Spark SQL for imported tests: quoted names, literals, and which text is a plain column."""
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+import sqlglot
+from sqlglot.errors import SqlglotError
+
+from sluice.identifiers import literal as quoted_literal
+from sluice.identifiers import quoted
+from sluice.importing.imported import NotCarriedOver
+
+_PLAIN = re.compile(r"[^\W\d]\w*")
+_QUOTED = re.compile(r"""(["`])([^"`]+)\1""")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_PLACEHOLDER = re.compile(r"__\w+__")
+"""A name between double underscores: macros of a project replace it before dbt runs the test."""
+
+
+def plain_name(text: str) -> str | None:
+    """Return the column that a text names, without quotes, or None if it is an expression."""
+    quoted = _QUOTED.fullmatch(text.strip())
+    if quoted:
+        return quoted[2]
+    return text.strip() if _PLAIN.fullmatch(text.strip()) else None
+
+
+def quoted_name(name: str) -> str:
+    """Return a name of a table or column as Spark SQL quotes it; dots separate its parts."""
+    return ".".join(map(quoted, name.split(".")))
+
+
+def column_sql(text: str) -> str:
+    """Return a column, quoted, or an expression in parentheses."""
+    name = plain_name(text)
+    return f"`{name}`" if name else f"({text.strip()})"
+
+
+def literal(value: Any) -> str:
+    """Return a value as a literal of Spark SQL.
+
+    Raises:
+        NotCarriedOver: it is a list or a mapping.
+    """
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value}'"
+    if isinstance(value, date):
+        return f"DATE '{value}'"
+    if value is None or isinstance(value, bool | int | float | str):
+        return quoted_literal(value)
+    raise NotCarriedOver(f"{str(value)[:60]!r} is not one value")
+
+
+def literals(values: Sequence[Any]) -> str:
+    """Return values as a list of literals."""
+    return ", ".join(map(literal, values))
+
+
+def number(value: Any) -> int | float | None:
+    """Return the number that a value is or spells, or None."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        return int(value) if re.fullmatch(r"\s*[+-]?\d+\s*", value) else float(value)
+    return None
+
+
+def bound_sql(value: Any) -> str:
+    """Return a bound of a range: a number, a literal date, or the expression that a text is."""
+    if isinstance(value, str):
+        return value.strip() if number(value) is not None else f"({value.strip()})"
+    return literal(value)
+
+
+def spark_condition(text: str, dialect: str | None) -> str:
+    """Return a condition in Spark SQL that is written in another dialect.
+
+    Raises:
+        NotCarriedOver: it does not parse, or names what a macro would replace.
+    """
+    if placeholder := _PLACEHOLDER.search(text):
+        raise NotCarriedOver(f"{placeholder[0]} is replaced by a macro of the project")
+    if dialect is None:
+        return text.strip()
+    try:
+        return str(sqlglot.transpile(text, read=dialect, write="spark")[0])
+    except (SqlglotError, IndexError) as error:
+        raise NotCarriedOver(f"{text[:80]!r} does not parse as SQL of {dialect}") from error
+
+
+def dialects() -> list[str]:
+    """Return the names of the dialects of SQL that can be translated."""
+    return sorted(name.value for name in sqlglot.Dialects if name.value)
