@@ -15,8 +15,17 @@ def format_time(time: str | datetime) -> str:
     """
     if isinstance(time, str):
         try:
-            return format_time(datetime.fromisoformat(_FRACTION.sub("", time).replace("Z", "+00:00")))
+            return format_time(parse_time(time))
         except (ValueError, OverflowError):
             return time
     in_utc = time.astimezone(timezone.utc) if time.tzinfo else time
     return f"{in_utc:%Y-%m-%d %H:%M} UTC"
+
+
+def parse_time(text: str) -> datetime:
+    """Return a time from its ISO 8601 text, to the second.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    return datetime.fromisoformat(_FRACTION.sub("", text).replace("Z", "+00:00"))

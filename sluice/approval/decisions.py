@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import ConfigDict, Field
 
+from sluice.approval.waivers import WaivableCheck, Waiver
 from sluice.base_model import Model
 from sluice.times import format_time
 
@@ -35,6 +36,8 @@ class Decision(Model):
     """When the person decided, in ISO 8601."""
     signature: str = ""
     """The person's signature (`sluice/approval/signatures.py`), where approvers have keys."""
+    waivers: list[Waiver] = Field(default_factory=list)
+    """The failed checks that an approval waives."""
 
 
 class RefusedDecision(Model):
@@ -53,6 +56,8 @@ class ApprovalRecord(Model):
     decisions: list[Decision] = Field(default_factory=list)
     refused: list[RefusedDecision] = Field(default_factory=list)
     expired: bool = False
+    to_waive: list[WaivableCheck] = Field(default_factory=list)
+    """The failed checks that each approval has to waive; empty where the audit passed, or waivers in force cover it."""
 
 
 class AwaitedDecision(Model):
@@ -66,6 +71,8 @@ class AwaitedDecision(Model):
     """Who may not decide, where four eyes are asked for."""
     signed: bool = False
     """Whether approvers have keys, so that a decision names the hash and the digest and signs them."""
+    to_waive: list[WaivableCheck] = Field(default_factory=list)
+    """The failed checks that an approval has to waive (`sluice/approval/waiving.py`)."""
 
 
 def person(name: str) -> str:

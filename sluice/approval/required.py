@@ -99,6 +99,7 @@ def required_approval(
     *,
     signed: bool,
     verified_starter: str,
+    at_least: int = 0,
 ) -> RequiredApproval:
     """Decide which approval a run needs.
 
@@ -110,6 +111,7 @@ def required_approval(
         changed: the tables that the run really changed.
         signed: whether approvers have keys.
         verified_starter: the listed name of who signed the start, or "".
+        at_least: so many people are needed whatever pipeline and worker ask for, as to waive a check.
     """
     approval = terms.approval
     demands: dict[str, int] = {}
@@ -117,7 +119,7 @@ def required_approval(
         if matching := [rule.required for rule in rules if rule.matches(table)]:
             demands[table] = max(matching)
     asked, demanded = approval.required if approval else 0, max(demands.values(), default=0)
-    required, four_eyes = max(asked, demanded), bool(demanded) or bool(approval and approval.four_eyes)
+    required, four_eyes = max(asked, demanded, at_least), bool(demanded) or bool(approval and approval.four_eyes)
     if not required:
         return RequiredApproval()
     more = f" and {len(demands) - _SHOWN_TABLES} more" if len(demands) > _SHOWN_TABLES else ""

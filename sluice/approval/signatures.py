@@ -1,6 +1,7 @@
 """Signatures of decisions and of starts, which anybody can verify.
 
-A signature covers who decided what about which run, hash and report, and when; or which run was started, and when.
+A signature covers who decided what about which run, hash and report, with which waivers, and when; or which run was
+started, and when.
 
 It is made with Ed25519 (RFC 8032) over its fields as JSON with sorted keys and no spaces.
 """
@@ -30,7 +31,8 @@ _START_AGE = timedelta(minutes=15)
 
 
 def signed_fields(decision: Decision, run_id: str) -> dict[str, object]:
-    """Return what a person signs of a decision about a run."""
+    """Return what a person signs of a decision about a run; of one that waives nothing, nothing about waivers."""
+    waivers = [waiver.model_dump() for waiver in decision.waivers]
     return {
         "approve": bool(decision.approve),
         "by": decision.by,
@@ -39,6 +41,7 @@ def signed_fields(decision: Decision, run_id: str) -> dict[str, object]:
         "audited_hash": decision.audited_hash,
         "audit_digest": decision.audit_digest,
         "at": decision.said_at,
+        **({"waivers": waivers} if waivers else {}),
     }
 
 

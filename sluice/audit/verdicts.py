@@ -97,10 +97,15 @@ def verdicts_digest(checks: Sequence[CheckResult]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def count_verdicts(checks: Sequence[CheckResult]) -> str:
-    """Return the number of verdicts of each kind: `12 pass, 1 warn`."""
+def count_verdicts(checks: Sequence[CheckResult], waived: int = 0) -> str:
+    """Return the number of verdicts of each kind: `12 pass, 1 warn`.
+
+    Args:
+        waived: how many of those that fail are waived: `1 fail (waived)`, `2 fail (1 waived)`.
+    """
     counts = {kind: sum(c.verdict == kind for c in checks) for kind in ("pass", "warn", "fail", "error")}
-    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no checks"
+    notes = {"fail": " (waived)" if waived == counts["fail"] else f" ({waived} waived)"} if waived else {}
+    return ", ".join(f"{count} {kind}{notes.get(kind, '')}" for kind, count in counts.items() if count) or "no checks"
 
 
 def sample_size(checks: int) -> int:

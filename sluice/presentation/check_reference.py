@@ -10,7 +10,7 @@ from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
 from sluice.pipeline.model import Pipeline
 
-_COMMON = ("check", "severity", "scope", "at")
+_COMMON = ("check", "severity", "scope", "waivable", "at")
 _ROWS = ("where", "mostly", "max_failures", "warn_if", "fail_if")
 
 
