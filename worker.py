@@ -25,6 +25,7 @@ from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.discard_quarantine import DiscardQuarantineActivity
 from activities.find_conflicts import FindConflictsActivity
+from activities.find_waivers import FindWaiversActivity
 from activities.heartbeats import Heartbeats
 from activities.list_files import ListFilesActivity
 from activities.list_quarantine import ListQuarantineActivity
@@ -153,6 +154,7 @@ def control_activities(
         merge_queue.release_merge_slot,
         VerifyDecisionActivity(approvers).verify_decision,
         RequireApprovalActivity(policy).require_approval,
+        FindWaiversActivity(policy).find_waivers,
         PublishBranchActivity(catalog, policy, io, loaded_files).publish_branch,
         ConfirmPublicationActivity(catalog).confirm_publication,
         DiscardBranchActivity(catalog).discard_branch,

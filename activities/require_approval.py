@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 
 from temporalio import activity
 
@@ -13,8 +14,14 @@ from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalRule, ApprovalTerms, RequiredApproval, required_approval
 from sluice.approval.signatures import approval_error, verified_starter
-from sluice.contracts.publish import PublishBranchInput, RequireApprovalInput
+from sluice.approval.waivers import GRACE, MAX_DAYS, WaivedCheck, waivable
+from sluice.approval.waiving import granted_waivers, unwaived_error
+from sluice.contracts.publish import FindWaiversInput, PublishBranchInput, RequireApprovalInput
 from sluice.errors import BadEnvironment, Unapproved
+from sluice.publishing.recorded_waivers import granting_commits, waivers_of_commit
+
+_LONGEST_WAIVER = timedelta(days=MAX_DAYS + 2)
+"""So long before a look-up a waiver that still holds can have been granted: its last day counts, and clocks differ."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +33,30 @@ class ApprovalPolicy:
     """The file that lists those who may decide; only an empty name means that no signature is needed."""
     rules: Sequence[ApprovalRule] = ()
 
-    def required(self, branch: str, head: str, terms: ApprovalTerms, approvers: Approvers | None) -> RequiredApproval:
-        """Return the approval that a merge of a branch at a hash needs."""
+    def required(
+        self, branch: str, head: str, terms: ApprovalTerms, approvers: Approvers | None, at_least: int = 0
+    ) -> RequiredApproval:
+        """Return the approval that a merge of a branch at a hash needs, by so many people at least."""
         return required_approval(
             terms,
             self.rules,
             self._changed_tables(branch, head),
             signed=approvers is not None,
             verified_starter=verified_starter(terms, approvers) if approvers else "",
+            at_least=at_least,
         )
+
+    def waivers_in_force(self, input: FindWaiversInput, at: datetime) -> list[WaivedCheck]:
+        """Return every waiver of these failed checks that published runs of the pipeline granted, and that holds."""
+        approvers, _ = self._approvers()
+        required = self.required(input.branch.name, input.head, input.terms, approvers, at_least=1)
+        required = required.model_copy(update={"starter": ""})  # the merge that granted it left that run's starter out
+        commits = self.catalog.list_published(granting_commits(input.run_ref.pipeline), at - _LONGEST_WAIVER)
+        return [
+            each
+            for commit in commits
+            for each in waivers_of_commit(commit.properties, input.checks, required, approvers, at)
+        ]
 
     def refuse_unapproved(self, input: PublishBranchInput) -> None:
         """Verify once more, before a merge, that those who must have approved exactly it.
@@ -43,15 +65,35 @@ class ApprovalPolicy:
             Unapproved: they have not.
         """
         decisions: Sequence[Decision] = input.approvals
-        try:
-            approvers = read_approvers(self.approvers_file)
-            unreadable = ""
-        except BadEnvironment as error:
-            approvers, unreadable = Approvers(), f" ({error})"
-        required = self.required(input.branch.name, input.head, input.terms, approvers)
+        approvers, unreadable = self._approvers()
         run_id = input.run_ref.run_id
+        granted_here = [each for each in input.waived if each.run_id == run_id]
+        at_least = 1 if granted_here else 0
+        required = self.required(input.branch.name, input.head, input.terms, approvers, at_least)
         if why := approval_error(decisions, run_id, input.head, input.audit_digest, required, approvers):
             raise Unapproved(why + unreadable)
+        if input.waived:
+            self._refuse_unwaived(input, granted_here)
+
+    def _refuse_unwaived(self, input: PublishBranchInput, granted_here: Sequence[WaivedCheck]) -> None:
+        """Verify the waivers of a merge whose approvals are verified: its own, and those that earlier runs granted."""
+        now = datetime.now(timezone.utc)
+        run_ref = input.run_ref
+        earlier = [each for each in input.waived if each not in granted_here]
+        look_up = FindWaiversInput(
+            run_ref=run_ref, branch=input.branch, head=input.head, terms=input.terms, checks=waivable(earlier)
+        )
+        in_force = self.waivers_in_force(look_up, now - GRACE) if earlier else []
+        granted = granted_waivers(input.approvals, waivable(granted_here), run_ref.run_id, run_ref.workflow_id)
+        if why := unwaived_error(input.waived, granted, in_force, now):
+            raise Unapproved(why)
+
+    def _approvers(self) -> tuple[Approvers | None, str]:
+        """Return who may approve, and why nobody may where the file cannot be read."""
+        try:
+            return read_approvers(self.approvers_file), ""
+        except BadEnvironment as error:
+            return Approvers(), f" ({error})"
 
     def _changed_tables(self, branch: str, head: str) -> list[str]:
         """Return what the branch changes since it left main: not what a request says that it changes."""
@@ -76,7 +118,7 @@ class RequireApprovalActivity:
                 why = "nobody can approve: the file of approvers lists nobody" if approvers == Approvers() else ""
             except BadEnvironment as error:
                 approvers, why = Approvers(), f"nobody can approve: {error}"
-            required = self.policy.required(input.branch.name, input.head, input.terms, approvers)
+            required = self.policy.required(input.branch.name, input.head, input.terms, approvers, input.at_least)
             if not required.required:
                 return required
             return required.model_copy(update={"why": "; ".join(filter(None, [required.why, why]))})

@@ -235,6 +235,9 @@ class BranchCatalog(Protocol):
             since: only commits after this hash of main; the cost is then that of the history after it.
         """
 
+    def list_published(self, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
+        """Yield the commits on main that carry all of these properties and were made after a time, the newest first."""
+
     def history(self, branch: str) -> Iterator[CommitInfo]:
         """Yield the commits of a branch, the newest first; the branch's own come before those of main."""
 

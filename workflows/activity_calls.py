@@ -12,6 +12,7 @@ from temporalio.workflow import ActivityCancellationType
 
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.required import RequiredApproval
+    from sluice.approval.waivers import WaivedCheck, describe_checks
     from sluice.contracts.audit import (
         AuditInput,
         AuditResult,
@@ -49,6 +50,7 @@ with workflow.unsafe.imports_passed_through():
         ConfirmPublicationInput,
         DiscardBranchInput,
         FindConflictsInput,
+        FindWaiversInput,
         Publication,
         PublishBranchInput,
         RequireApprovalInput,
@@ -134,6 +136,9 @@ class ActivityCalls(ActivityCaller):
     require_approval = ActivityCall(
         "require_approval", RequireApprovalInput, RequiredApproval, Kind.LOCAL_FIRST,
         lambda input: f"which approval {input.head[:12]} needs")
+    find_waivers = ActivityCall(
+        "find_waivers", FindWaiversInput, list[WaivedCheck], Kind.LOCAL_FIRST,
+        lambda input: f"waivers in force for {describe_checks(input.checks)}"[:200])
     verify_decision = ActivityCall(
         "verify_decision", VerifyDecisionInput, str, Kind.LOCAL_FIRST,
         lambda input: f"signature of {input.decision.by}", total_timeout=fixed(120))

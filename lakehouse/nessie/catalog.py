@@ -4,6 +4,7 @@ References go through PyNessie, the rest through the client of `rest_v2`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from lakehouse.nessie.capabilities import CAPABILITIES
 from lakehouse.nessie.descriptions import branch_info, commit_info
 from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_errors
 from lakehouse.nessie.filters import named_with_prefix
-from lakehouse.nessie.merge import conflicting_keys, dry_run, find_commit, find_merge, merge
+from lakehouse.nessie.merge import conflicting_keys, dry_run, find_commit, find_merge, list_commits, merge
 from lakehouse.nessie.operations import (
     ROOT_NAMESPACE,
     is_namespace,
@@ -239,6 +240,11 @@ class NessieCatalog:
         """Return the newest commit on main, after `since` if given, that carries all of these properties, or None."""
         with translate_nessie_errors(self.uri):
             return find_commit(self._rest, self.main, properties, since)
+
+    def list_published(self, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
+        """Yield the commits on main that carry all of these properties and were made after a time, the newest first."""
+        with translate_nessie_errors(self.uri):
+            yield from list_commits(self._rest, self.main, properties, after)
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
         """Yield the commits of a branch, the newest first."""

@@ -1,6 +1,7 @@
 """Merges into main, pinned to a hash: the dry run, the merge, and the look-up that recognises a repeated merge."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from lakehouse.catalog import CommitInfo
@@ -74,6 +75,15 @@ def find_commit(rest: NessieRest, main: str, properties: Mapping[str, str], sinc
         if properties.items() <= commit.properties.items():
             return commit
     return None
+
+
+def list_commits(rest: NessieRest, main: str, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
+    """Yield the commits on main, the newest first, that carry all of these properties and were made after a time."""
+    for meta in rest.history(main, filter=having_properties(properties)):
+        commit = commit_info(meta)
+        if commit.committed_at <= after:
+            return
+        yield commit
 
 
 def _merge(

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalTerms
+from sluice.approval.waivers import WaivableCheck, WaivedCheck
 from sluice.base_model import Model
 from sluice.contracts.input import PublicationCheck
 from sluice.contracts.references import BranchRef, RunRef
@@ -31,6 +32,18 @@ class RequireApprovalInput(Model):
     branch: BranchRef
     head: str
     terms: ApprovalTerms
+    at_least: int = 0
+    """So many people are needed in any case, as to waive a failed check."""
+
+
+class FindWaiversInput(Model):
+    """Input of `find_waivers`: find the waivers in force for failed checks of a run, by what is published."""
+
+    run_ref: RunRef
+    branch: BranchRef
+    head: str
+    terms: ApprovalTerms
+    checks: list[WaivableCheck]
 
 
 class PublishBranchInput(Model):
@@ -53,6 +66,8 @@ class PublishBranchInput(Model):
     """The hash of main that the run's first attempt began at: an earlier publication of the run comes after it."""
     all_files: bool = False
     """Whether the added files are compared with every file of a table, and not with those added since `first_base`."""
+    waived: list[WaivedCheck] = Field(default_factory=list)
+    """The failed checks under whose waivers it is merged."""
     published: PublicationCheck | None = None
     """How to find out whether main holds the input by now; None where that does not matter."""
 

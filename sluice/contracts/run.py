@@ -7,6 +7,7 @@ from pydantic import Field
 
 from sluice.approval.decisions import ApprovalRecord
 from sluice.approval.required import SignedStart, StartStatement
+from sluice.approval.waivers import WaivedCheck
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
 from sluice.contracts.existing_rows import Restore, Resume
@@ -162,6 +163,8 @@ class RunResult(Model):
     """Which files the present attempt loads, in numbers, and which it left out."""
     tables: dict[str, TableChange] = Field(default_factory=dict)
     checks: list[CheckResult] = Field(default_factory=list)
+    waived: list[WaivedCheck] = Field(default_factory=list)
+    """The failed checks that are waived, and by whom, until when and why. Their verdicts stay `fail`."""
     bad_rows: dict[str, int] = Field(default_factory=dict)
     """By table, the rows that broke a check and went to its quarantine table in the same merge."""
     conflicts: list[Conflict] = Field(default_factory=list)

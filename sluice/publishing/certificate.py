@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import signed_fields
-from sluice.audit.verdicts import AuditReport, CheckResult, verdicts_digest
+from sluice.approval.waivers import WaivedCheck
+from sluice.audit.verdicts import AuditReport, CheckResult, count_verdicts, verdicts_digest
 from sluice.contracts.input import ManifestRef
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
@@ -53,6 +54,15 @@ REFERENCED = "sluice.referenced-tables"
 """On a merge commit: the tables of main that the run's checks read, with commas between."""
 ROLLBACK_PIPELINE = "sluice.rollback-pipeline"
 """On a merge commit: the part of the pipeline that audits a roll-back, as JSON, if it is short."""
+AUDIT_DIGEST = "sluice.audit-digest"
+"""On a merge commit: the digest of the audit report, which approvals name."""
+APPROVALS = "sluice.approvals"
+"""On a merge commit: the decisions by which it was approved, with their waivers and signatures, as JSON."""
+WAIVED_CHECKS = "sluice.waived-checks"
+"""On a merge commit: the failed checks under whose waivers it was published, as JSON: which, by whom, until when, why,
+and the run that was the first to publish under the waiver."""
+GRANTS_WAIVERS = "sluice.grants-waivers"
+"""On a merge commit, as `true`: its own approvals waive checks, so that later runs look here for waivers in force."""
 _MAX_ROLLBACK_PIPELINE = 16 * 1024
 
 
@@ -145,11 +155,13 @@ def certificate(
     approvals: Sequence[Decision],
     manifest: ManifestRef | None = None,
     referenced_tables: Sequence[str] = (),
+    waived: Sequence[WaivedCheck] = (),
 ) -> dict[str, str]:
     """Return the properties of the merge commit: who, which run and pipeline, the audited hash, the verdicts.
 
     Args:
         manifest: the files that it loads, where the run has any.
+        waived: the failed checks that are waived.
     """
     properties = {
         **input_properties(request.input.digest, list(request.pipeline.tables), manifest),
@@ -161,8 +173,9 @@ def certificate(
         ATTEMPT: str(run_ref.attempt),
         "sluice.starter": request.starter,
         AUDITED: report.audited_hash,
-        "sluice.audit-digest": report.digest,
-        "sluice.verdicts": report.summary,
+        AUDIT_DIGEST: report.digest,
+        "sluice.verdicts": count_verdicts(report.checks, len(waived)),
+        **_waiver_properties(run_ref, waived),
         **_rollback_properties(request, referenced_tables),
     }
     if signed := request.signed_start:
@@ -171,8 +184,29 @@ def certificate(
     if approvals:
         properties["sluice.approved-by"] = ", ".join(each.by for each in approvals)
         decisions = [{**signed_fields(each, run_ref.run_id), "signature": each.signature} for each in approvals]
-        properties["sluice.approvals"] = json.dumps(decisions, ensure_ascii=False)
+        properties[APPROVALS] = json.dumps(decisions, ensure_ascii=False)
     return properties
+
+
+def recorded_decisions(properties: Mapping[str, str]) -> list[Decision]:
+    """Return the decisions that a merge commit records, as they were signed; none where they cannot be read."""
+    try:
+        recorded = json.loads(properties.get(APPROVALS, "[]"))
+        return [Decision.model_validate({**each, "said_at": each["at"], "at": ""}) for each in recorded]
+    except (ValueError, TypeError, KeyError):
+        return []
+
+
+def _waiver_properties(run_ref: RunRef, waived: Sequence[WaivedCheck]) -> dict[str, str]:
+    """Return what a merge commit says of waivers, for people and for later runs."""
+    if not waived:
+        return {}
+    listed = [each.model_dump(exclude={"index"}) for each in waived]
+    is_granted_here = any(each.run_id == run_ref.run_id for each in waived)
+    return {
+        WAIVED_CHECKS: json.dumps(listed, ensure_ascii=False),
+        **({GRANTS_WAIVERS: "true"} if is_granted_here else {}),
+    }
 
 
 def _rollback_properties(request: RunRequest, referenced_tables: Sequence[str]) -> dict[str, str]:

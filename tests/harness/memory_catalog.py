@@ -222,6 +222,14 @@ class MemoryCatalog:
                 return commit
         return None
 
+    def list_published(self, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
+        """Yield the commits on main that carry all of these properties and were made after a time, the newest first."""
+        for commit in self.history(self.main):
+            if commit.committed_at <= after:
+                return
+            if properties.items() <= commit.properties.items():
+                yield commit
+
     def history(self, branch: str) -> Iterator[CommitInfo]:
         """Yield the commits of a branch, the newest first."""
         with self._lock:

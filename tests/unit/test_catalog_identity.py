@@ -13,6 +13,7 @@ from activities.confirm_publication import ConfirmPublicationActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.discard_quarantine import DiscardQuarantineActivity
 from activities.find_conflicts import FindConflictsActivity
+from activities.find_waivers import FindWaiversActivity
 from activities.open_branch import OpenBranchActivity
 from activities.publish_branch import PublishBranchActivity
 from activities.quarantine_branch import QuarantineBranchActivity
@@ -37,6 +38,7 @@ from sluice.contracts.publish import (
     ConfirmPublicationInput,
     DiscardBranchInput,
     FindConflictsInput,
+    FindWaiversInput,
     PublishBranchInput,
     RequireApprovalInput,
 )
@@ -146,6 +148,10 @@ CASES: dict[str, Callable[[MemoryCatalog, BranchRef, Settings], tuple[Callable[.
     "require_approval": lambda catalog, branch, _: (
         RequireApprovalActivity(ApprovalPolicy(catalog)).require_approval,
         RequireApprovalInput(branch=branch, head=branch.base, terms=ApprovalTerms()),
+    ),
+    "find_waivers": lambda catalog, branch, _: (
+        FindWaiversActivity(ApprovalPolicy(catalog)).find_waivers,
+        FindWaiversInput(run_ref=RUN, branch=branch, head=branch.base, terms=ApprovalTerms(), checks=[]),
     ),
     "publish_branch": lambda catalog, branch, _: (
         PublishBranchActivity(catalog, ApprovalPolicy(catalog)).publish_branch,

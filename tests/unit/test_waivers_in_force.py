@@ -1,0 +1,254 @@
+"""Waivers at the merge and after it: the activities on a catalog in memory, with and without keys of approvers."""
+
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.find_waivers import FindWaiversActivity
+from activities.publish_branch import PublishBranchActivity
+from activities.require_approval import ApprovalPolicy, RequireApprovalActivity
+from activities.verify_decision import VerifyDecisionActivity
+from sluice.approval.decisions import Decision
+from sluice.approval.required import ApprovalTerms, RequiredApproval
+from sluice.approval.signatures import new_approver_key, sign
+from sluice.approval.waivers import WaivableCheck, WaivedCheck, Waiver
+from sluice.approval.waiving import granted_waivers
+from sluice.audit.verdicts import AuditReport, CheckResult
+from sluice.contracts.publish import (
+    FindWaiversInput,
+    Publication,
+    PublishBranchInput,
+    RequireApprovalInput,
+    VerifyDecisionInput,
+)
+from sluice.contracts.run import RunInput, RunRequest
+from sluice.pipeline.model import Approval, Pipeline
+from sluice.publishing.certificate import GRANTS_WAIVERS, WAIVED_CHECKS, certificate
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
+from tests.unit.test_branch_activities import Run, call
+
+PEMS = {name: new_approver_key() for name in ("ana", "ben")}
+CHECK = WaivableCheck(table="t.x", index=0, check="unique(id)", fingerprint="ab" * 32)
+FAILED = CheckResult(table="t.x", index=0, check="unique", columns=["id"], verdict="fail")
+REQUEST = RunRequest(
+    pipeline=Pipeline.model_validate({"name": "p", "write": {"job": "j.py"}, "tables": {"t.x": {}}}),
+    input=RunInput(digest="d"),
+    starter="zoe",
+)
+
+
+def in_days(days: float) -> str:
+    return (datetime.now(timezone.utc) + timedelta(days=days)).isoformat(timespec="seconds")
+
+
+class WaiverHarness:
+    """A run that wrote to `t.x` and failed one check, and a worker, with or without keys of approvers."""
+
+    def __init__(self, lake: MemoryLake, run_id: str, approvers: Path | str = "") -> None:
+        self.lake, self.run = lake, Run(lake, run_id)
+        self.branch, self.written = self.run.write(int(run_id[1:]))
+        self.policy = ApprovalPolicy(lake.catalog, str(approvers))
+        self.report = AuditReport(branch=self.branch.name, audited_hash=self.written.head, checks=[FAILED])
+
+    def waiver(self, by: str = "ana", *, signed: bool = False, days: float = 5, **fields: Any) -> Decision:
+        waiver = {"table": "t.x", "check": "unique(id)", "fingerprint": CHECK.fingerprint, "reason": "late feed"}
+        given = Waiver.model_validate({**waiver, "until": in_days(days), **fields})
+        return self.decision(by, given, signed=signed)
+
+    def decision(self, by: str, *waivers: Waiver, signed: bool = False) -> Decision:
+        decision = Decision(
+            approve=True,
+            by=by,
+            audited_hash=self.written.head,
+            audit_digest=self.report.digest,
+            waivers=list(waivers),
+            said_at=in_days(0),
+        )
+        signature = sign(decision, self.run.ref.run_id, PEMS[by][0]) if signed else ""
+        return decision.model_copy(update={"signature": signature})
+
+    def granted(self, *approvals: Decision) -> list[WaivedCheck]:
+        return granted_waivers(approvals, [CHECK], self.run.ref.run_id, self.run.ref.workflow_id)
+
+    def publish(
+        self, *approvals: Decision, waived: list[WaivedCheck] | None = None, approval: Approval | None = None
+    ) -> Publication:
+        waived = self.granted(*approvals) if waived is None else waived
+        input = PublishBranchInput(
+            run_ref=self.run.ref,
+            branch=self.branch,
+            head=self.written.head,
+            message="m",
+            properties=certificate(REQUEST, self.run.ref, self.report, approvals, waived=waived),
+            author="zoe",
+            audit_digest=self.report.digest,
+            approvals=list(approvals),
+            waived=waived,
+            terms=ApprovalTerms(approval=approval),
+        )
+        publication: Publication = call(PublishBranchActivity(self.lake.catalog, self.policy).publish_branch, input)
+        return publication
+
+    def refused(self, *approvals: Decision, **more: Any) -> str:
+        with pytest.raises(ApplicationError) as refused:
+            self.publish(*approvals, **more)
+        assert (refused.value.type, refused.value.non_retryable) == ("Unapproved", True)
+        return refused.value.message
+
+    def in_force(self, check: WaivableCheck = CHECK, **terms: Any) -> list[WaivedCheck]:
+        input = FindWaiversInput(
+            run_ref=self.run.ref,
+            branch=self.branch,
+            head=self.written.head,
+            terms=ApprovalTerms(**terms),
+            checks=[check],
+        )
+        waived: list[WaivedCheck] = call(FindWaiversActivity(self.policy).find_waivers, input)
+        return waived
+
+    def properties(self) -> dict[str, str]:
+        return dict(next(self.lake.catalog.history("main")).properties)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> MemoryLake:
+    return MemoryLake(MemoryCatalog(), tmp_path)
+
+
+@pytest.fixture
+def approvers(tmp_path: Path) -> Path:
+    file = tmp_path / "approvers"
+    file.write_text("".join(f"{name} {key}\n" for name, (_, key) in PEMS.items()))
+    return file
+
+
+def test_a_waiver_needs_a_person_although_nothing_else_asks_for_one(lake: MemoryLake, approvers: Path) -> None:
+    harness = WaiverHarness(lake, "r1", approvers)
+    input = RequireApprovalInput(branch=harness.branch, head=harness.written.head, terms=ApprovalTerms(), at_least=1)
+    required: RequiredApproval = call(RequireApprovalActivity(harness.policy).require_approval, input)
+    assert (required.required, required.signed, required.starter) == (1, True, "")
+    none = input.model_copy(update={"at_least": 0})
+    assert call(RequireApprovalActivity(harness.policy).require_approval, none).required == 0
+
+
+def test_a_merge_names_the_waiver_and_later_runs_find_it(lake: MemoryLake) -> None:
+    first = WaiverHarness(lake, "r1")
+    assert first.in_force() == []
+    approval = first.waiver()
+    assert first.publish(approval).merged
+    properties = first.properties()
+    assert properties["sluice.verdicts"] == "1 fail (waived)" and properties[GRANTS_WAIVERS] == "true"
+    (listed,) = json.loads(properties[WAIVED_CHECKS])
+    assert (listed["check"], listed["table"], listed["by"]) == ("unique(id)", "t.x", ["ana"])
+    assert (listed["reason"], listed["run_id"]) == ("late feed", "r1") and listed["until"]
+    second = WaiverHarness(lake, "r2")
+    (waived,) = second.in_force(CHECK.model_copy(update={"index": 3}))
+    assert waived == first.granted(approval)[0].model_copy(update={"index": 3})
+    assert second.publish(waived=second.in_force()).merged, "nobody approves again"
+    later = second.properties()
+    assert WAIVED_CHECKS in later and GRANTS_WAIVERS not in later and "sluice.approvals" not in later
+    third = WaiverHarness(lake, "r3")
+    assert [each.run_id for each in third.in_force()] == ["r1"], "the waiver is that of the first run"
+
+
+def test_a_waiver_is_of_one_check_of_one_table_of_one_pipeline(lake: MemoryLake) -> None:
+    first = WaiverHarness(lake, "r1")
+    first.publish(first.waiver())
+    second = WaiverHarness(lake, "r2")
+    for changed in ({"fingerprint": "cd" * 32}, {"table": "t.y"}, {"check": "unique(other)"}):
+        assert second.in_force(CHECK.model_copy(update=changed)) == [], changed
+    assert len(second.in_force()) == 1
+    second.run.ref = second.run.ref.model_copy(update={"pipeline": "another"})
+    assert second.in_force() == []
+
+
+def test_the_waiver_that_ends_last_counts(lake: MemoryLake) -> None:
+    for run_id, days in (("r1", 9.0), ("r2", 5.0)):
+        harness = WaiverHarness(lake, run_id)
+        harness.publish(harness.waiver(days=days))
+    assert [each.run_id for each in WaiverHarness(lake, "r3").in_force()] == ["r1"]
+
+
+def test_a_waiver_ends(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = WaiverHarness(lake, "r1")
+    approval = first.waiver(days=1 / 24)
+    first.publish(approval)
+    second = WaiverHarness(lake, "r2")
+    waived = second.in_force()
+    assert waived
+
+    def later(hours: float) -> None:
+        real = datetime.now(timezone.utc) + timedelta(hours=hours)
+        clock = type("Clock", (datetime,), {"now": classmethod(lambda *_: real)})
+        monkeypatch.setattr("activities.find_waivers.datetime", clock)
+        monkeypatch.setattr("activities.require_approval.datetime", clock)
+
+    later(2.1)
+    assert second.in_force() == []
+    assert "ended" in second.refused(waived=waived), "more than an hour ago"
+    later(1.5)
+    assert second.in_force() == []
+    assert second.publish(waived=waived).merged, "it held at the audit, and ended less than an hour ago"
+
+
+def test_a_merge_under_a_waiver_that_nobody_gave_is_refused(lake: MemoryLake) -> None:
+    harness = WaiverHarness(lake, "r1")
+    approval = harness.waiver()
+    (waived,) = harness.granted(approval)
+    assert "1 approvals are required, and there are 0" in harness.refused(waived=[waived])
+    assert "nobody who may has waived" in harness.refused(harness.decision("ana"), waived=[waived])
+    assert "nobody who may has waived" in harness.refused(waived=[waived.model_copy(update={"run_id": "r0"})])
+    assert "nobody who may has waived" in harness.refused(
+        approval, waived=[waived.model_copy(update={"until": in_days(80)})]
+    )
+    other = harness.waiver(fingerprint="cd" * 32)
+    assert "nobody who may has waived" in harness.refused(other, waived=[waived])
+    elsewhere = approval.model_copy(update={"audited_hash": "cd" * 32})
+    assert "does not approve" in harness.refused(elsewhere, waived=[waived])
+    two = Approval(required=2)
+    assert "2 approvals are required" in harness.refused(approval, waived=[waived], approval=two)
+    plain = harness.decision("ben")
+    assert "nobody who may has waived" in harness.refused(approval, plain, waived=[waived], approval=two)
+    assert harness.publish(approval, harness.waiver("ben"), approval=two).merged
+
+
+def test_with_keys_a_waiver_is_signed_and_verified_each_time(lake: MemoryLake, approvers: Path) -> None:
+    first = WaiverHarness(lake, "r1", approvers)
+    approval = first.waiver(signed=True)
+    assert "it is not signed" in first.refused(first.waiver())
+    later = approval.waivers[0].model_copy(update={"until": in_days(80)})
+    assert "its signature is not ana's" in first.refused(approval.model_copy(update={"waivers": [later]}))
+    unwaived = first.decision("ana", signed=True).model_copy(update={"waivers": approval.waivers})
+    assert "its signature is not ana's" in first.refused(unwaived)
+    assert first.publish(approval).merged
+    second = WaiverHarness(lake, "r2", approvers)
+    assert [each.by for each in second.in_force()] == [["ana"]]
+    assert second.in_force(approval=Approval(required=2)) == [], "more people are needed by now"
+    waived = second.in_force()
+    approvers.write_text(f"ben {PEMS['ben'][1]}\n")
+    assert second.in_force() == [], "who is no approver any more waives nothing any more"
+    assert "nobody who may has waived" in second.refused(waived=waived)
+    approvers.unlink()
+    assert second.in_force() == []
+
+
+def test_a_commit_that_cannot_be_read_grants_nothing(lake: MemoryLake) -> None:
+    for number, approvals in enumerate(("", "nonsense", "[1]", '[{"by": "ana"}]', "{}"), 1):
+        harness = WaiverHarness(lake, f"r{number}")
+        run = harness.run
+        properties = {"sluice.pipeline": "p", GRANTS_WAIVERS: "true", "sluice.approvals": approvals}
+        lake.catalog.publish(harness.branch, harness.written.head, "ana", run.ref.run_id, properties)
+    assert WaiverHarness(lake, "r9").in_force() == []
+
+
+def test_a_secret_in_a_reason_is_refused_before_it_is_recorded(lake: MemoryLake) -> None:
+    harness = WaiverHarness(lake, "r1")
+    leaking = harness.waiver(reason="password=hunter2hunter2")
+    verify = VerifyDecisionActivity("").verify_decision
+    assert "looks like a secret" in call(verify, VerifyDecisionInput(run_id="r1", decision=leaking))
+    assert call(verify, VerifyDecisionInput(run_id="r1", decision=harness.waiver())) == ""
