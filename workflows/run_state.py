@@ -7,16 +7,9 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.approval.decisions import (
-        NAME_LIMIT,
-        ApprovalRecord,
-        AwaitedDecision,
-        Decision,
-        RefusedDecision,
-        approval_outcome,
-        refusal,
-    )
+    from sluice.approval.decisions import Decision
     from sluice.approval.required import ApprovalTerms, RequiredApproval
+    from sluice.approval.waivers import WaivableCheck, WaivedCheck
     from sluice.audit.bad_rows import describe_bad_rows
     from sluice.audit.carry_over import carried_over_verdicts
     from sluice.audit.verdicts import AuditReport, CheckResult, trim_samples
@@ -32,13 +25,12 @@ with workflow.unsafe.imports_passed_through():
     from sluice.presentation.web_ui import details
     from sluice.publishing.certificate import input_properties
     from sluice.publishing.outcomes import describe_overtaken
+    from workflows.approval_state import ApprovalState
     from workflows.search_attributes import BRANCH
 
 
 _MAX_CONFLICTS = 100
 """So many conflicts are kept in the result."""
-_MAX_REFUSED = 20
-"""So many refused decisions are kept in the result."""
 _MAX_CARRIED_OVER = 400_000
 """Verdicts of more bytes are not handed to the next audit, which has the pipeline in the same message."""
 _MAX_EVENTS = 50
@@ -80,9 +72,7 @@ class RunState:
         self.watched_tables = watched_tables(request.pipeline.tables)
         """The tables that checks read: if main changes one before the merge, the checks are asked again."""
         required = request.pipeline.approval.required if request.pipeline.approval else 0
-        self.approval = ApprovalRecord(required=required) if required else None
-        self.required_approval = RequiredApproval(required=required)
-        """The approval that the present write needs, once that is known; before, what the pipeline asks for."""
+        self.approval = ApprovalState(required)
         self.stage: Stage = "starting"
         self._events: list[StageEvent] = []
         self._stage_start = self._run_start = workflow.now()
@@ -103,7 +93,7 @@ class RunState:
     @property
     def decisions(self) -> list[Decision]:
         """The decisions that count about the hash that waits, or waited last."""
-        return self.approval.decisions if self.approval else []
+        return self.approval.decisions
 
     @property
     def approval_terms(self) -> ApprovalTerms:
@@ -162,7 +152,9 @@ class RunState:
         self.attempt += 1
         self.branch = self.write_result = self.report = self.previous_audit = None
         self.is_publishing = False
-        self.update_result(attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], bad_rows={})
+        self.update_result(
+            attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], waived=[], bad_rows={}
+        )
 
     def record_loss(self) -> None:
         """Record that the present attempt was lost with its worker or a service."""
@@ -190,7 +182,7 @@ class RunState:
                 self.previous_audit = carried_over
         self.attempt += 1
         self.is_publishing = False
-        self.update_result(attempts=self.attempt, checks=[])
+        self.update_result(attempts=self.attempt, checks=[], waived=[])
         self.record_branch(branch)
         self.record_write(write_result)
 
@@ -211,8 +203,20 @@ class RunState:
             branch=self.branch.name, audited_hash=self.write_result.head, checks=self.result.checks
         )
         self._audit_digest = (self.report, self.report.digest)
-        self.update_result(audited_hash=self.report.audited_hash)
+        self.approval.begin_audit()
+        shown = self.approval.record if self.result.approval else None
+        self.update_result(audited_hash=self.report.audited_hash, waived=[], approval=shown)
         return self.report
+
+    def record_waivers(self, in_force: list[WaivedCheck], to_waive: list[WaivableCheck]) -> None:
+        """Record the waivers in force for failed checks of the finished audit, and what people have to waive beside."""
+        self.approval.to_waive = to_waive
+        self.update_result(waived=in_force)
+
+    def record_granted_waivers(self) -> None:
+        """Record what those who approved have waived."""
+        granted = self.approval.granted(self.result.run_id, self.result.workflow_id)
+        self.update_result(waived=[*self.result.waived, *granted])
 
     def record_publication(self, publication: Publication) -> None:
         """Record that main holds the run."""
@@ -227,12 +231,8 @@ class RunState:
 
     def record_required_approval(self, required: RequiredApproval) -> None:
         """Record which approval the present write needs: decisions about an earlier one do not count."""
-        self.required_approval = required
-        if required.required or self.approval:
-            record = self.approval or ApprovalRecord(required=0)
-            fresh = {"required": required.required, "why": required.why, "decisions": []}
-            self.approval = record.model_copy(update=fresh)
-        self.update_result(approval=self.approval)
+        self.approval.require(required)
+        self.update_result(approval=self.approval.record)
 
     def request_decisions(self, deadline: datetime) -> None:
         """Wait for decisions about the present write until a deadline."""
@@ -241,44 +241,27 @@ class RunState:
 
     def refusal(self, decision: Decision) -> str | None:
         """Return why a decision does not count now, or None if it does."""
-        waits, required = self.stage == "waiting for approval", self.required_approval
-        awaited = AwaitedDecision(
-            audited_hash=self.result.audited_hash if waits else None,
-            audit_digest=self.report.digest if self.report else "",
-            required=required.required or 1,
-            starter=required.starter,
-            signed=required.signed,
-        )
-        return refusal(decision, awaited, self.decisions, self.stage)
+        return self.approval.refusal(decision, self.report, self.stage)
 
     def complete(self, decision: Decision) -> Decision:
         """Return a decision with the hash and the report that wait, and the time, as it is recorded."""
         assert self.report
-        waiting = {"audited_hash": self.report.audited_hash, "audit_digest": self.report.digest}
-        return decision.model_copy(update={"by": decision.by.strip(), "at": workflow.now().isoformat(), **waiting})
+        return self.approval.complete(decision, self.report)
 
     def record_decision(self, decision: Decision) -> None:
         """Record a decision that counts."""
-        approval = self.approval or ApprovalRecord(required=0)
-        self.approval = approval.model_copy(update={"decisions": [*approval.decisions, decision]})
-        self.update_result(approval=self.approval)
+        self.approval.add(decision)
+        self.update_result(approval=self.approval.record)
 
     def record_refusal(self, decision: Decision, why: str) -> None:
         """Record a decision that does not count."""
-        approval = self.approval or ApprovalRecord(required=0)
-        refused = [*approval.refused, RefusedDecision(by=decision.by[:NAME_LIMIT], why=why)][-_MAX_REFUSED:]
-        self.approval = approval.model_copy(update={"refused": refused})
-        self.update_result(approval=self.approval)
+        self.approval.refuse(decision, why)
+        self.update_result(approval=self.approval.record)
 
     def record_expiry(self) -> None:
         """Record that the wait for decisions ended without enough of them."""
-        if self.approval:
-            self.approval = self.approval.model_copy(update={"expired": True})
-        self.update_result(approval=self.approval)
-
-    def approval_outcome(self) -> bool | None:
-        """Return whether the run is approved (True) or rejected (False), or None while it waits."""
-        return approval_outcome(self.approval.required, self.approval.decisions) if self.approval else None
+        self.approval.expire()
+        self.update_result(approval=self.approval.record)
 
     def set_search_attribute(self, update: SearchAttributeUpdate[str]) -> None:
         """Set a search attribute, if the server has Sluice's."""

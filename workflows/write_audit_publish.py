@@ -9,7 +9,6 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.run import RunRequest, RunResult, RunStatus
-    from sluice.publishing.outcomes import describe_blocking_checks
     from sluice.publishing.retries import WRITE_STAGES, AttemptLimit
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, run_shielded
@@ -23,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.steps.publish import premerge_check, publish
     from workflows.steps.rebase import resolve_conflict
     from workflows.steps.retries import try_again_after
+    from workflows.steps.waivers import check_waivers_hold, find_waivers
     from workflows.steps.write import write
     from workflows.versions import require_known_revision
 
@@ -94,19 +94,18 @@ class WriteAuditPublish:
                 await release_merge_slot(self._calls, self._state)
 
     async def _audit_and_publish(self) -> list[str]:
-        """Audit the write, wait for approval if it is required, and merge; return conflicts with main."""
+        """Audit the write, wait for approval or waivers if they are required, and merge; return conflicts with main."""
         report = await audit(self._calls, self._state)
         if not report.passed:
-            raise RunStopped(
-                "audit", describe_blocking_checks(report.checks, show_values=self._request.pipeline.show_values)
-            )
+            await find_waivers(self._calls, self._state, report)
         if not self._request.publish:
             raise RunStopped("checked", "the audit passed; nothing is published, as the start asked")
         required = await find_required_approval(self._calls, self._state)
         if required.required:
             if conflicts := await premerge_check(self._calls, self._state):
                 return conflicts  # people are not asked about a write that cannot be merged
-            await wait_for_approval(self._calls, self._state, required)
+            await wait_for_approval(self._calls, self._state, required, report)
+            check_waivers_hold(self._state, report)
         return await publish(self._calls, self._state, report)
 
     def _conflicts_at_write(self) -> list[str]:

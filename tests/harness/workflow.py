@@ -26,6 +26,7 @@ from sluice.contracts.publish import (
     ConfirmPublicationInput,
     DiscardBranchInput,
     FindConflictsInput,
+    FindWaiversInput,
     Publication,
     PublishBranchInput,
     RequireApprovalInput,
@@ -57,7 +58,7 @@ def opened(name: str) -> BranchRef:
 
 
 def _as_the_pipeline_says(input: RequireApprovalInput) -> RequiredApproval:
-    return required_approval(input.terms, [], [], signed=False, verified_starter="")
+    return required_approval(input.terms, [], [], signed=False, verified_starter="", at_least=input.at_least)
 
 
 def brought(given: Any) -> ExistingRowsResult:
@@ -105,6 +106,7 @@ class FakeActivities:
             self._fake("release_merge_slot", MergeTicket, lambda _: None),
             self._fake("verify_decision", VerifyDecisionInput, lambda _: ""),
             self._fake("require_approval", RequireApprovalInput, _as_the_pipeline_says),
+            self._fake("find_waivers", FindWaiversInput, lambda _: []),
             self._fake("find_conflicts", FindConflictsInput, lambda _: []),
             self._fake(
                 "rebase_branch",

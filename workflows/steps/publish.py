@@ -31,12 +31,15 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
     state.enter_stage("publishing", f"merge {report.audited_hash[:12]} into main")
     state.is_publishing = True
     request = state.request
+    waived = state.result.waived
     input = PublishBranchInput(
         run_ref=state.run_ref,
         branch=state.branch,
         head=report.audited_hash,
         message=merge_message(state.run_ref, list(state.write_result.tables)),
-        properties=certificate(request, state.run_ref, report, state.decisions, state.manifest, state.watched_tables),
+        properties=certificate(
+            request, state.run_ref, report, state.decisions, state.manifest, state.watched_tables, waived
+        ),
         author=request.starter,
         watched_tables=state.watched_tables,
         first_base=state.first_base,
@@ -44,6 +47,7 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
         audit_digest=report.digest,
         terms=state.approval_terms,
         approvals=state.decisions,
+        waived=waived,
         published=state.publication_check,
     )
     publication = await calls.publish_branch(input)
