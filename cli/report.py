@@ -7,15 +7,25 @@ from rich.markup import escape
 from rich.text import Text
 
 from cli.layout import Column, print_line, print_rows, visible
-from sluice.audit.verdicts import CheckResult, count_verdicts
+from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.contracts.write import TableChange
 from sluice.presentation.changes import describe_change
 from sluice.presentation.decisions import describe_decisions, describe_wait
+from sluice.presentation.waivers import (
+    WAIVED,
+    count_audit,
+    how_to_waive,
+    shown_verdict,
+    waiting_lines,
+    waiver_lines,
+    waiver_of,
+)
 from sluice.publishing.retries import describe_attempts
 from sluice.sizes import format_size
 
 _VERDICT_COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
+_WAIVED_STYLE = "bold magenta"
 _WITH_FILES = 100
 """From this width on, the report shows files too: what was added, and what was read."""
 _OUTCOME_COLOURS = {
@@ -38,13 +48,15 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
     console.print()
     heading = Text(outcome, style=f"bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}")
     print_line(console, Text.assemble(heading, "  "), result.reason)
+    for line in waiver_lines(result):
+        print_line(console, Text(f"{WAIVED}  ", style=_WAIVED_STYLE), line)
     if result.input and result.input.summary:
         print_line(console, Text(), result.input.summary)
     with_files = console.width >= _WITH_FILES
     if result.tables:
         _print_tables(console, result.tables, with_files=with_files)
     if result.checks and with_verdicts:
-        _print_checks(console, result.checks, with_files=with_files)
+        _print_checks(console, result, with_files=with_files)
     for check in result.checks:
         print_bad_rows(console, check)
     details = {
@@ -52,7 +64,7 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
         "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
         "audited hash": result.audited_hash,
         "branch": result.branch,
-        "audit": count_verdicts(result.checks) if result.checks and not with_verdicts else None,
+        "audit": count_audit(result) if result.checks and not with_verdicts else None,
         "decisions": describe_decisions(result.approval),
         "attempts": describe_attempts(result.attempts, result.lost_attempts),
         "conflicts": _conflicts(result),
@@ -93,6 +105,10 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
         console.print(f"[dim]attempt[/] {attempts}", highlight=False)
     if status.stage == "waiting for approval":
         console.print(f"[dim]decided[/] {escape(describe_wait(status))}", highlight=False)
+        for line in waiting_lines(status.result):
+            print_line(console, Text("waiver   ", style=_WAIVED_STYLE), line)
+        if command := how_to_waive(status.result):
+            console.print(visible(command), highlight=False, soft_wrap=True)
 
 
 def _print_tables(console: Console, changes: dict[str, TableChange], *, with_files: bool) -> None:
@@ -111,20 +127,23 @@ def _print_tables(console: Console, changes: dict[str, TableChange], *, with_fil
             print_line(console, Text("hint  ", style="yellow"), f"{name}: {change.hint}")
 
 
-def _print_checks(console: Console, checks: list[CheckResult], *, with_files: bool) -> None:
+def _print_checks(console: Console, result: RunResult, *, with_files: bool) -> None:
     rows = [
         (
-            Text(check.verdict, style=_VERDICT_COLOURS[check.verdict]),
+            Text(
+                shown_verdict(check, result.waived),
+                style=_WAIVED_STYLE if waiver_of(check, result.waived) else _VERDICT_COLOURS[check.verdict],
+            ),
             check.table,
             check.title,
             check.message or str(check.observed),
             check.expected,
             _answered(check) if with_files else check.answered_by or "not answered",
         )
-        for check in checks
+        for check in result.checks
     ]
     columns = ("verdict", "table", "check", "observed", "expected", "answered by")
-    print_rows(console, columns, rows, title=f"audit: {count_verdicts(checks)}")
+    print_rows(console, columns, rows, title=f"audit: {count_audit(result)}")
 
 
 def _answered(check: CheckResult) -> str:

@@ -19,6 +19,7 @@ from sluice.audit.verdicts import CheckResult
 from sluice.contracts.progress import Progress
 from sluice.contracts.run import RunResult, RunStatus, StageEvent
 from sluice.presentation.decisions import describe_state, describe_wait
+from sluice.presentation.waivers import WAIVED, how_to_waive, waiver_lines
 from workflows.activity_calls import ON_SPARK
 
 _POLL = 0.5
@@ -110,6 +111,7 @@ class ShownStatus:
         self._console = console
         self._events: set[tuple[str, str]] = set()
         self._verdicts: set[str] = set()
+        self._waivers: set[str] = set()
         self._decisions = 0
         self._hinted = False
 
@@ -122,13 +124,14 @@ class ShownStatus:
         waited = max(waits[-1] if waits else 0, audited)
         self._print_events(events[:audited])
         self._print_verdicts(status.result.checks)
+        self._print_waivers(status.result)
         self._print_events(events[audited:waited])
         self._print_decisions(status)
         self._print_events(events[waited:])
         if status.stage == "waiting for approval" and not self._hinted:
             self._hinted = True
             run = status.result.workflow_id
-            self._print_note(f"python run_workflow.py approve {run}")
+            self._print_note(how_to_waive(status.result) or f"python run_workflow.py approve {run}")
             self._print_note(f"python run_workflow.py reject {run} --reason ...")
 
     def has_shown(self, checks: list[CheckResult]) -> bool:
@@ -146,6 +149,12 @@ class ShownStatus:
             if _verdict(check) not in self._verdicts:
                 self._verdicts.add(_verdict(check))
                 print_verdict(self._console, check)
+
+    def _print_waivers(self, result: RunResult) -> None:
+        for line in waiver_lines(result):
+            if line not in self._waivers:
+                self._waivers.add(line)
+                self._print_note(f"{WAIVED} {line}")
 
     def _print_decisions(self, status: RunStatus) -> None:
         """Print each decision that counts, and how many are missing. A new attempt begins with none."""

@@ -1,6 +1,7 @@
 """Decisions of people as messages show them: how many are there, how many are missing, and who decided what."""
 
-from sluice.approval.decisions import ApprovalRecord
+from sluice.approval.decisions import ApprovalRecord, Decision
+from sluice.approval.waivers import Waiver, parse_until
 from sluice.contracts.run import RunStatus
 from sluice.times import format_time
 
@@ -22,7 +23,8 @@ def describe_state(status: RunStatus) -> str:
     if status.stage != "waiting for approval":
         return status.stage
     record = status.result.approval
-    return f"{status.stage} ({_count(record)} of {record.required if record else 1})"
+    waiver = ", a failed check waits for a waiver" if record and record.to_waive else ""
+    return f"{status.stage} ({_count(record)} of {record.required if record else 1}{waiver})"
 
 
 def describe_decisions(record: ApprovalRecord | None) -> str:
@@ -30,8 +32,24 @@ def describe_decisions(record: ApprovalRecord | None) -> str:
     return "; ".join(
         f"{'approved' if decision.approve else 'rejected'} by {decision.by} at {format_time(decision.at)}"
         + (f": {decision.reason}" if decision.reason else "")
+        + describe_waivers(decision)
         for decision in (record.decisions if record else [])
     )
+
+
+def describe_waivers(decision: Decision) -> str:
+    """Return what an approval waives: ` (waives unique(id) of t.x until 2026-12-01 23:59 UTC)`."""
+    if not decision.waivers:
+        return ""
+    each = [f"{waiver.check} of {waiver.table} until {_end(waiver)}" for waiver in decision.waivers]
+    return f" (waives {', '.join(each)})"
+
+
+def _end(waiver: Waiver) -> str:
+    try:
+        return format_time(parse_until(waiver.until))
+    except ValueError:
+        return waiver.until
 
 
 def _count(record: ApprovalRecord | None) -> int:

@@ -6,10 +6,12 @@ It holds no rows: these stay with the run, where `status` and `quarantine show` 
 import re
 from collections.abc import Sequence
 
-from sluice.audit.verdicts import CheckResult, count_verdicts
+from sluice.approval.waivers import WaivedCheck
+from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult
 from sluice.contracts.write import TableChange
 from sluice.presentation.changes import describe_change
+from sluice.presentation.waivers import WAIVED, count_audit, shown_verdict, waiver_lines
 from sluice.publishing.outcomes import observed_text
 from sluice.publishing.retries import describe_attempts
 
@@ -23,11 +25,13 @@ def markdown_report(result: RunResult, link: str) -> str:
     lines = [f"## {result.pipeline}: {result.outcome or 'under way'}"]
     if result.reason:
         lines += ["", cell(result.reason, 1000)]
+    lines += waiver_list(result)
     if result.tables:
         lines += ["", "| table | operation | rows | rows after |", "|---|---|---|---:|"]
         lines += [table_row(name, change) for name, change in result.tables.items()]
     if result.checks:
-        lines += ["", f"Audit: {count_verdicts(result.checks)}", "", *check_table(result.checks, show_values=False)]
+        table = check_table(result.checks, show_values=False, waived=result.waived)
+        lines += ["", f"Audit: {count_audit(result)}", "", *table]
     attempts = describe_attempts(result.attempts, result.lost_attempts)
     details = {
         "run": f"[{result.workflow_id}]({link})",
@@ -39,11 +43,23 @@ def markdown_report(result: RunResult, link: str) -> str:
     return "\n".join(lines)
 
 
-def check_table(checks: Sequence[CheckResult], limit: int | None = None, *, show_values: bool) -> list[str]:
+def waiver_list(result: RunResult) -> list[str]:
+    """Return the waived checks of a run as a list, each with who waived it, until when and why."""
+    listed = [f"- **{WAIVED}** {cell(line, 1000)}" for line in waiver_lines(result)]
+    return ["", *listed] if listed else []
+
+
+def check_table(
+    checks: Sequence[CheckResult],
+    limit: int | None = None,
+    *,
+    show_values: bool,
+    waived: Sequence[WaivedCheck] = (),
+) -> list[str]:
     """Return a table of verdicts, those that block first, at most so many."""
     worst_first = sorted(checks, key=lambda check: _SEVERITY.index(check.verdict))
     lines = ["| verdict | table | check | observed | expected | answered by |", "|---|---|---|---|---|---|"]
-    lines += [_check_row(check, show_values) for check in worst_first[:limit]]
+    lines += [_check_row(check, show_values, waived) for check in worst_first[:limit]]
     if limit is not None and len(checks) > limit:
         lines.append(f"\nand {len(checks) - limit} more")
     return lines
@@ -63,8 +79,8 @@ def cell(text: str, limit: int = _LONGEST_CELL) -> str:
     return _MARKUP.sub(r"\\\g<0>", short).replace("<", "&lt;").replace("@", "&#64;")
 
 
-def _check_row(check: CheckResult, show_values: bool) -> str:
-    verdict = check.verdict if check.verdict == "pass" else f"**{check.verdict}**"
+def _check_row(check: CheckResult, show_values: bool, waived: Sequence[WaivedCheck]) -> str:
+    verdict = check.verdict if check.verdict == "pass" else f"**{shown_verdict(check, waived)}**"
     cells = (
         check.table,
         check.title,

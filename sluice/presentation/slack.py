@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sluice.audit.verdicts import count_verdicts
 from sluice.contracts.run import Notification, RunResult
 from sluice.presentation.changes import describe_change
+from sluice.presentation.waivers import WAIVED, count_audit, how_to_waive, waiting_lines, waiver_lines
 from sluice.times import format_time
 
 _ICONS = {
@@ -17,14 +17,18 @@ _ICONS = {
 }
 _TEXT_LIMIT = 2900
 """Slack refuses a section with more than 3000 characters."""
+_MAX_LINES, _LINE_LIMIT = 8, 340
+"""So many waivers a message names, and so many characters of each: together they fit into a section."""
 
 
 def headline(notification: Notification) -> str:
     """Return the message in one line, for the notification of a device."""
     result = notification.result
     if notification.waiting_until:
-        return f":raised_hand: {result.pipeline} waits for approval"
-    return f"{_ICONS.get(result.outcome or '', '')} {result.pipeline}: {result.outcome}".strip()
+        what = "waits for a waiver: its audit failed" if how_to_waive(result) else "waits for approval"
+        return f":raised_hand: {result.pipeline} {what}"
+    waived = f", {len(result.waived)} failed check{'s' * (len(result.waived) != 1)} WAIVED" if result.waived else ""
+    return f"{_ICONS.get(result.outcome or '', '')} {result.pipeline}: {result.outcome}{waived}".strip()
 
 
 def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
@@ -34,7 +38,7 @@ def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
     if notification.waiting_until:
         lines += [
             f"Without enough approvals by {format_time(notification.waiting_until)} it is not published.",
-            f"`python run_workflow.py approve {result.workflow_id}`",
+            f"`{_escaped(how_to_waive(result)) or f'python run_workflow.py approve {result.workflow_id}'}`",
             f"`python run_workflow.py reject {result.workflow_id} --reason ...`",
         ]
     if result.branch:
@@ -42,13 +46,33 @@ def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
     lines.append(f"<{link}|{result.workflow_id}>")
     return [
         {"type": "header", "text": {"type": "plain_text", "text": headline(notification)[:150], "emoji": True}},
+        *_waivers(result, waiting=bool(notification.waiting_until)),
         {"type": "section", "text": {"type": "mrkdwn", "text": "\n".join(lines)[:_TEXT_LIMIT]}},
     ]
 
 
+def _waivers(result: RunResult, *, waiting: bool) -> list[dict[str, Any]]:
+    """Return a section of its own about waivers, as plain text: a reason can hold any markup, and mention nobody."""
+    waived = [f":warning: {WAIVED} {_short(line)}" for line in waiver_lines(result)]
+    lines = [*waived, *(f":question: {_short(line)}" for line in waiting_lines(result) if waiting)]
+    if len(lines) > _MAX_LINES:
+        lines = [*lines[:_MAX_LINES], f"and {len(lines) - _MAX_LINES} more"]
+    if not lines:
+        return []
+    return [{"type": "section", "text": {"type": "plain_text", "text": "\n".join(lines), "emoji": True}}]
+
+
+def _short(line: str) -> str:
+    plain = " ".join(line.split())
+    return plain if len(plain) <= _LINE_LIMIT else plain[: _LINE_LIMIT - 1] + "…"
+
+
 def _reason(result: RunResult) -> str:
-    escaped = result.reason.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return escaped[:1500]
+    return _escaped(result.reason)[:1500]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _tables(result: RunResult) -> list[str]:
@@ -56,4 +80,4 @@ def _tables(result: RunResult) -> list[str]:
 
 
 def _audit(result: RunResult) -> str:
-    return f"Audit: {count_verdicts(result.checks)}" if result.checks else ""
+    return f"Audit: {count_audit(result)}" if result.checks else ""

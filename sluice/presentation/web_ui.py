@@ -1,9 +1,9 @@
 """The details of a run as markdown, for the Temporal Web UI."""
 
-from sluice.audit.verdicts import count_verdicts
 from sluice.contracts.run import RunStatus
 from sluice.presentation.decisions import describe_wait
-from sluice.presentation.markdown import cell, check_table, table_row
+from sluice.presentation.markdown import cell, check_table, table_row, waiver_list
+from sluice.presentation.waivers import count_audit, waiting_lines
 from sluice.publishing.retries import describe_attempts
 
 _MAX_CHECKS = 30
@@ -21,10 +21,12 @@ def details(status: RunStatus) -> str:
         lines.append(f"\naudited hash `{result.audited_hash[:16]}`")
     if status.stage == "waiting for approval":
         lines.append(f"\napproved: {describe_wait(status)}")
+        lines += [f"\n{cell(line)}" for line in waiting_lines(result)]
+    lines += waiver_list(result)
     if result.tables:
         lines += ["", "| table | operation | rows | rows after |", "|---|---|---|---:|"]
         lines += [table_row(name, change) for name, change in result.tables.items()]
     if result.checks:
-        lines += ["", f"Audit: {count_verdicts(result.checks)}", ""]
-        lines += check_table(result.checks, limit=_MAX_CHECKS, show_values=True)
+        lines += ["", f"Audit: {count_audit(result)}", ""]
+        lines += check_table(result.checks, limit=_MAX_CHECKS, show_values=True, waived=result.waived)
     return "\n".join(lines)

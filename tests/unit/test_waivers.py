@@ -1,0 +1,366 @@
+"""Waivers: which failed checks may be waived, which decisions waive them, until when, and how messages show that."""
+
+import io
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.report import print_report, print_status
+from sluice.approval.decisions import ApprovalRecord, AwaitedDecision, Decision
+from sluice.approval.signatures import signed_text
+from sluice.approval.waivers import (
+    GRACE,
+    MAX_DAYS,
+    REASON_LIMIT,
+    WaivableCheck,
+    WaivedCheck,
+    Waiver,
+    check_fingerprint,
+    choose_checks,
+    parse_until,
+    until_problem,
+    waivable_checks,
+    waive_command,
+    waiver_names,
+)
+from sluice.approval.waiving import (
+    completed_waivers,
+    ended_waivers,
+    granted_waivers,
+    secret_problem,
+    unwaived_error,
+    waiver_refusal,
+)
+from sluice.audit.verdicts import CheckResult, Verdict, count_verdicts
+from sluice.contracts.run import Notification, RunResult, RunStatus
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.file import parse_pipeline
+from sluice.pipeline.model import Pipeline
+from sluice.presentation.decisions import describe_decisions, describe_state
+from sluice.presentation.markdown import markdown_report
+from sluice.presentation.slack import blocks, headline
+from sluice.presentation.web_ui import details
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+UNTIL = "2026-12-01T23:59:59+00:00"
+PIPELINE = """\
+name: orders
+write: {source: {path: in.csv}}
+tables:
+  t.x:
+    checks:
+      - unique: {column: id, waivable: true}
+      - not_null: {column: id, waivable: true}
+      - row_count: {min: 1}
+"""
+
+
+def parsed(old: str = "", new: str = "") -> Pipeline:
+    assert old in PIPELINE
+    return parse_pipeline(PIPELINE.replace(old, new, 1), "p.yml")
+
+
+CHECKS = parsed().tables["t.x"].checks
+UNIQUE, NOT_NULL = (
+    WaivableCheck(table="t.x", index=index, check=title, fingerprint=check_fingerprint(CHECKS[index]))
+    for index, title in enumerate(("unique(id)", "not_null(id)"))
+)
+WAIVER = Waiver(table="t.x", check="unique(id)", fingerprint=UNIQUE.fingerprint, reason="late feed", until=UNTIL)
+OTHER = Waiver(table="t.x", check="not_null(id)", fingerprint=NOT_NULL.fingerprint, reason="late feed", until=UNTIL)
+WAIVED = WaivedCheck(**dict(UNIQUE), by=["ana"], reason="late feed", until=UNTIL, run_id="r1", workflow_id="w1")
+
+
+def verdict(index: int, given: Verdict = "fail", table: str = "t.x") -> CheckResult:
+    name = ("unique", "not_null", "row_count")[index]
+    return CheckResult(table=table, index=index, check=name, columns=["id"], verdict=given, observed=2, expected="0")
+
+
+def yes(*waivers: Waiver, **fields: Any) -> Decision:
+    return Decision(**{"approve": True, "by": "ana", "waivers": list(waivers), **fields})
+
+
+# Which checks
+
+
+def test_failed_checks_that_say_so_may_be_waived_and_nothing_else() -> None:
+    tables = parsed().tables
+    assert waivable_checks([verdict(0), verdict(2, "pass")], tables) == [UNIQUE]
+    assert waivable_checks([verdict(0), verdict(1)], tables) == [UNIQUE, NOT_NULL]
+    assert waivable_checks([verdict(0, "warn"), verdict(1)], tables) == [NOT_NULL]
+    for blocking in (
+        verdict(0, "error"),
+        verdict(2),
+        verdict(1, table="t.unknown"),
+        verdict(0).model_copy(update={"index": -1}),
+        verdict(0).model_copy(update={"index": 3}),
+    ):
+        assert waivable_checks([verdict(1), blocking], tables) == [], blocking
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ("", "# a comment\n", True),
+        ("column: id, waivable: true", "column: id", True),
+        ("unique: {column: id", "unique: {column: other", False),
+        ("unique: {column: id", "unique: {column: id, where: id > 1", False),
+        ("unique: {column: id", "unique: {column: id, scope: table", False),
+        ("unique: {column: id", "unique: {column: id, mostly: 0.9", False),
+    ],
+)
+def test_a_check_is_known_by_what_it_demands(old: str, new: str, is_same: bool) -> None:
+    changed = parsed(old, new).tables["t.x"].checks[0]
+    assert (check_fingerprint(changed) == UNIQUE.fingerprint) is is_same
+
+
+def test_a_fingerprint_is_the_same_after_a_message_of_temporal() -> None:
+    again = Pipeline.model_validate_json(parsed().model_dump_json(by_alias=True))
+    assert check_fingerprint(again.tables["t.x"].checks[0]) == UNIQUE.fingerprint
+
+
+def test_pipelines_without_waivable_checks_keep_their_digest() -> None:
+    """Starts that were signed under an earlier release, and rules that workers of it know, stay what they are."""
+    plain = parsed("column: id, waivable: true", "column: id")
+    assert plain.digest != parsed().digest
+    assert '"waivable":' not in plain.tables["t.x"].checks[0].model_dump_json()
+    assert plain.tables["t.x"].checks[0].model_dump()["check"] == "unique"
+
+
+# Until when
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-12-01", "2026-12-01T23:59:59+00:00"),
+        (" 2026-12-01 ", "2026-12-01T23:59:59+00:00"),
+        ("2026-12-01T10:00+02:00", "2026-12-01T08:00:00+00:00"),
+        ("2026-12-01T10:00:00Z", "2026-12-01T10:00:00+00:00"),
+    ],
+)
+def test_a_date_holds_until_its_end(text: str, time: str) -> None:
+    assert parse_until(text).isoformat() == time
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "a waiver needs an end"),
+        ("tomorrow", "is no end of a waiver"),
+        ("2026-12-01T10:00", "is no end of a waiver"),
+        ("2026-02-30", "is no end of a waiver"),
+        ("0001-01-01T00:00:00+01:00", "is no end of a waiver"),
+        ("٢٠٢٦-12-01", "is no end of a waiver"),
+        ("2026-11-21", "has to end in the future"),
+        ("2026-11-22T12:00:00Z", "has to end in the future"),
+        ("2027-02-21", "until 2027-02-20 at the latest"),
+        ("2036-11-22", f"may hold for {MAX_DAYS} days"),
+        ("2026-11-22", None),
+        ("2027-02-20", None),
+    ],
+)
+def test_an_end_is_in_the_future_and_within_a_quarter(text: str, why: str | None) -> None:
+    problem = until_problem(text, NOW)
+    assert problem is None if why is None else why in (problem or "")
+
+
+# Names
+
+
+def test_checks_are_named_so_that_no_two_have_one_name() -> None:
+    elsewhere = UNIQUE.model_copy(update={"table": "t.y"})
+    second = UNIQUE.model_copy(update={"index": 7, "fingerprint": "ab" * 32})
+    assert waiver_names([UNIQUE, NOT_NULL]) == ["unique(id)", "not_null(id)"]
+    assert waiver_names([UNIQUE, elsewhere]) == ["t.x: unique(id)", "t.y: unique(id)"]
+    assert waiver_names([UNIQUE, second]) == [f"t.x: unique(id)@{UNIQUE.fingerprint[:8]}", "t.x: unique(id)@abababab"]
+    assert waiver_names([UNIQUE, UNIQUE.model_copy(update={"index": 4})]) == ["unique(id)"], "one definition, twice"
+    for checks in ([UNIQUE, NOT_NULL], [UNIQUE, elsewhere], [UNIQUE, second]):
+        assert choose_checks(waiver_names(checks), checks) == checks
+    assert choose_checks(["t.x:  unique(id)"], [UNIQUE]) == [UNIQUE]
+    with pytest.raises(InvalidPipeline, match=r"several failed checks.*: t\.x: unique\(id\), t\.y: unique\(id\)$"):
+        choose_checks(["unique(id)"], [UNIQUE, elsewhere])
+    with pytest.raises(InvalidPipeline, match=r"no failed check .* What may be waived: unique\(id\)$"):
+        choose_checks(["row_count"], [UNIQUE])
+    with pytest.raises(InvalidPipeline, match="What may be waived: nothing"):
+        choose_checks(["row_count"], [])
+
+
+def test_the_command_quotes_what_a_shell_would_change() -> None:
+    hostile = UNIQUE.model_copy(update={"check": "unique(a'; rm -rf ~)"})
+    assert waive_command("w", [hostile]) == (
+        """python run_workflow.py approve w --waive 'unique(a'"'"'; rm -rf ~)' --reason ... --until DATE"""
+    )
+
+
+# Decisions
+
+
+@pytest.mark.parametrize(
+    ("decision", "to_waive", "why"),
+    [
+        (yes(), [], None),
+        (yes(WAIVER), [], "no failed check waits for a waiver"),
+        (yes(), [UNIQUE], "the audit failed, and an approval has to waive unique(id) of t.x"),
+        (yes(WAIVER), [UNIQUE], None),
+        (yes(WAIVER), [UNIQUE, UNIQUE.model_copy(update={"index": 9})], None),
+        (yes(WAIVER), [UNIQUE, NOT_NULL], "has to waive not_null(id) of t.x"),
+        (yes(WAIVER, OTHER), [UNIQUE, NOT_NULL], None),
+        (yes(WAIVER, WAIVER), [UNIQUE], "it waives unique(id) twice"),
+        (yes(WAIVER, OTHER), [UNIQUE], "what may be waived is unique(id): 'not_null(id) of t.x' is none of them"),
+        (yes(WAIVER.model_copy(update={"table": "t.y"})), [UNIQUE], "is none of them"),
+        (yes(WAIVER.model_copy(update={"fingerprint": "0" * 64})), [UNIQUE], "is none of them"),
+        (yes(Waiver(check="unique(id)", reason="r", until="2026-12-01")), [UNIQUE], None),
+        (
+            yes(Waiver(check="unique(id)", reason="r", until="2026-12-01")),
+            [UNIQUE, UNIQUE.model_copy(update={"table": "t.y"})],
+            "'unique(id)' is the name of several of them",
+        ),
+        (yes(Waiver()), [UNIQUE], "is none of them"),
+        (yes(WAIVER.model_copy(update={"until": "2026-11-01"})), [UNIQUE], "has to end in the future"),
+        (yes(WAIVER.model_copy(update={"until": "2036-11-01"})), [UNIQUE], "at the latest"),
+        (yes(WAIVER.model_copy(update={"until": ""})), [UNIQUE], "a waiver needs an end"),
+        (yes(WAIVER.model_copy(update={"reason": " "})), [UNIQUE], "a waiver needs a reason"),
+        (yes(WAIVER.model_copy(update={"reason": "a\x1b[2J"})), [UNIQUE], "without control or invisible characters"),
+        (yes(WAIVER.model_copy(update={"reason": "a\nb"})), [UNIQUE], "is one line"),
+        (yes(WAIVER.model_copy(update={"reason": "a\u202eb"})), [UNIQUE], "invisible characters"),
+        (yes(WAIVER.model_copy(update={"reason": "a" * (REASON_LIMIT + 1)})), [UNIQUE], "and may have 500"),
+        (yes(WAIVER, approve=False), [UNIQUE], "a rejection waives nothing"),
+        (yes(approve=False), [UNIQUE], None),
+    ],
+)
+def test_an_approval_waives_exactly_what_waits_for_it(
+    decision: Decision, to_waive: list[WaivableCheck], why: str | None
+) -> None:
+    refused = waiver_refusal(decision, AwaitedDecision(to_waive=to_waive), NOW)
+    assert refused is None if why is None else why in (refused or "")
+
+
+def test_a_signed_waiver_names_its_check_in_full() -> None:
+    awaited = AwaitedDecision(to_waive=[UNIQUE], signed=True)
+    assert waiver_refusal(yes(WAIVER), awaited, NOW) is None
+    for missing in ("table", "fingerprint"):
+        why = waiver_refusal(yes(WAIVER.model_copy(update={missing: ""})), awaited, NOW)
+        assert why and "names the table and the fingerprint" in why
+
+
+def test_what_is_signed_covers_the_waivers_and_stays_as_it_was_without() -> None:
+    plain = signed_text(yes(), "r")
+    assert b"waivers" not in plain
+    signed = json.loads(signed_text(yes(WAIVER), "r"))
+    assert signed.pop("waivers") == [WAIVER.model_dump()] and signed == json.loads(plain)
+
+
+def test_a_secret_in_a_reason_is_refused() -> None:
+    assert secret_problem([WAIVER]) == ""
+    leaking = WAIVER.model_copy(update={"reason": "see https://ana:hunter22@example.com/ticket"})
+    assert "looks like a secret" in secret_problem([WAIVER, leaking])
+
+
+def test_a_recorded_waiver_names_its_check_in_full() -> None:
+    bare = Waiver(check="unique(id)", reason="late feed", until=UNTIL)
+    assert completed_waivers(yes(bare), [NOT_NULL, UNIQUE]) == [WAIVER]
+
+
+def granted(*decisions: Decision, checks: Sequence[WaivableCheck] = (UNIQUE,)) -> list[WaivedCheck]:
+    return granted_waivers(decisions, checks, "r1", "w1")
+
+
+def test_all_who_approve_have_to_waive_and_the_earliest_end_holds() -> None:
+    ben = yes(WAIVER.model_copy(update={"until": "2026-11-30", "reason": "agreed"}), by="ben")
+    assert granted(yes(WAIVER)) == [WAIVED]
+    (both,) = granted(yes(WAIVER), ben)
+    assert (both.by, both.until) == (["ana", "ben"], "2026-11-30T23:59:59+00:00")
+    assert both.reason == "ana: late feed; ben: agreed"
+    assert granted() == granted(yes(WAIVER), yes(by="ben")) == granted(yes(WAIVER, approve=False)) == []
+    assert granted(yes(WAIVER), checks=[NOT_NULL, UNIQUE.model_copy(update={"fingerprint": "0"})]) == []
+    assert granted(yes(WAIVER.model_copy(update={"until": "never"}))) == []
+
+
+def test_nothing_is_merged_under_a_waiver_that_ended_long_ago() -> None:
+    end = parse_until(UNTIL)
+    assert ended_waivers([WAIVED], end + GRACE) == [] and ended_waivers([WAIVED], end + GRACE * 2) == [WAIVED]
+    assert unwaived_error([WAIVED], [WAIVED], [], NOW) == unwaived_error([WAIVED], [], [WAIVED], NOW) == ""
+    assert "ended before the merge" in unwaived_error([WAIVED], [WAIVED], [], end + timedelta(days=1))
+    for changed in ({"until": "2026-12-02T00:00:00+00:00"}, {"by": ["ben"]}, {"fingerprint": "0"}, {"run_id": "r2"}):
+        claimed = WAIVED.model_copy(update=changed)
+        assert "nobody who may has waived unique(id) of t.x" in unwaived_error([claimed], [WAIVED], [], NOW)
+
+
+# Messages
+
+
+def test_waived_verdicts_are_counted_apart() -> None:
+    checks = [verdict(0), verdict(1), verdict(2, "pass")]
+    assert count_verdicts(checks) == "1 pass, 2 fail"
+    assert count_verdicts(checks, 1) == "1 pass, 2 fail (1 waived)"
+    assert count_verdicts(checks, 2) == "1 pass, 2 fail (waived)"
+
+
+HOSTILE = "<!channel> *bold* | `code` [link](http://x) @here"
+
+
+def published(**waiver: Any) -> RunResult:
+    waived = WAIVED.model_copy(update=waiver)
+    fields = {"run_id": "r1", "workflow_id": "w1", "pipeline": "p", "outcome": "published"}
+    return RunResult(**fields, checks=[verdict(0), verdict(2, "pass")], waived=[waived])
+
+
+def printed(result: RunResult) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    print_report(result, "link", console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_waiver_is_loud_in_each_report() -> None:
+    line = "unique(id) of t.x failed, waived by ana until 2026-12-01 23:59 UTC: late feed"
+    result = published()
+    terminal = printed(result)
+    assert f"WAIVED  {line}" in terminal and "fail WAIVED" in terminal and "1 pass, 1 fail (waived)" in terminal
+    markdown = markdown_report(result, "link")
+    assert f"- **WAIVED** {line}" in markdown and "| **fail WAIVED** | t.x |" in markdown and "(waived)" in markdown
+    web_ui = details(RunStatus(stage="ended", events=[], result=result))
+    assert f"- **WAIVED** {line}" in web_ui and "**fail WAIVED**" in web_ui
+    message = Notification(result=result)
+    assert headline(message) == ":white_check_mark: p: published, 1 failed check WAIVED"
+    assert f"WAIVED {line}" in str(blocks(message, "link")) and "1 fail (waived)" in str(blocks(message, "link"))
+    later = published(run_id="r0", workflow_id="w0")
+    assert "late feed (granted for w0)" in printed(later) and "granted" not in terminal
+
+
+def test_a_hostile_reason_controls_no_report() -> None:
+    result = published(reason=HOSTILE)
+    (section,) = (each for each in blocks(Notification(result=result), "l")[1:] if HOSTILE in each["text"]["text"])
+    assert section["text"]["type"] == "plain_text", "no markup and no mention is read in it"
+    markdown = markdown_report(result, "link")
+    assert "&lt;!channel>" in markdown and r"\`code\`" in markdown and r"\[link\]" in markdown and "@" not in markdown
+    assert "\\x1b" in printed(published(reason="a\x1b[2J")) and "\x1b[2J" not in printed(published(reason="a\x1b[2J"))
+
+
+def test_many_long_reasons_fit_into_a_message_of_slack() -> None:
+    result = published()
+    many = [WAIVED.model_copy(update={"reason": "x" * REASON_LIMIT, "index": index}) for index in range(20)]
+    sections = blocks(Notification(result=result.model_copy(update={"waived": many})), "l")
+    assert all(len(each["text"]["text"]) <= 3000 for each in sections) and "and 12 more" in sections[1]["text"]["text"]
+
+
+def test_a_run_that_waits_says_what_to_waive_and_how() -> None:
+    record = ApprovalRecord(required=1, to_waive=[UNIQUE], decisions=[])
+    result = RunResult(run_id="r1", workflow_id="w1", pipeline="p", checks=[verdict(0)], approval=record)
+    status = RunStatus(stage="waiting for approval", events=[], result=result, deadline=UNTIL)
+    assert describe_state(status) == "waiting for approval (0 of 1, a failed check waits for a waiver)"
+    command = "python run_workflow.py approve w1 --waive 'unique(id)' --reason ... --until DATE"
+    console = Console(file=io.StringIO(), width=160)
+    print_status(status, "", console)
+    assert isinstance(console.file, io.StringIO)
+    assert command in console.file.getvalue() and "unique(id) of t.x failed" in console.file.getvalue()
+    message = Notification(result=result, waiting_until=UNTIL)
+    assert headline(message) == ":raised_hand: p waits for a waiver: its audit failed"
+    assert f"`{command}`" in str([each["text"]["text"] for each in blocks(message, "l")])[:4000].replace("\\'", "'")
+    assert "unique(id) of t.x failed" in details(status)
+    decided = record.model_copy(update={"decisions": [yes(WAIVER, at=UNTIL, reason="late feed")]})
+    assert describe_decisions(decided).endswith(": late feed (waives unique(id) of t.x until 2026-12-01 23:59 UTC)")
