@@ -22,7 +22,7 @@ class QueryAuditResultsActivity:
     def query_audit_results(self, input: QueryAuditResultsInput) -> QueryRows:
         """Return the rows of a query over the results of all runs that ended."""
         with as_application_error():
-            table = self.table.read()
-            if table is None:
+            rows = self.table.read_rows()
+            if rows is None:
                 raise InvalidInput("no run has ended yet")
-            return run_sql(table.scan().to_arrow(), input.sql, self.memory)
+            return run_sql(rows, input.sql, self.memory)

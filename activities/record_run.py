@@ -12,9 +12,11 @@ from activities.errors import as_application_error
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.catalog import BranchCatalog
 from lakehouse.report_store import ReportStore
+from sluice.approval.waivers import WaivedCheck, parse_until
 from sluice.audit.verdicts import CheckResult, with_whole_samples
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
+from sluice.presentation.waivers import waiver_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,17 @@ def _rows(run_ref: RunRef, result: RunResult, ended_at: str, report: str) -> Ite
     }
     checks: Sequence[CheckResult | None] = result.checks or [None]
     for check in checks:
-        yield {**run, **(_of_check(check) if check else {})}
+        waiver = waiver_of(check, result.waived) if check else None
+        yield {**run, **(_of_check(check) if check else {}), **(_of_waiver(waiver) if waiver else {})}
+
+
+def _of_waiver(waiver: WaivedCheck) -> dict[str, Any]:
+    return {
+        "waived_by": ", ".join(waiver.by),
+        "waived_until": parse_until(waiver.until),
+        "waiver_reason": waiver.reason,
+        "waiver_run_id": waiver.run_id,
+    }
 
 
 def _of_check(check: CheckResult) -> dict[str, Any]:

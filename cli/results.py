@@ -12,12 +12,12 @@ from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
 from sluice.times import format_time
 
 _LATEST = (
-    "SELECT ended_at, pipeline, outcome, table_name, check_name, columns, verdict, observed, answered_by "
+    "SELECT ended_at, pipeline, outcome, table_name, check_name, columns, verdict, waived_by, observed, answered_by "
     "FROM results ORDER BY ended_at DESC, table_name, check_name LIMIT 50"
 )
 _WIDTH = 160
-_TIME = "ended_at"
-"""The one column of times. What else looks like one is a value of a check, and is printed as it is."""
+_TIMES = ("ended_at", "waived_until")
+"""The columns of times. What else looks like one is a value of a check, and is printed as it is."""
 
 app = typer.Typer(add_completion=False)
 
@@ -52,4 +52,4 @@ def _cell(column: str, value: object) -> str:
         return ""
     if isinstance(value, list):
         return ", ".join(_cell(column, each) for each in value)
-    return format_time(value) if column == _TIME and isinstance(value, str) else str(value)
+    return format_time(value) if column in _TIMES and isinstance(value, str) else str(value)

@@ -13,10 +13,18 @@ from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.serializers import ToOutputFile
-from pyiceberg.table import StaticTable, Table
+from pyiceberg.table import StaticTable, Table, Transaction
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
-from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, TimestamptzType
+from pyiceberg.types import (
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    PrimitiveType,
+    StringType,
+    TimestamptzType,
+)
 
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
@@ -35,6 +43,13 @@ PyIceberg copies a table's metadata many times for each append, so that a long h
 _TEXTS = ("run_id", "workflow_id", "pipeline", "outcome", "reason", "audited_hash", "report")
 _CHECK_TEXTS = ("table_name", "check_name", "scope", "verdict", "observed", "expected", "answered_by", "message")
 _NUMBERS = ("failed_rows", "files", "bytes")
+_LATER: tuple[tuple[str, PrimitiveType], ...] = (
+    ("waived_by", StringType()),
+    ("waived_until", TimestamptzType()),
+    ("waiver_reason", StringType()),
+    ("waiver_run_id", StringType()),
+)
+"""Columns that tables of earlier releases do not have: the next run that ends adds them."""
 
 
 def _schema() -> Schema:
@@ -45,6 +60,7 @@ def _schema() -> Schema:
         NestedField(42, "columns", ListType(43, StringType(), element_required=False)),
         NestedField(44, "ended_at", TimestamptzType()),
     ]
+    fields += [NestedField(number, name, kind) for number, (name, kind) in enumerate(_LATER, 51)]
     return assign_fresh_schema_ids(Schema(*fields))
 
 
@@ -94,6 +110,17 @@ class AuditResultsTable:
         version = self._catalog.table_version(BRANCH, TABLE)
         return load_table(version, self._io) if version else None
 
+    def read_rows(self) -> pa.Table | None:
+        """Return all rows with all columns, or None if nothing was recorded yet. What was not recorded is null."""
+        table = self.read()
+        if table is None:
+            return None
+        rows, schema = table.scan().to_arrow(), _schema().as_arrow()
+        for name, _ in _LATER:
+            if name not in rows.column_names:
+                rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
+        return rows
+
     def _holds(self, run_id: str) -> bool:
         table = self.read()
         if table is None:
@@ -126,9 +153,11 @@ class AuditResultsTable:
         return metadata, TableVersion(location, None)
 
     def _append(self, table: Table, run_id: str, rows: Sequence[Mapping[str, Any]]) -> bool:
-        arrow = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema().as_arrow())
         try:
             with table.transaction() as transaction:
+                _add_columns(transaction)
+                schema = transaction.table_metadata.schema().as_arrow()
+                arrow = pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
                 transaction.append(arrow, snapshot_properties={RUN_MARK: run_id})
         except ServiceUnavailable:
             return False
@@ -139,6 +168,16 @@ class AuditResultsTable:
             except ServiceUnavailable:
                 return True  # the next run expires them
         return True
+
+
+def _add_columns(transaction: Transaction) -> None:
+    """Add the columns that the table of an earlier release does not have, in the commit that appends."""
+    present = transaction.table_metadata.schema().column_names
+    missing = [(name, kind) for name, kind in _LATER if name not in present]
+    if missing:
+        with transaction.update_schema() as update:
+            for name, kind in missing:
+                update.add_column(name, kind)
 
 
 def _run_of(snapshot: Any) -> str | None:
