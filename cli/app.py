@@ -18,6 +18,7 @@ from cli.follow import follow_and_report, start_and_follow
 from cli.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
 from cli.report import print_status
+from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
 from runtime.find_run import RunLookup, find_run, query_status, read_result
 from runtime.pipeline_input import find_input, load_pipeline
@@ -25,7 +26,7 @@ from runtime.start_run import StartOptions
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
-from sluice.presentation.decisions import describe_wait
+from sluice.presentation.decisions import describe_wait, describe_waivers
 from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -136,10 +137,22 @@ def approve(
     by: By = None,
     reason: Annotated[str, typer.Option(help="Why.")] = "",
     named: Named = "",
+    waive: Annotated[
+        list[str] | None,
+        typer.Option("--waive", metavar="CHECK", help="Waive a failed check, as reports name it; may be repeated."),
+    ] = None,
+    until: Annotated[
+        str,
+        typer.Option("--until", metavar="DATE", help="When the waiver ends: 2026-12-01, or a time."),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Approve a run that waits for approval: the report that --hash names, or that is shown and asked about."""
-    _decide(run, approve=True, by=by, reason=reason, named=named, as_json=as_json)
+    """Approve a run that waits for approval: the report that --hash names, or that is shown and asked about.
+
+    Where the audit failed, each failed check needs a waiver: --waive CHECK --reason … --until DATE.
+    """
+    request = WaiverRequest(waive or (), until)
+    _decide(run, approve=True, by=by, reason=reason, named=named, as_json=as_json, request=request)
 
 
 @app.command()
@@ -195,7 +208,16 @@ def main(arguments: Sequence[str]) -> None:
     os._exit(code)
 
 
-def _decide(run: str, *, approve: bool, by: str | None, reason: str, named: str, as_json: bool) -> None:
+def _decide(
+    run: str,
+    *,
+    approve: bool,
+    by: str | None,
+    reason: str,
+    named: str,
+    as_json: bool,
+    request: WaiverRequest = NO_WAIVER,
+) -> None:
     async def command(context: CommandContext, _: None) -> int:
         lookup = await find_run(context.client, run)
         workflow_id = lookup.handle.id
@@ -213,6 +235,7 @@ def _decide(run: str, *, approve: bool, by: str | None, reason: str, named: str,
             settings=context.settings,
             console=context.console,
             link=context.link(workflow_id, run_id),
+            request=request,
         )
         try:
             counted = await lookup.handle.execute_update(WriteAuditPublish.decide, decision)
@@ -221,8 +244,8 @@ def _decide(run: str, *, approve: bool, by: str | None, reason: str, named: str,
         text = f"{'Approved' if approve else 'Rejected'} {workflow_id} as {counted.by}"
         now = await query_status(lookup.handle) if approve else None
         text += f" ({describe_wait(now)})" if now else ""
-        text += f", for the audited hash {counted.audited_hash[:12]}."
+        text += f", for the audited hash {counted.audited_hash[:12]}{describe_waivers(counted)}."
         context.print_result(counted.model_dump(mode="json"), text)
         return 0
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, lambda: request.check(reason))

@@ -9,8 +9,10 @@ import typer
 from rich.console import Console
 
 from cli.report import print_report
-from sluice.approval.decisions import Decision
+from cli.waiving import NO_WAIVER, WaiverRequest, make_waivers
+from sluice.approval.decisions import AwaitedDecision, Decision
 from sluice.approval.signatures import sign
+from sluice.approval.waiving import waiver_refusal
 from sluice.audit.verdicts import AuditReport
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.errors import InvalidPipeline, ServiceUnavailable
@@ -33,33 +35,40 @@ def make_decision(
     settings: Settings,
     console: Console,
     link: str,
+    request: WaiverRequest = NO_WAIVER,
 ) -> Decision:
     """Return a decision about the audited hash and report that the person named, or was shown and asked about.
 
     Args:
         status: the status of the run, whose report is shown; None if no worker answers.
         named: the hash, and perhaps the digest, of the report that the person saw; empty to be shown it and asked.
+        request: the failed checks that the person waives, until when.
 
     Raises:
-        InvalidPipeline: what waits is not what was named, or the person did not confirm.
+        InvalidPipeline: what waits is not what was named, its waivers are wrong, or the person did not confirm.
         ServiceUnavailable: no worker answers.
     """
     if status is None:
         raise ServiceUnavailable("no worker answers for the run: start one with `python worker.py` or `make up`")
     report = shown_report(status.result)
-    if status.stage == WAITING:  # else the run itself refuses the decision, with the reason
-        if named:
-            check_named_report(named, report)
-        else:
-            _show_and_ask(status.result, report, approve, console, link)
+    now = datetime.now(timezone.utc)
     decision = Decision(
         approve=approve,
         by=(getpass.getuser() if by is None else by).strip(),
         reason=reason,
         audited_hash=report.audited_hash,
         audit_digest=report.digest if report.audited_hash else "",
-        said_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        said_at=now.isoformat(timespec="seconds"),
     )
+    if status.stage == WAITING:  # else the run itself refuses the decision, with the reason
+        to_waive = status.result.approval.to_waive if status.result.approval else []
+        decision = decision.model_copy(update={"waivers": make_waivers(request, to_waive, reason)})
+        if why := waiver_refusal(decision, AwaitedDecision(to_waive=to_waive), now):
+            raise InvalidPipeline(f"the decision was refused: {why}")
+        if named:
+            check_named_report(named, report)
+        else:
+            _show_and_ask(status.result, report, decision, console, link)
     key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
     return decision.model_copy(update={"signature": sign(decision, run_id, key)}) if key else decision
 
@@ -95,13 +104,14 @@ def check_named_report(named: str, report: AuditReport) -> None:
         raise InvalidPipeline("the decision was refused: the audit report changed since it was shown: look again")
 
 
-def _show_and_ask(result: RunResult, report: AuditReport, approve: bool, console: Console, link: str) -> None:
-    what = "approve" if approve else "reject"
+def _show_and_ask(result: RunResult, report: AuditReport, decision: Decision, console: Console, link: str) -> None:
+    what = "approve" if decision.approve else "reject"
     if not sys.stdin.isatty():
         raise InvalidPipeline(
             f"to {what} without a terminal, say which report you saw: `status` shows it, "
             f"and --hash names it, as HASH:DIGEST"
         )
     print_report(result, link, console)
-    if not typer.confirm(f"{what.capitalize()} the report {report_name(report)}?", err=True):
+    waived = f" and waive {', '.join(each.check for each in decision.waivers)}" if decision.waivers else ""
+    if not typer.confirm(f"{what.capitalize()} the report {report_name(report)}{waived}?", err=True):
         raise InvalidPipeline("nothing was decided")
