@@ -1,12 +1,14 @@
 """What is written down of runs that ended: the whole report beside the lake, the verdicts in a table."""
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
 
+from lakehouse import audit_results_table
 from lakehouse.audit_results_table import BRANCH, TABLE, AuditResultsTable
 from tests.harness.lake import LakeReader
 from tests.harness.memory_catalog import MemoryCatalog
@@ -58,3 +60,24 @@ def test_the_table_of_results_does_not_grow_with_every_run(tmp_path: Path) -> No
     results_table.record("run-7", [{"run_id": "run-7", "pipeline": "p"}], again=True)  # as after a lost answer
     rows = results_table.read()
     assert rows and rows.scan().to_arrow().num_rows == 60
+
+
+def test_a_table_of_an_earlier_release_gets_the_columns_of_waivers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, until = MemoryCatalog(), datetime(2026, 12, 1, tzinfo=timezone.utc)
+    results_table = AuditResultsTable(catalog, tmp_path.as_uri(), {})
+    with monkeypatch.context() as earlier:
+        earlier.setattr(audit_results_table, "_LATER", ())
+        results_table.record("run-1", [{"run_id": "run-1", "pipeline": "p"}], again=False)
+    before = results_table.read_rows()
+    assert before and before["waived_by"].to_pylist() == [None], "a query names the column, also before a run adds it"
+    assert set(before.column_names) == {field.name for field in audit_results_table._schema().fields}
+    waived = {"waived_by": "ana", "waived_until": until, "waiver_reason": "late feed", "waiver_run_id": "run-2"}
+    for each in ("run-2", "run-3"):
+        results_table.record(each, [{"run_id": each, "pipeline": "p", **waived}], again=False)
+    table, rows = results_table.read(), results_table.read_rows()
+    assert table and rows and len(table.metadata.schemas) == 2, "columns are added once"
+    by_run = {row["run_id"]: row for row in rows.to_pylist()}
+    assert by_run["run-1"]["waived_by"] is None
+    assert {name: by_run["run-3"][name] for name in waived} == waived

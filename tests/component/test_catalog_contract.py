@@ -374,6 +374,22 @@ def test_a_publish_by_properties_is_found_after_a_hash(lake: Lake) -> None:
     assert find({"run": key}, first.main_after) is None and find({"run": key}, second.main_after) is None
 
 
+def test_publishes_by_properties_are_listed_back_to_a_time(lake: Lake) -> None:
+    _require(lake, "commit_properties")
+    key = lake.table()
+    before = datetime.now(timezone.utc) - timedelta(minutes=5)
+    first = lake.published("a1", lake.put(1), run=key, waives="it's")
+    lake.published("a2", lake.put(2), run=key)
+    lake.published("a3", lake.put(3), waives="it's")
+    last = lake.published("a4", lake.put(4), run=key, waives="it's")
+    wanted = {"run": key, "waives": "it's"}
+    listed = list(lake.catalog.list_published(wanted, before))
+    assert [each.hash for each in listed] == [last.main_after, first.main_after]
+    assert listed[0].properties == wanted
+    assert list(lake.catalog.list_published(wanted, before + timedelta(minutes=10))) == []
+    assert list(lake.catalog.list_published({"run": key, "waives": "another"}, before)) == []
+
+
 def test_a_run_is_found_by_whichever_attempt_published_it(lake: Lake) -> None:
     _require(lake, "commit_properties")
     run, since = uuid.uuid4().hex, lake.catalog.head(lake.catalog.main)

@@ -5,6 +5,7 @@ from pathlib import Path
 from activities.record_run import RecordRunActivity
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.report_store import ReportStore
+from sluice.approval.waivers import WaivedCheck
 from sluice.audit.verdicts import CheckResult, Verdict
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
@@ -52,3 +53,27 @@ def test_a_verdict_that_the_run_decided_otherwise_counts(tmp_path: Path) -> None
     call(RecordRunActivity(catalog, reports, table).record_run, input)
     report = reports.read_report(RUN)
     assert report and [check.verdict for check in report.checks] == ["error"]
+
+
+def test_a_waived_verdict_is_recorded_with_its_waiver(tmp_path: Path) -> None:
+    reports, catalog = ReportStore(tmp_path.as_uri(), {}), MemoryCatalog()
+    table = AuditResultsTable(catalog, tmp_path.as_uri(), {})
+    waived = WaivedCheck(
+        table="t.x",
+        index=1,
+        check="not_null(id)",
+        fingerprint="f",
+        by=["ana", "ben"],
+        reason="late feed",
+        until="2026-12-01T23:59:59+00:00",
+        run_id="r0",
+    )
+    checks = [verdict(0, "pass"), verdict(1, "fail"), verdict(2, "fail")]
+    result = RunResult(run_id="r1", workflow_id="w1", pipeline="p", checks=checks, waived=[waived])
+    input = RecordRunInput(run_ref=RUN, result=result, head="h", ended_at="2026-01-31T00:00:00+00:00")
+    call(RecordRunActivity(catalog, reports, table).record_run, input)
+    stored = table.read_rows()
+    assert stored and sorted(map(str, stored["waived_by"].to_pylist())) == ["None", "None", "ana, ben"]
+    (row,) = (each for each in stored.to_pylist() if each["waived_by"])
+    assert (row["verdict"], row["waiver_reason"], row["waiver_run_id"]) == ("fail", "late feed", "r0")
+    assert row["waived_until"].isoformat() == "2026-12-01T23:59:59+00:00"
