@@ -172,17 +172,17 @@ def test_an_end_is_in_the_future_and_within_a_quarter(text: str, why: str | None
 
 
 def test_checks_are_named_so_that_no_two_have_one_name() -> None:
-    elsewhere = UNIQUE.model_copy(update={"table": "t.y"})
+    other_table = UNIQUE.model_copy(update={"table": "t.y"})
     second = UNIQUE.model_copy(update={"index": 7, "fingerprint": "ab" * 32})
     assert waiver_names([UNIQUE, NOT_NULL]) == ["unique(id)", "not_null(id)"]
-    assert waiver_names([UNIQUE, elsewhere]) == ["t.x: unique(id)", "t.y: unique(id)"]
+    assert waiver_names([UNIQUE, other_table]) == ["t.x: unique(id)", "t.y: unique(id)"]
     assert waiver_names([UNIQUE, second]) == [f"t.x: unique(id)@{UNIQUE.fingerprint[:8]}", "t.x: unique(id)@abababab"]
     assert waiver_names([UNIQUE, UNIQUE.model_copy(update={"index": 4})]) == ["unique(id)"], "one definition, twice"
-    for checks in ([UNIQUE, NOT_NULL], [UNIQUE, elsewhere], [UNIQUE, second]):
+    for checks in ([UNIQUE, NOT_NULL], [UNIQUE, other_table], [UNIQUE, second]):
         assert choose_checks(waiver_names(checks), checks) == checks
     assert choose_checks(["t.x:  unique(id)"], [UNIQUE]) == [UNIQUE]
     with pytest.raises(InvalidPipeline, match=r"several failed checks.*: t\.x: unique\(id\), t\.y: unique\(id\)$"):
-        choose_checks(["unique(id)"], [UNIQUE, elsewhere])
+        choose_checks(["unique(id)"], [UNIQUE, other_table])
     with pytest.raises(InvalidPipeline, match=r"no failed check .* What may be waived: unique\(id\)$"):
         choose_checks(["row_count"], [UNIQUE])
     with pytest.raises(InvalidPipeline, match="What may be waived: nothing"):
