@@ -15,7 +15,7 @@ from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalRule, ApprovalTerms, RequiredApproval, required_approval
 from sluice.approval.signatures import approval_error, verified_starter
 from sluice.approval.waivers import GRACE, MAX_DAYS, WaivedCheck, waivable
-from sluice.approval.waiving import granted_waivers, unwaived_error
+from sluice.approval.waiving import granted_waivers, silent_waivers, unwaived_error
 from sluice.contracts.publish import FindWaiversInput, PublishBranchInput, RequireApprovalInput
 from sluice.errors import BadEnvironment, Unapproved
 from sluice.publishing.recorded_waivers import granting_commits, waivers_of_commit
@@ -72,6 +72,8 @@ class ApprovalPolicy:
         required = self.required(input.branch.name, input.head, input.terms, approvers, at_least)
         if why := approval_error(decisions, run_id, input.head, input.audit_digest, required, approvers):
             raise Unapproved(why + unreadable)
+        if why := silent_waivers(decisions, input.waived):
+            raise Unapproved(why)
         if input.waived:
             self._refuse_unwaived(input, granted_here)
 

@@ -29,6 +29,8 @@ GRACE = timedelta(hours=1)
 another worker, is no reason to fail a run; the wait for an approval may last for days, and is."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME = re.compile(r"[0-9:.TZ +-]{10,40}", re.ASCII)
+"""The characters of a time: what a person sends stands in messages, and stays in main's history."""
 _SHOWN_DIGITS = 8
 
 
@@ -122,8 +124,7 @@ def parse_until(text: str) -> datetime:
     try:
         if _DATE.fullmatch(written):
             return datetime.fromisoformat(written).replace(hour=23, minute=59, second=59, tzinfo=timezone.utc)
-        until = parse_time(written)
-        if until.tzinfo is not None:
+        if _TIME.fullmatch(written) and (until := parse_time(written)).tzinfo is not None:
             return until.astimezone(timezone.utc)
     except (ValueError, OverflowError):
         pass

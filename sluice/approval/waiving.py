@@ -124,6 +124,14 @@ def describe_ended(waived: Sequence[WaivedCheck]) -> str:
     return f"the waiver of {describe_checks(waived)} ended before the merge"
 
 
+def silent_waivers(decisions: Sequence[Decision], waived: Sequence[WaivedCheck]) -> str:
+    """Return why a merge would hide what people waived, or "" if it names all of that."""
+    named = {each.key for each in waived}
+    given = [waiver for decision in decisions for waiver in decision.waivers]
+    hidden = [waiver.check for waiver in given if (waiver.table, waiver.fingerprint) not in named]
+    return f"the merge does not name {hidden[0][:200]}, which its approvals waive" if hidden else ""
+
+
 def unwaived_error(
     waived: Sequence[WaivedCheck], granted: Sequence[WaivedCheck], in_force: Sequence[WaivedCheck], now: datetime
 ) -> str:

@@ -43,9 +43,15 @@ def markdown_report(result: RunResult, link: str) -> str:
     return "\n".join(lines)
 
 
-def waiver_list(result: RunResult) -> list[str]:
-    """Return the waived checks of a run as a list, each with who waived it, until when and why."""
-    listed = [f"- **{WAIVED}** {cell(line, 1000)}" for line in waiver_lines(result)]
+def waiver_list(result: RunResult, limit: int | None = None, longest: int = 1000) -> list[str]:
+    """Return the waived checks of a run as a list, at most so many, each with who waived it, until when and why.
+
+    Args:
+        longest: how many characters of each are shown.
+    """
+    listed = [f"- **{WAIVED}** {cell(line, longest)}" for line in waiver_lines(result)[:limit]]
+    if limit is not None and len(result.waived) > limit:
+        listed.append(f"- and {len(result.waived) - limit} more")
     return ["", *listed] if listed else []
 
 

@@ -9,6 +9,9 @@ from sluice.publishing.retries import describe_attempts
 _MAX_CHECKS = 30
 """The Web UI passes the details on in an address, so they are short: the checks that block come first."""
 
+_MAX_WAIVED, _LONGEST_WAIVER = 5, 200
+"""So many waivers are shown, and so many characters of each, for the same cause; the report has all."""
+
 
 def details(status: RunStatus) -> str:
     """Return stage or outcome, branch, tables and verdicts of a run."""
@@ -21,8 +24,8 @@ def details(status: RunStatus) -> str:
         lines.append(f"\naudited hash `{result.audited_hash[:16]}`")
     if status.stage == "waiting for approval":
         lines.append(f"\napproved: {describe_wait(status)}")
-        lines += [f"\n{cell(line)}" for line in waiting_lines(result)]
-    lines += waiver_list(result)
+        lines += [f"\n{cell(line)}" for line in waiting_lines(result)[:_MAX_WAIVED]]
+    lines += waiver_list(result, limit=_MAX_WAIVED, longest=_LONGEST_WAIVER)
     if result.tables:
         lines += ["", "| table | operation | rows | rows after |", "|---|---|---|---:|"]
         lines += [table_row(name, change) for name, change in result.tables.items()]

@@ -155,6 +155,8 @@ def test_a_date_holds_until_its_end(text: str, time: str) -> None:
         ("2026-02-30", "is no end of a waiver"),
         ("0001-01-01T00:00:00+01:00", "is no end of a waiver"),
         ("٢٠٢٦-12-01", "is no end of a waiver"),
+        ("2026-12-01\x1b10:00+00:00", "is no end of a waiver"),
+        (f"2026-12-01T10:00:00.{'1' * 9000}Z", "is no end of a waiver"),
         ("2026-11-21", "has to end in the future"),
         ("2026-11-22T12:00:00Z", "has to end in the future"),
         ("2027-02-21", "until 2027-02-20 at the latest"),
@@ -346,6 +348,12 @@ def test_many_long_reasons_fit_into_a_message_of_slack() -> None:
     many = [WAIVED.model_copy(update={"reason": "x" * REASON_LIMIT, "index": index}) for index in range(20)]
     sections = blocks(Notification(result=result.model_copy(update={"waived": many})), "l")
     assert all(len(each["text"]["text"]) <= 3000 for each in sections) and "and 12 more" in sections[1]["text"]["text"]
+
+
+def test_details_in_the_web_ui_stay_short() -> None:
+    many = [WAIVED.model_copy(update={"reason": "x" * REASON_LIMIT, "index": index}) for index in range(20)]
+    shown = details(RunStatus(stage="ended", events=[], result=published().model_copy(update={"waived": many})))
+    assert len(shown) < 2000 and "- and 15 more" in shown
 
 
 def test_a_run_that_waits_says_what_to_waive_and_how() -> None:

@@ -207,13 +207,14 @@ def test_a_merge_under_a_waiver_that_nobody_gave_is_refused(lake: MemoryLake) ->
         approval, waived=[waived.model_copy(update={"until": in_days(80)})]
     )
     other = harness.waiver(fingerprint="cd" * 32)
-    assert "nobody who may has waived" in harness.refused(other, waived=[waived])
+    assert "does not name unique(id)" in harness.refused(other, waived=[waived])
     of_another_hash = approval.model_copy(update={"audited_hash": "cd" * 32})
     assert "does not approve" in harness.refused(of_another_hash, waived=[waived])
     two = Approval(required=2)
     assert "2 approvals are required" in harness.refused(approval, waived=[waived], approval=two)
     plain = harness.decision("ben")
     assert "nobody who may has waived" in harness.refused(approval, plain, waived=[waived], approval=two)
+    assert "does not name unique(id), which its approvals waive" in harness.refused(approval, waived=[])
     assert harness.publish(approval, harness.waiver("ben"), approval=two).merged
 
 
