@@ -99,7 +99,7 @@ async def test_people_decide_with_the_tools_of_temporal(harness: WorkflowHarness
     assert "needs `approve`" in str(refused.value.cause)
     recorded = await handle.execute_update("decide", {"approve": True, "by": "ana", "reason": "fine"})
     assert recorded.keys() == {
-        *("approve", "by", "reason", "audited_hash", "at", "audit_digest", "said_at", "signature"),
+        *("approve", "by", "reason", "audited_hash", "at", "audit_digest", "said_at", "signature", "waivers"),
     }
     await handle.signal("reject", {"by": "ben", "reason": "not today"})
     result = await harness.end(handle)
