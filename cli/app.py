@@ -21,7 +21,7 @@ from cli.report import print_status
 from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
 from runtime.find_run import RunLookup, find_run, query_status, read_result
-from runtime.pipeline_input import find_input, load_pipeline
+from runtime.pipeline_input import inspect_input, load_pipeline
 from runtime.start_run import StartOptions
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
@@ -74,7 +74,10 @@ def run(
 
     def prepare() -> tuple[Pipeline, RunInput]:
         loaded = load_pipeline(pipeline, read_environment(), Path.cwd())
-        return loaded, find_input(loaded, pipeline)
+        inspected = inspect_input(loaded, pipeline)
+        for hint in inspected.hints:
+            print(f"hint: {hint}", file=sys.stderr)
+        return loaded, inspected.run_input
 
     async def command(context: CommandContext, prepared: tuple[Pipeline, RunInput]) -> int:
         options = StartOptions(again=again, publish=not no_publish)

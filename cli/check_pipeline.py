@@ -42,6 +42,7 @@ def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:
         "files": inspected.run_input.files,
         "bytes": inspected.run_input.bytes,
         "columns": inspected.columns,
+        "hints": inspected.hints,
     }
 
 
@@ -56,7 +57,7 @@ def _sentences(pipeline: Pipeline, inspected: InspectedInput) -> str:
         lines.append(f"Columns: {', '.join(inspected.columns[:_SHOWN])}{more}.")
     if inspected.columns is None or not becomes_the_table(pipeline):
         lines.append("Columns of checks are held against the tables when the run writes: they are not known before.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"hint: {hint}" for hint in inspected.hints)])
 
 
 def _count(number: int, what: str) -> str:

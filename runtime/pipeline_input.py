@@ -2,10 +2,17 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from lakehouse.source_files import absolute_path, absolute_source, find_files, identify_input, read_column_names
+from lakehouse.source_files import (
+    absolute_path,
+    absolute_source,
+    find_files,
+    hints_on_almost_numbers,
+    identify_input,
+    read_column_names,
+)
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.environment import pipeline_from_environment
@@ -22,6 +29,8 @@ class InspectedInput:
     run_input: RunInput
     columns: list[str] | None = None
     """The names of their columns, where those are known before Spark reads them."""
+    hints: list[str] = field(default_factory=list)
+    """What a person may want to look at in them before the run starts."""
 
 
 def load_pipeline(file: Path | None, environment: Mapping[str, str], working_directory: Path) -> Pipeline:
@@ -77,7 +86,8 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         columns = read_column_names(write.source, files)
         if columns is not None and becomes_the_table(pipeline):
             check_columns(pipeline, columns, file)
-        return InspectedInput(identify_input(files), columns)
+        hints = hints_on_almost_numbers(write.source, files) if write.built_in and write.transform is None else []
+        return InspectedInput(identify_input(files), columns, hints)
     program = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
     options = [f"{key}={value}" for key, value in sorted(write.options.items())]
     return InspectedInput(identify_input([], "\0".join([write.job, program, *write.args, *write.statements, *options])))

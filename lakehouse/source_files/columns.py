@@ -15,7 +15,7 @@ from sluice.sql.schema_ddl import schema_columns
 
 _FILES = 64
 """How many files are looked at. Parquet files may have other columns each, so that with more nothing is known."""
-_BEYOND_HEADERS = (
+BEYOND_HEADERS = (
     "linesep", "escape", "chartoescapequoteescaping", "unescapedquotehandling", "ignoreleadingwhitespace",
     "ignoretrailingwhitespace", "basepath",
 )  # fmt: skip
@@ -72,7 +72,7 @@ def _header(path: str, options: dict[str, str]) -> list[str] | None:
     """Return the fields of the first line of a CSV file that is not empty."""
     csv_format = CsvFormat.of(options)
     separator, quote = csv_format.separator, csv_format.quote
-    if not csv_format.has_header or any(options.get(name) for name in _BEYOND_HEADERS):
+    if not csv_format.has_header or any(options.get(name) for name in BEYOND_HEADERS):
         return None
     if len(separator) != 1 or len(quote) > 1:
         return None

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from lakehouse.source_files import find_files, read_column_names
-from runtime.pipeline_input import find_input, load_pipeline
-from sluice.errors import InvalidPipeline
+from lakehouse.source_files import find_files, hints_on_almost_numbers, read_column_names
+from runtime.pipeline_input import find_input, inspect_input, load_pipeline
+from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.source import Source
 
 PIPELINE = """\
@@ -176,3 +176,52 @@ def test_check_says_what_is_valid_and_what_is_not(tmp_path: Path) -> None:
     (tmp_path / "orders.csv").unlink()
     missing = CliRunner().invoke(app, ["check", str(file)])
     assert missing.exit_code == 2 and "there are no files at" in missing.output
+
+
+def hints(folder: Path, content: str, **source: Any) -> list[str]:
+    (folder / "in.csv").write_text(content)
+    stated = Source(path=str(folder / "in.csv"), format="csv", **source)
+    return [each.replace(f"{folder}/", "") for each in hints_on_almost_numbers(stated, find_files(stated))]
+
+
+NUMBERS = "".join(f"{number},{number}.5,word{number}\n" for number in range(100))
+
+
+def test_a_column_that_a_few_values_make_text_is_named_with_the_first_of_them(tmp_path: Path) -> None:
+    text = f"id,amount,note\n{NUMBERS}100,twelve,x\n101,,x\n"
+    assert hints(tmp_path, text) == [
+        "amount is read as text, although 100 of the first 101 values are numbers: in.csv, line 102: 'twelve' is none. "
+        "Repair the file, or state `schema`"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "source"),
+    [
+        (f"id,amount,note\n{NUMBERS}", {}),
+        (f"id,amount,note\n{NUMBERS}1,NA,x\n", {"options": {"nullValue": "NA"}}),
+        (f"id,amount,note\n{NUMBERS}1,x,x\n", {"schema": "id INT, amount STRING, note STRING"}),
+        (f"id,amount,note\n{NUMBERS}1,x,x\n", {"options": {"inferSchema": "false"}}),
+        (f"id,amount,note\n{NUMBERS}" + "1,x,x\n" * 10, {}),
+        ("id,amount\n1,1\n2,x\n", {}),
+        ("", {}),
+    ],
+)
+def test_columns_of_which_nothing_is_said(tmp_path: Path, content: str, source: dict[str, Any]) -> None:
+    if content:
+        assert hints(tmp_path, content, **source) == []
+        return
+    with pytest.raises(InvalidInput):
+        hints(tmp_path, content, **source)
+
+
+def test_values_with_line_breaks_count_their_lines(tmp_path: Path) -> None:
+    text = 'id,note\n"1","a\nb"\n' + "".join(f"{n},x\n" for n in range(50)) + "odd,x\n"
+    assert "in.csv, line 54: 'odd'" in hints(tmp_path, text)[0]
+
+
+def test_the_hint_is_part_of_a_check(tmp_path: Path) -> None:
+    text = "name: orders\nwrite:\n  source: {path: FILE}\ntables: [t.orders]\n"
+    file = orders(tmp_path, text, HEADER + "1,2026-01-01,2,DE\n" * 40 + "1,2026-01-01,many,DE\n")
+    inspected = inspect_input(load_pipeline(file, {}, tmp_path), file)
+    assert "line 42: 'many'" in inspected.hints[0]
