@@ -83,7 +83,7 @@ class Repositories:
         prefix = "" if root == "." else f"{root}/"
         own = [path for path in paths if path.startswith(prefix) and path.endswith(".sql")]
         macros = [path for path in own if "/macros/" in f"/{path}" or "/generic/" in path or "/tests/" in f"/{path}"]
-        project = SourceText("dbt_project.yml", self.text(address, f"{prefix}dbt_project.yml"))
+        project = SourceText(f"{prefix}dbt_project.yml", self.text(address, f"{prefix}dbt_project.yml"))
         return [SourceText(path, self.text(address, path)) for path in macros], [project]
 
     def _git(self, address: Address, *arguments: str) -> str:

@@ -11,7 +11,7 @@ from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from sluice.pipeline.input_columns import becomes_the_table
 from sluice.pipeline.model import Pipeline
 from sluice.settings import read_environment
-from sluice.sizes import format_size
+from sluice.sizes import format_count, format_size
 
 _SHOWN = 20
 """So many columns are named."""
@@ -48,17 +48,13 @@ def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:
 
 def _sentences(pipeline: Pipeline, inspected: InspectedInput) -> str:
     checks = sum(len(table.checks) for table in pipeline.tables.values())
-    lines = [f"{pipeline.name} is valid: {_count(checks, 'check')} of {', '.join(pipeline.tables)}."]
+    lines = [f"{pipeline.name} is valid: {format_count(checks, 'check')} of {', '.join(pipeline.tables)}."]
     loaded = inspected.run_input
     if loaded.files:
-        lines.append(f"Its source has {_count(loaded.files, 'file')}, {format_size(loaded.bytes)}.")
+        lines.append(f"Its source has {format_count(loaded.files, 'file')}, {format_size(loaded.bytes)}.")
     if inspected.columns is not None:
         more = f" and {len(inspected.columns) - _SHOWN} more" if len(inspected.columns) > _SHOWN else ""
         lines.append(f"Columns: {', '.join(inspected.columns[:_SHOWN])}{more}.")
     if inspected.columns is None or not becomes_the_table(pipeline):
         lines.append("Columns of checks are held against the tables when the run writes: they are not known before.")
     return "\n".join([*lines, *(f"hint: {hint}" for hint in inspected.hints)])
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"

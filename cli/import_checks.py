@@ -17,6 +17,7 @@ from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion, table_name
 from sluice.importing.project import ImportOptions, import_files
 from sluice.importing.sql_text import dialects
+from sluice.sizes import format_count
 
 app = typer.Typer(add_completion=False)
 _WIDTH = 160
@@ -54,11 +55,10 @@ def import_file(
     if imported.checks:
         print(_as_yaml(imported.checks), end="")
     left = [each for each in imported.left if not each.inactive]
-    print(
-        f"# {imported.carried_over} of {imported.carried_over + len(left)} tests carried over, as "
-        f"{sum(map(len, imported.checks.values()))} checks of {len(imported.checks)} tables",
-        file=sys.stderr,
-    )
+    tests = format_count(imported.carried_over + len(left), "test")
+    checks = format_count(sum(map(len, imported.checks.values())), "check")
+    tables = format_count(len(imported.checks), "table")
+    print(f"# {imported.carried_over:,} of {tests} carried over, as {checks} of {tables}", file=sys.stderr)
     for each in imported.left:
         print(f"# {'not active' if each.inactive else 'not carried over'}: {each}", file=sys.stderr)
 

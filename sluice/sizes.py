@@ -1,4 +1,4 @@
-"""Numbers of bytes as people read them."""
+"""Numbers of bytes and of things, as people read them."""
 
 
 def format_size(number: float) -> str:
@@ -8,3 +8,8 @@ def format_size(number: float) -> str:
             return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
         number /= 1024
     raise AssertionError(number)
+
+
+def format_count(number: int, thing: str) -> str:
+    """Write how many of a thing there are: `1 check`, `1,200 checks`."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"

@@ -8,6 +8,7 @@ from sluice.errors import InvalidPipeline
 from sluice.importing.arguments import Arguments
 from sluice.importing.dbt_constraints import constraint_drafts, contract_checks, freshness_drafts
 from sluice.importing.dbt_macros import DbtMacros
+from sluice.importing.dbt_project import DbtProject, settings_of
 from sluice.importing.dbt_properties import DbtTable, DbtTest, names_in, tables_in, tests_of
 from sluice.importing.dbt_tests import known_test
 from sluice.importing.drafts import Draft, Limits, Target, finished
@@ -29,8 +30,11 @@ _NOT_OF_DATA = {
 class DbtImport:
     """One import of property files of dbt."""
 
-    def __init__(self, values: DbtValues, macros: DbtMacros, scope: str, dialect: str | None) -> None:
-        self._values, self._macros, self._scope, self._dialect = values, macros, scope, dialect
+    def __init__(
+        self, values: DbtValues, macros: DbtMacros, projects: Sequence[DbtProject], scope: str, dialect: str | None
+    ) -> None:
+        self._values, self._macros, self._projects = values, macros, projects
+        self._scope, self._dialect = scope, dialect
         self.imported = ImportedChecks()
 
     def run(self, files: Sequence[SourceText], *, lenient: bool) -> ImportedChecks:
@@ -80,7 +84,8 @@ class DbtImport:
         try:
             if test.problem:
                 raise NotCarriedOver(test.problem)
-            config = self._values.resolve(dict(test.config))
+            settings = settings_of(self._projects, path)
+            config = self._values.resolve({**settings, **test.config})
             if not table.is_enabled or str(config.get("enabled", True)).lower() == "false":
                 self.imported.leave(table.table, at, test.name, "it is not enabled", about=about, inactive=True)
                 return
@@ -155,7 +160,8 @@ class DbtImport:
         tables: list[str] = []
         at, name = (file.path, 1), file.path.rpartition("/")[2].removesuffix(".sql")
         try:
-            query, config = self._macros.singular(file.text, tables)
+            query, own = self._macros.singular(file.text, tables)
+            config = {**self._values.resolve(settings_of(self._projects, file.path)), **own}
             if str(config.get("enabled", True)).lower() == "false":
                 self.imported.leave("", at, name, "it is not enabled", inactive=True)
                 return

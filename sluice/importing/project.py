@@ -8,11 +8,11 @@ from typing import Any
 from sluice.errors import InvalidPipeline
 from sluice.importing.dbt_import import DbtImport
 from sluice.importing.dbt_macros import DbtMacros
+from sluice.importing.dbt_project import read_project
 from sluice.importing.great_expectations import import_suite, is_suite
 from sluice.importing.imported import ImportedChecks, SourceText
 from sluice.importing.jinja_values import DbtValues
 from sluice.importing.soda import SodaImport
-from sluice.importing.yaml_lines import plain, read_yaml
 
 _DBT_KEYS = ("models", "seeds", "snapshots", "sources", "unit_tests")
 _SODA_HEADERS = ("checks for ", "filter ", "configurations for ", "for each dataset", "for each table")
@@ -86,9 +86,10 @@ def import_files(files: Files, options: ImportOptions, *, lenient: bool = True) 
         kind = "models of dbt" if files.dbt or files.singular else "data sets of Soda"
         raise InvalidPipeline(f"say in which namespace the tables of the {kind} are: --namespace shop")
     if files.dbt or files.singular:
-        values = DbtValues(options.namespace or "", {**_project_variables(files.projects), **options.variables})
-        macros = DbtMacros(values, files.macros)
-        run = DbtImport(values, macros, options.scope, options.dialect)
+        projects = [read_project(each) for each in files.projects]
+        variables = {name: value for project in projects for name, value in project.variables.items()}
+        values = DbtValues(options.namespace or "", {**variables, **options.variables})
+        run = DbtImport(values, DbtMacros(values, files.macros), projects, options.scope, options.dialect)
         imports.append(run.run(files.dbt, lenient=lenient))
         for file in files.singular:
             run.import_singular(file)
@@ -110,19 +111,6 @@ def _suite(file: SourceText, options: ImportOptions, lenient: bool) -> ImportedC
         if not is_suite(tree):
             return ImportedChecks()
     return import_suite(file, options.namespace, options.table, options.scope, options.dialect)
-
-
-def _project_variables(projects: Sequence[SourceText]) -> dict[str, Any]:
-    """Return the variables of `dbt_project.yml`; those of a package, in a mapping of its name, are its own."""
-    variables: dict[str, Any] = {}
-    for project in projects:
-        tree = plain(read_yaml(project))
-        given = tree.get("vars") if isinstance(tree, dict) else None
-        name = str(tree.get("name", "")) if isinstance(tree, dict) else ""
-        if isinstance(given, dict):
-            scoped = given.pop(name, None)
-            variables |= given | (scoped if isinstance(scoped, dict) else {})
-    return variables
 
 
 def merged(imports: Sequence[ImportedChecks]) -> ImportedChecks:

@@ -6,9 +6,16 @@ from typing import Any
 from sluice.importing.drafts import Draft, Target, native
 from sluice.importing.expectations_of_tables import measured
 from sluice.importing.imported import NotCarriedOver
-from sluice.importing.soda_text import Metric, column_arguments, is_zero, simple_range, threshold_sql
-from sluice.importing.soda_values import MISSING, missing_condition, valid_condition
-from sluice.importing.sql_text import plain_name
+from sluice.importing.soda_text import Metric, as_list, column_arguments, is_zero, simple_range, threshold_sql
+from sluice.importing.soda_values import (
+    MISSING,
+    VALIDITY,
+    format_pattern,
+    missing_condition,
+    valid_condition,
+    whole,
+)
+from sluice.importing.sql_text import number, plain_name
 
 _AGGREGATES = {
     "avg": ("avg({})", "mean_in_range"),
@@ -29,6 +36,8 @@ _AGGREGATES = {
     "cardinality": ("count(DISTINCT {})", "distinct_count"),
 }
 """The aggregate of each metric of one column, and the check of the same meaning."""
+_BOUNDS = {"valid min": "min", "valid max": "max"}
+_LENGTHS = {"valid min length": "min", "valid max length": "max"}
 _PERCENT = {"missing_percentage": "missing_percent", "invalid_percentage": "invalid_percent"}
 
 
@@ -111,6 +120,8 @@ def _native(metric: Metric, settings: Mapping[str, Any], target: Target) -> list
 
 def _native_count(names: list[str | None], limits: tuple[float | None, float | None, bool]) -> list[dict[str, Any]]:
     low, high, strict = limits
+    if any(value is not None and value != int(value) for value in (low, high)):
+        return []
     bounds = {"min": None if low is None else int(low) + strict, "max": None if high is None else int(high) - strict}
     if any(value is not None and value < 0 for value in bounds.values()):
         return []
@@ -122,6 +133,28 @@ def _native_unique(names: list[str | None]) -> list[dict[str, Any]]:
         return native("unique", column=names[0])
     present = " AND ".join(f"`{name}` IS NOT NULL" for name in names)
     return native("unique_combination_of_columns", columns=names, where=present)
+
+
+def _native_validity(column: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the check of values that one setting of validity, or a range, stands for."""
+    given = {name: settings[name] for name in VALIDITY if name in settings}
+    for check, names in (("accepted_range", _BOUNDS), ("string_length", _LENGTHS)):
+        bounds = {names[name]: number(value) for name, value in given.items() if name in names}
+        if bounds and len(bounds) == len(given) and None not in bounds.values():
+            return native(check, column=column, **bounds)[0]
+    return _native_setting(column, *next(iter(given.items()))) if len(given) == 1 else None
+
+
+def _native_setting(column: str, name: str, value: Any) -> dict[str, Any] | None:
+    if name in ("valid values", "invalid values"):
+        check = "accepted_values" if name == "valid values" else "not_accepted_values"
+        return native(check, column=column, values=as_list(value))[0]
+    if name == "valid format" and str(value).lower() in ("email", "uuid"):
+        return native("valid_format", column=column, format=str(value).lower())[0]
+    if name in ("valid format", "valid regex"):
+        pattern = format_pattern(str(value)) if name == "valid format" else whole(str(value))
+        return native("match_regex", column=column, pattern=pattern)[0]
+    return None
 
 
 def _native_of_rows(
@@ -140,5 +173,8 @@ def _native_of_rows(
         if not _has(settings, MISSING):
             return native("not_null", column=plain_name(metric.arguments[0]), **limit)
         return native("expression_is_true", expression=f"NOT coalesce({missing}, TRUE)", **limit)
+    if not _has(settings, MISSING) and (alike := _native_validity(str(plain_name(metric.arguments[0])), settings)):
+        ((name, parameters),) = alike.items()
+        return [{name: {**parameters, **limit}}]
     good = f"coalesce({missing}, TRUE) OR coalesce({valid_condition(column, settings)}, FALSE)"
     return native("expression_is_true", expression=good, **limit)

@@ -183,6 +183,39 @@ def test_variables_with_their_defaults() -> None:
     assert reasons(alone)[-1] == "11: shop.orders.status: not_null: the variable 'since' has no default"
 
 
+def test_settings_of_the_project_hold_for_all_tests_of_it_or_of_a_folder() -> None:
+    project = """
+name: mine
+tests:
+  +store_failures: true
+  mine:
+    +severity: warn
+    staging: {+severity: error, +where: a > 1}
+    old: {+enabled: false}
+"""
+    text = "models: [{name: NAME, columns: [{name: id, tests: [unique, {not_null: {severity: error}}]}]}]"
+    files = Files(
+        dbt=[
+            SourceText("x/models/schema.yml", text.replace("NAME", "root")),
+            SourceText("x/models/staging/deep/schema.yml", text.replace("NAME", "staged")),
+            SourceText("x/models/old/schema.yml", text.replace("NAME", "old")),
+        ],
+        projects=[SourceText("x/dbt_project.yml", project)],
+    )
+    result = import_files(files, ImportOptions(namespace="shop"))
+    assert result.checks == {
+        "shop.root": [
+            {"unique": {"column": "id", "severity": "warn", "scope": "table"}},
+            {"not_null": {"column": "id", "scope": "table"}},
+        ],
+        "shop.staged": [
+            {"unique": {"column": "id", "where": "a > 1", "scope": "table"}},
+            {"not_null": {"column": "id", "where": "a > 1", "scope": "table"}},
+        ],
+    }
+    assert [each.inactive for each in result.left] == [True, True]
+
+
 SOURCES = """
 sources:
   - name: raw

@@ -99,18 +99,37 @@ def test_validity_leaves_out_what_is_missing() -> None:
         ("valid max length: 3", "length(`size`) <= 3"),
         ("valid regex: '[a-z]+'", "`size` RLIKE '^(?:[a-z]+)$'"),
         ("invalid values: [x]", "`size` NOT IN ('x')"),
+        ("invalid regex: '[a-z]+'", "NOT `size` RLIKE '^(?:[a-z]+)$'"),
         ("valid min: 2008-01-01", "`size` >= DATE '2008-01-01'"),
     ],
 )
 def test_what_is_valid(setting: str, condition: str) -> None:
-    (check,) = of_check(f"invalid_percent(size) < 1%: {{{setting}}}")
+    (check,) = of_check(f"invalid_percent(size) < 1%: {{{setting}, missing values: [none]}}")
     assert condition in check["expression_is_true"]["expression"]
     assert check["expression_is_true"]["fail_if"] == ">= 1%"
 
 
+@pytest.mark.parametrize(
+    ("settings", "check"),
+    [
+        ("valid values: [S, M]", {"accepted_values": {"values": ["S", "M"]}}),
+        ("invalid values: [S]", {"not_accepted_values": {"values": ["S"]}}),
+        ("valid min: 1, valid max: 2.5", {"accepted_range": {"min": 1, "max": 2.5}}),
+        ("valid min length: 2", {"string_length": {"min": 2}}),
+        ("valid format: email", {"valid_format": {"format": "email"}}),
+        ("valid regex: 'a+'", {"match_regex": {"pattern": "^(?:a+)$"}}),
+    ],
+)
+def test_one_setting_of_validity_is_a_check_of_values(settings: str, check: dict[str, dict[str, Any]]) -> None:
+    ((name, parameters),) = check.items()
+    assert of_check(f"invalid_count(size) < 3: {{{settings}}}") == [
+        {name: {"column": "size", **parameters, "fail_if": ">= 3", "scope": "table"}}
+    ]
+
+
 def test_formats_are_of_whole_values() -> None:
     (check,) = of_check("invalid_count(x) = 0: {valid format: positive integer}")
-    assert r"RLIKE '^\\s*(?:\\+?\\s*\\d+)\\s*$'" in check["expression_is_true"]["expression"]
+    assert check["match_regex"]["pattern"] == r"^\s*(?:\+?\s*\d+)\s*$"
     assert "the format 'iban' has no equivalent" in reason_of("invalid_count(x) = 0: {valid format: iban}")
 
 
@@ -141,7 +160,7 @@ checks for orders [hourly]:
     )
     checks = result.checks["shop.orders"]
     assert checks[0]["row_count"]["where"] == "(day = current_date()) AND (country = 'DE')"
-    assert checks[1]["expression_is_true"]["where"] == "day = current_date()"
+    assert checks[1]["accepted_values"]["where"] == "day = current_date()"
     assert "WHERE day = current_date()" in checks[2]["sql"]["query"]
     assert [(each.line, each.reason) for each in result.left] == [
         (12, "the filter 'hourly' of orders is not in the file")

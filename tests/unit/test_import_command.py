@@ -1,0 +1,100 @@
+"""The command `import`: what it reads, prints and refuses."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
+from sluice.pipeline.file import parse_pipeline
+
+SCHEMA = """
+models:
+  - name: orders
+    columns:
+      - name: id
+        tests: [unique, not_null, is_even, unknown_test]
+      - name: note
+        tests: [{dbt_expectations.expect_column_values_to_match_regex: {regex: "^\\\\d+: 'a'$"}}]
+    tests: [{dbt_utils.equality: {compare_model: ref('other')}}]
+"""
+MACRO = "{% test is_even(model, column_name) %}select * from {{ model }} where {{ column_name }} % 2 = 1{% endtest %}"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for path, text in {
+        "dbt_project.yml": "name: mine\ntests: {mine: {+severity: warn}}\n",
+        "models/staging/schema.yml": SCHEMA,
+        "macros/even.sql": MACRO,
+        "tests/no_debt.sql": "select * from {{ ref('orders') }} where id < 0",
+        "target/compiled/schema.yml": SCHEMA,
+        "soda/checks.yml": "checks for orders:\n  - row_count > 0\n",
+        "gx/suite.json": '{"name": "orders", "expectations": []}',
+        "docker-compose.yml": "services: {}\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["import", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_whole_project_is_imported_as_a_pipeline_takes_it(project: Path) -> None:
+    code, out, err = run(str(project), "--namespace", "shop")
+    assert code == 0
+    assert "# 7 of 8 tests carried over, as 7 checks of 1 table" in err
+    assert f"# not carried over: {project}/models/staging/schema.yml:6: shop.orders.id: unknown_test: " in err
+    pipeline = parse_pipeline(f"name: a\nwrite: {{source: {{path: a.csv}}}}\n{out}", "a.yml")
+    checks = pipeline.tables["shop.orders"].checks
+    assert [check.check for check in checks] == [
+        *("sql", "unique", "not_null", "sql", "match_regex", "sql", "row_count"),
+    ]
+    assert [check.severity for check in checks] == ["warn"] * 6 + ["fail"]
+    assert checks[4].model_dump()["pattern"] == "^\\d+: 'a'$"
+
+
+def test_a_file_is_read_with_the_project_that_it_lies_in(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project / "models")
+    code, out, err = run("staging/schema.yml", "--namespace", "shop")
+    assert code == 0
+    assert "# 5 of 6 tests carried over" in err
+    assert "# not carried over: staging/schema.yml:6: " in err
+    assert out.count("severity: warn") == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["PATH"], "say in which namespace the tables of the models of dbt are: --namespace shop"),
+        (["PATH/docker-compose.yml", "--namespace", "a"], "is neither a dbt property file"),
+        (["PATH/macros/even.sql", "--namespace", "a"], "is no YAML and no JSON"),
+        (["PATH/macros", "--namespace", "a"], "has no dbt property file, no SodaCL and no suite"),
+        (["PATH/missing.yml", "--namespace", "a"], "cannot be read: No such file"),
+        (["PATH", "--namespace", "a b"], "--namespace: 'a b.t' is not a table name"),
+        (["PATH", "--namespace", "a", "--table", "x"], "--table: 'x' is not a table name"),
+        (["PATH", "--namespace", "a", "--dialect", "snowflak"], "did you mean 'snowflake'?"),
+        (["PATH", "--namespace", "a", "--var", "x"], "--var 'x': write NAME=VALUE"),
+        (["PATH", "--namespace", "a", "--var", "x=["], "--var: a value is not valid YAML"),
+        (["PATH/gx/suite.json"], "say which table the suite is about"),
+    ],
+)
+def test_what_is_refused_is_one_message(project: Path, arguments: list[str], message: str) -> None:
+    code, out, err = run(*(each.replace("PATH", str(project)) for each in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith("sluice: ") and message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_file_that_is_broken_is_listed_in_a_folder_and_refused_by_itself(project: Path) -> None:
+    broken = project / "models" / "broken.yml"
+    broken.write_text("models: [\n")
+    code, _, err = run(str(project), "--namespace", "shop")
+    assert code == 0
+    assert f"# not carried over: {broken}:1: the file: this is not valid YAML" in err
+    code, out, err = run(str(broken), "--namespace", "shop")
+    assert (code, out) == (2, "")
+    assert f"sluice: {broken}:2: this is not valid YAML" in err
