@@ -34,7 +34,8 @@ class DbtProject:
             node = node.get(part) if part else node
             if not isinstance(node, dict):
                 break
-            settings |= {name: value for key, value in node.items() if (name := key.removeprefix("+")) in CONFIG}
+            stated = {key.removeprefix("+"): value for key, value in node.items() if not isinstance(value, dict)}
+            settings |= {name: value for name, value in stated.items() if name in CONFIG}  # the rest are folders
         return settings
 
 
@@ -52,7 +53,9 @@ def read_project(source: SourceText) -> DbtProject:
     given: dict[str, Any] = stated if isinstance(stated, dict) else {}
     own = given.get(name)
     variables = {key: value for key, value in given.items() if key != name} | (own if isinstance(own, dict) else {})
-    tests = {**(tree.get("tests") or {}), **(tree.get("data_tests") or {})}
+    tests: dict[str, Any] = {}
+    for key in ("tests", "data_tests"):
+        tests |= tree[key] if isinstance(tree.get(key), dict) else {}
     return DbtProject(name, source.path.rpartition("/")[0], variables, tests)
 
 

@@ -216,6 +216,13 @@ tests:
     assert [each.inactive for each in result.left] == [True, True]
 
 
+def test_folders_that_are_called_as_a_setting_and_settings_that_are_none() -> None:
+    text = "models: [{name: o, columns: [{name: id, tests: [unique]}]}]"
+    for tests in ("[a, b]", "{mine: {tags: {+severity: warn}}}", "null", "{mine: null}"):
+        result = imported(text, project=f"name: mine\nvars: [x]\ntests: {tests}")
+        assert result.checks == {"shop.o": [{"unique": {"column": "id", "scope": "table"}}]}
+
+
 SOURCES = """
 sources:
   - name: raw
