@@ -103,9 +103,10 @@ def _expression_is_true(args: Arguments, target: Target) -> Draft:
     args.ignore("test_condition")
     groups = args.listed("group_by_columns")
     good = f"{column_sql(str(column))} {expression}" if column else expression
-    target = target.narrowed(args.take("condition"))
-    if groups:
-        return Draft(measured(f"({good})", "observed", target, groups))
+    condition = args.take("condition")
+    target = target.narrowed(condition)
+    if groups or condition:
+        return Draft(measured(f"({good})", "observed", target, groups) if groups else bad_rows(target, f"NOT ({good})"))
     return row_condition(target, f"({good})")
 
 

@@ -66,7 +66,7 @@ class Draft:
     query: str | None = None
     """A query that returns the bad rows, without limits."""
     native: Sequence[Parameters] = field(default_factory=list)
-    """The same as checks, without `where`, `severity` and `scope`."""
+    """The same as checks, without `severity` and `scope`, and without `where` unless the test itself adds to it."""
 
 
 def native(name: str, **parameters: Any) -> list[Parameters]:
@@ -113,8 +113,8 @@ def _as_checks(drafted: Sequence[Parameters], target: Target, limits: Limits) ->
             return None  # the limits are about the bad rows of all together
         where = {"where": target.where} if target.where else {}
         severity = {"severity": "warn"} if limits.severity == "warn" else {}
-        scope = {"scope": target.scope} if name != "sql" else {}
-        checks.append({name: {**parameters, **where, **thresholds, **severity, **scope}})
+        # A condition that is part of the test itself holds that of the target already.
+        checks.append({name: {**where, **parameters, **thresholds, **severity, "scope": target.scope}})
     return checks
 
 

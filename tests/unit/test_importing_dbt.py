@@ -104,6 +104,15 @@ def test_a_threshold_that_asks_for_failures_becomes_a_query_that_counts_them() -
     assert warning["sql"]["query"].endswith("WHERE failures < 4 AND NOT (failures = 0)")
 
 
+def test_a_condition_of_the_test_and_one_of_its_settings_both_hold() -> None:
+    (check,) = of_column(
+        "{dbt_utils.relationships_where: {to: ref('b'), field: id, from_condition: a > 1, config: {where: c > 2}}}"
+    )
+    assert check["relationships"]["where"] == "(c > 2) AND (a > 1)"
+    (check,) = of_column("{dbt_utils.expression_is_true: {expression: '> 0', condition: a > 1, where: c > 2}}")
+    assert "WHERE (c > 2) AND (a > 1)" in check["sql"]["query"]
+
+
 def test_a_group_makes_a_query() -> None:
     (check,) = of_table("{dbt_expectations.expect_table_row_count_to_be_between: {min_value: 10, group_by: [day]}}")
     assert check["sql"]["query"] == (
