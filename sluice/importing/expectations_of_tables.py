@@ -8,8 +8,6 @@ from sluice.importing.expectations import column_of, expectation, row_condition
 from sluice.importing.imported import NotCarriedOver
 from sluice.importing.sql_text import bound_sql, column_sql, literal, number, plain_name
 
-Bounds = dict[str, Any] | None
-
 
 def measured(expression: str, good: str, target: Target, groups: list[Any] | None = None) -> str:
     """Return the query of the groups, or of all rows as one, whose `observed` breaks a condition."""

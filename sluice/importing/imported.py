@@ -54,8 +54,6 @@ class ImportedChecks:
     left: list[Leftover] = field(default_factory=list)
     carried_over: int = 0
     """The number of tests that became checks; one test may become several."""
-    tests: dict[str, list[int]] = field(default_factory=dict)
-    """For each kind of test, how many were carried over, and how many were not."""
 
     def add(self, table: str, at: tuple[str, int], test: str, checks: Sequence[Parameters], *, about: str = "") -> None:
         """Add the checks of one test if all are valid, else the reason why one is not.
@@ -73,7 +71,6 @@ class ImportedChecks:
         listed = self.checks.setdefault(table, [])
         listed += [check for check in checks if check not in listed]
         self.carried_over += 1
-        self.tests.setdefault(test, [0, 0])[0] += 1
 
     def leave(
         self, table: str, at: tuple[str, int], test: str, reason: str, *, about: str = "", inactive: bool = False
@@ -81,8 +78,6 @@ class ImportedChecks:
         """Record a test that is not carried over, and why."""
         name = f"{'.'.join(filter(None, [table, about]))}: {test}" if table or about else test
         self.left.append(Leftover(*at, test=name, reason=reason, inactive=inactive))
-        if not inactive:
-            self.tests.setdefault(test, [0, 0])[1] += 1
 
     @property
     def active_left(self) -> int:

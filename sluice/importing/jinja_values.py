@@ -99,10 +99,10 @@ def plain_identifier(name: str) -> str:
 class DbtValues:
     """What `{{ … }}` in dbt's files can refer to: variables, tables, the target, types and times."""
 
-    def __init__(self, namespace: str, variables: Mapping[str, Any], models: Mapping[str, str] | None = None) -> None:
+    def __init__(self, namespace: str, variables: Mapping[str, Any]) -> None:
         self.namespace = namespace
         self.variables = dict(variables)
-        self.models = dict(models or {})
+        self.models: dict[str, str] = {}
         """The tables of models whose name is not that of their table: an alias, or the latest version."""
         self.sources: dict[tuple[str, str], str] = {}
         self.environment = SandboxedValues(undefined=StrictUndefined)

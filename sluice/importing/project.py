@@ -122,7 +122,4 @@ def merged(imports: Sequence[ImportedChecks]) -> ImportedChecks:
             listed += [check for check in checks if check not in listed]
         total.left += each.left
         total.carried_over += each.carried_over
-        for name, (carried, left) in each.tests.items():
-            counts = total.tests.setdefault(name, [0, 0])
-            counts[0], counts[1] = counts[0] + carried, counts[1] + left
     return total

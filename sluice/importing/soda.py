@@ -97,7 +97,7 @@ class SodaImport:
             self.imported.leave("", (path, line), text[:60], "this section has no equivalent here")
 
     def _import_table(self, path: str, table: str, filter_name: str, checks: Any) -> None:
-        name = f"{self._namespace}.{plain_identifier(_bare(table).rpartition('.')[2])}"
+        name = self._table(table)
         for line, settings, written in _written(checks):
             test = _kind(written)
             try:
