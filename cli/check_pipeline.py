@@ -8,7 +8,7 @@ import typer
 
 from cli.context import check_locally
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
-from sluice.pipeline.input_columns import becomes_the_table
+from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline
 from sluice.settings import read_environment
 from sluice.sizes import format_count, format_size
@@ -55,6 +55,6 @@ def _sentences(pipeline: Pipeline, inspected: InspectedInput) -> str:
     if inspected.columns is not None:
         more = f" and {len(inspected.columns) - _SHOWN} more" if len(inspected.columns) > _SHOWN else ""
         lines.append(f"Columns: {', '.join(inspected.columns[:_SHOWN])}{more}.")
-    if inspected.columns is None or not becomes_the_table(pipeline):
+    if columns_of_table(pipeline, inspected.columns) is None:
         lines.append("Columns of checks are held against the tables when the run writes: they are not known before.")
     return "\n".join([*lines, *(f"hint: {hint}" for hint in inspected.hints)])

@@ -17,7 +17,12 @@ from sluice.contracts.run import RunInput
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.file import locate, read_pipeline
-from sluice.pipeline.input_columns import becomes_the_table, check_column_problems, layout_column_problems
+from sluice.pipeline.input_columns import (
+    check_column_problems,
+    columns_of_table,
+    layout_column_problems,
+    transform_column_problems,
+)
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.source import Source
 
@@ -84,8 +89,7 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
     if write.source:
         files = find_files(write.source)
         columns = read_column_names(write.source, files)
-        if columns is not None and becomes_the_table(pipeline):
-            check_columns(pipeline, columns, file)
+        _check_columns(pipeline, columns, file)
         hints = hints_on_almost_numbers(write.source, files) if write.built_in and write.transform is None else []
         return InspectedInput(identify_input(files), columns, hints)
     program = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
@@ -93,15 +97,17 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
     return InspectedInput(identify_input([], "\0".join([write.job, program, *write.args, *write.statements, *options])))
 
 
-def check_columns(pipeline: Pipeline, columns: Sequence[str], file: Path | None) -> None:
-    """Make sure that the columns that a pipeline names are columns of its input.
+def _check_columns(pipeline: Pipeline, columns: Sequence[str] | None, file: Path | None) -> None:
+    """Make sure that the columns that a pipeline names are columns of its input, as far as these are known.
 
     Raises:
         InvalidPipeline: some are not.
     """
-    problems = check_column_problems(pipeline, columns)
-    layout = layout_column_problems(pipeline, columns)
-    problems += locate(file, layout) if file else [sentence for _, sentence in layout]
+    misplaced = transform_column_problems(pipeline, columns) if columns is not None else []
+    written = columns_of_table(pipeline, columns)
+    problems = [] if written is None else check_column_problems(pipeline, written)
+    misplaced += [] if written is None else layout_column_problems(pipeline, written)
+    problems += locate(file, misplaced) if file else [sentence for _, sentence in misplaced]
     if problems:
         raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
 

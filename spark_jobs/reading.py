@@ -7,17 +7,17 @@ are read whole, and how many rows there are.
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DecimalType, NumericType, StringType, StructField, StructType
+from pyspark.sql.types import NumericType, StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, suggestion
 from sluice.pipeline.source import Format
+from spark_jobs.load_files import Reading, load, load_plainly
 from spark_jobs.schemas import lost_fields, merged_schema
 
 _MIN_TASK_BYTES = 8 * 2**20
@@ -27,25 +27,6 @@ _NOT_A_NUMBER = r"^\s*([+-]?0[0-9]|\+)"
 _LITERAL_PATHS = {"__globPaths__": "false"}
 """Spark's own option by which it takes a path as it is: `a[1].csv` is a file, and not a pattern."""
 _WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How the files of a source are read."""
-
-    format: Format
-    options: Mapping[str, str]
-    """The options of Spark's reader that all files are read by."""
-    groups: Sequence[tuple[list[str], dict[str, str]]]
-    """The files, by what else they are read by."""
-    schema: StructType | None
-    """None where it is that of the files."""
-
-    @property
-    def decimals(self) -> list[StructField]:
-        """The fields of decimals that Spark's reader of CSV does not read as they are written."""
-        is_csv = self.format == "csv" and "locale" not in {name.lower() for name in self.options}
-        return [each for each in self.schema or () if is_csv and isinstance(each.dataType, DecimalType)]
 
 
 def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> DataFrame:
@@ -85,26 +66,6 @@ def plan_reading_as_text(spec: IngestSpec) -> Reading:
     assert source is not None
     format = source.reader_format()
     return Reading(format, _options(format, source.options, spec), _groups(spec, format), None)
-
-
-def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
-    """Read files as planned, with more options.
-
-    Decimals of CSV are cast: Spark's reader leaves out every comma, and makes 1250 of 12,50. If the pipeline states a
-    `locale`, that says what a comma means.
-    """
-    schema, decimals = reading.schema, reading.decimals
-    if schema is None or not decimals:
-        return _load(spark, reading.format, {**reading.options, **options}, files, schema)
-    as_text = StructType([replace_type(field, StringType()) if field in decimals else field for field in schema])
-    rows = _load(spark, reading.format, {**reading.options, **options}, files, as_text)
-    casts = {field.name: F.expr(f"nullif(trim({quoted(field.name)}), '')").cast(field.dataType) for field in decimals}
-    return rows.select(*[casts.get(name, F.col(quoted(name))).alias(name) for name in rows.columns])
-
-
-def replace_type(field: StructField, type: DataType) -> StructField:
-    """Return a field with another type."""
-    return StructField(field.name, type, field.nullable, field.metadata)
 
 
 def tasks(size: int) -> int:
@@ -196,10 +157,10 @@ def _schema(
             return _inferred_csv(spark, options, spec)
         if is_stated:
             return wanted  # a header of other names fails the read
-        return _in_order_of(_load(spark, format, options, spec.files[:1], None).columns, wanted, spec)
+        return _in_order_of(load_plainly(spark, format, options, spec.files[:1], None).columns, wanted, spec)
     if format != "json" and not is_stated:
         return None
-    inferred = [_load(spark, format, {**options, **more}, files, None).schema for files, more in groups]
+    inferred = [load_plainly(spark, format, {**options, **more}, files, None).schema for files, more in groups]
     if wanted is None:
         return merged_schema(inferred)
     if not is_stated:
@@ -226,7 +187,7 @@ def _in_order_of(names: Sequence[str], wanted: StructType, spec: IngestSpec) -> 
 def _inferred_csv(spark: SparkSession, options: Mapping[str, str], spec: IngestSpec) -> StructType | None:
     """Infer the types of a CSV file. A column with values such as 00123 or +47 stays text: they are no numbers."""
     options = {"inferSchema": "true", **options}
-    inferred = _load(spark, "csv", options, spec.files, None).schema
+    inferred = load_plainly(spark, "csv", options, spec.files, None).schema
     numbers = [field.name for field in inferred if isinstance(field.dataType, NumericType)]
     folders = columns_of_folders(spec)
     numbers = [name for name in numbers if name not in folders]
@@ -234,7 +195,7 @@ def _inferred_csv(spark: SparkSession, options: Mapping[str, str], spec: IngestS
         return inferred
     as_text = StructType([StructField(field.name, StringType()) for field in inferred if field.name not in folders])
     plain = {name: value for name, value in options.items() if name not in ("inferSchema", "basePath")}
-    text = _load(spark, "csv", plain, spec.files, as_text)
+    text = load_plainly(spark, "csv", plain, spec.files, as_text)
     looks = [F.max(F.col(quoted(name)).rlike(_NOT_A_NUMBER)).alias(str(index)) for index, name in enumerate(numbers)]
     row = text.agg(*looks).collect()[0]
     texts = {name for name, is_text in zip(numbers, row, strict=True) if is_text}
@@ -270,13 +231,6 @@ def _check_folders(read: StructType, target: StructType | None, spec: IngestSpec
                 f"the folder {name}={lost[0]} would become a number, and lose a part of it: name all columns and their "
                 f"types in source.schema, with {name} as STRING"
             )
-
-
-def _load(
-    spark: SparkSession, format: Format, options: Mapping[str, str], files: list[str], schema: StructType | None
-) -> DataFrame:
-    reader = spark.read.format(format).options(**options)
-    return (reader.schema(schema) if schema is not None else reader).load(files)
 
 
 def _parsed(spark: SparkSession, schema: str) -> StructType:

@@ -1,10 +1,11 @@
-"""Schemas of what is read: fields that a stated schema would lose, and one schema for two groups of files."""
+"""Schemas of what is read: fields that one would lose, one for two groups of files, one without decimals."""
 
 from collections.abc import Sequence
 
 from pyspark.sql.types import (
     ArrayType,
     DataType,
+    DecimalType,
     DoubleType,
     IntegralType,
     MapType,
@@ -39,6 +40,34 @@ def _lost_of_struct(have: StructType, wanted: StructType, path: str) -> list[str
         other = by_name.get(field.name.lower())
         lost += [name] if other is None else lost_fields(field.dataType, other.dataType, name)
     return lost
+
+
+def has_decimals(type: DataType) -> bool:
+    """Return whether a type is a decimal, or holds one at any depth."""
+    match type:
+        case StructType():
+            return any(has_decimals(field.dataType) for field in type)
+        case ArrayType():
+            return has_decimals(type.elementType)
+        case MapType():
+            return has_decimals(type.valueType)
+    return isinstance(type, DecimalType)
+
+
+def replace_decimals(field: StructField, by: DataType) -> StructField:
+    """Return a field with another type in the place of each decimal, at any depth."""
+    return StructField(field.name, _without_decimals(field.dataType, by), field.nullable, field.metadata)
+
+
+def _without_decimals(type: DataType, by: DataType) -> DataType:
+    match type:
+        case StructType():
+            return StructType([replace_decimals(field, by) for field in type])
+        case ArrayType():
+            return ArrayType(_without_decimals(type.elementType, by), type.containsNull)
+        case MapType():
+            return MapType(type.keyType, _without_decimals(type.valueType, by), type.valueContainsNull)
+    return by if isinstance(type, DecimalType) else type
 
 
 def merged_schema(schemas: Sequence[StructType]) -> StructType:

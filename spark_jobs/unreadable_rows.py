@@ -6,28 +6,24 @@ each record that it cannot read, and leaves empty the columns whose values do no
 
 import csv
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+from pyspark.sql.types import DecimalType, DoubleType, StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
 from spark_jobs.job import log_error
-from spark_jobs.reading import (
-    Reading,
-    columns_of_folders,
-    load,
-    plan_reading,
-    plan_reading_as_text,
-    replace_type,
-)
+from spark_jobs.load_files import Reading, keeps_digits, load
+from spark_jobs.reading import columns_of_folders, plan_reading, plan_reading_as_text
+from spark_jobs.schemas import replace_decimals
 
 _RECORD, _FILE = "sluice_record", "sluice_file"
 _MAX_ROWS = 1000
@@ -53,14 +49,11 @@ def _find(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> U
     reading = _plan(spark, spec, target)
     if reading.format not in _TEXT_FORMATS:
         return None
-    decimals = reading.decimals
-    as_doubles = [replace_type(each, DoubleType()) if each in decimals else each for each in reading.schema or ()]
-    lenient = [reading, *([replace(reading, schema=StructType(as_doubles))] if decimals else [])]
-    for each in lenient:
-        for files, options in each.groups:
-            # Of one JSON value, Spark gives each row the whole file as its record.
-            limit = 1 if options else _MAX_ROWS
-            if rows := _refused(spark, each, files, options).take(limit):
+    for files, options in reading.groups:
+        # Of one JSON value, Spark gives each row the whole file as its record.
+        limit = 1 if options else _MAX_ROWS
+        for refused in _refused(spark, reading, files, options):
+            if rows := refused.take(limit):
                 is_all = len(rows) < limit
                 return _describe([row.asDict() for row in rows], reading, columns_of_folders(spec), is_all=is_all)
     return None
@@ -90,9 +83,25 @@ def _describe(
     )
 
 
-def _refused(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
-    """Return the rows that cannot be read, each with its text and its file."""
+def _refused(
+    spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]
+) -> Iterator[DataFrame]:
+    """Return the rows that cannot be read, each with its text and its file, as each way of looking tells them."""
     schema = reading.schema or load(spark, reading, files, options).schema
+    yield _corrupt(spark, reading, files, options, schema)
+    if not reading.decimals:
+        return
+    if reading.format == "csv":
+        as_doubles = [replace_decimals(each, DoubleType()) if each in reading.decimals else each for each in schema]
+        yield _corrupt(spark, reading, files, options, StructType(as_doubles))
+    else:
+        yield _no_decimals(spark, reading, files, options)
+
+
+def _corrupt(
+    spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str], schema: StructType
+) -> DataFrame:
+    """Return the rows that Spark's reader does not read by a schema."""
     with_record = StructType([*schema.fields, StructField(_RECORD, StringType())])
     lenient = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _RECORD, "enforceSchema": "true"}
     reader = spark.read.format(reading.format).options(**{**reading.options, **options, **lenient})
@@ -100,6 +109,28 @@ def _refused(spark: SparkSession, reading: Reading, files: list[str], options: M
     # Spark reads no record of which only the text is asked for.
     rows = rows.select("*", F.col("_metadata.file_path").alias(_FILE)).filter(F.col(quoted(_RECORD)).isNotNull())
     return rows.withColumn(_RECORD, F.substring(_RECORD, 1, _MAX_RECORD))
+
+
+def _no_decimals(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
+    """Return the rows of JSON in which a column holds a text that is no decimal. Nested values are not looked at."""
+    schema = reading.as_text
+    assert schema is not None
+    address = F.col("_metadata.file_path").alias(_FILE)
+    if keeps_digits({**reading.options, **options}):
+        lines = spark.read.text(files).select("value", address)
+        rows = lines.select(F.from_json("value", schema).alias("row"), F.col("value").alias(_RECORD), _FILE)
+        rows = rows.select("row.*", _RECORD, _FILE)
+    else:
+        rows = spark.read.format("json").options(**{**reading.options, **options}).schema(schema).load(files)
+        rows = rows.select("*", F.to_json(F.struct("*")).alias(_RECORD), address)
+    decimals = [each for each in reading.decimals if isinstance(each.dataType, DecimalType)]
+    wrong = [F.col(quoted(each.name)).isNotNull() & _as_decimal(each).isNull() for each in decimals]
+    bad = reduce(or_, wrong, F.lit(False))
+    return rows.filter(bad).withColumns({each.name: _as_decimal(each) for each in decimals})
+
+
+def _as_decimal(field: StructField) -> Column:
+    return F.col(quoted(field.name)).try_cast(field.dataType)
 
 
 def _misfit(row: Mapping[str, Any], reading: Reading, folders: Collection[str]) -> tuple[str, str, str]:

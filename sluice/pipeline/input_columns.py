@@ -2,40 +2,63 @@
 
 from collections.abc import Iterator, Sequence
 
-from sluice.checks.base import check_location
+from sluice.checks.base import Check, check_location
+from sluice.checks.query import Sql
 from sluice.identifiers import suggestion
 from sluice.pipeline.file import Location
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.table_layout import order_parts, partition_parts
+from sluice.pipeline.write import SOURCE_VIEW
+from sluice.sql.expression import returned_columns, unknown_columns
 
 
-def becomes_the_table(pipeline: Pipeline) -> bool:
-    """Return whether the columns of the input are those of the table: no transform or program changes them."""
+def columns_of_table(pipeline: Pipeline, columns: Sequence[str] | None) -> list[str] | None:
+    """Return the columns that the written rows have; None where they are not known before they are written.
+
+    Args:
+        columns: those of the input, if they are known.
+    """
     write = pipeline.write
-    return write.built_in and write.source is not None and write.transform is None and len(pipeline.tables) == 1
+    if not write.built_in or write.source is None or len(pipeline.tables) != 1:
+        return None
+    if write.transform is not None:
+        return returned_columns(write.transform, {} if columns is None else {SOURCE_VIEW: columns})
+    return None if columns is None else list(columns)
+
+
+def transform_column_problems(pipeline: Pipeline, columns: Sequence[str]) -> list[tuple[Location, str]]:
+    """Return which columns the transform reads and the input does not have."""
+    transform = pipeline.write.transform
+    unknown = unknown_columns(transform, {SOURCE_VIEW: columns}) if transform else []
+    return [(("write", "transform"), f"transform: {_missing(name, columns)}") for name in unknown]
 
 
 def check_column_problems(pipeline: Pipeline, columns: Sequence[str]) -> list[str]:
-    """Return which columns the checks name and the input does not have, each with the file and line of its check."""
-    known = {name.lower() for name in columns}
+    """Return which columns the checks name and the written rows do not have, each with file and line of its check."""
     return [
-        f"{check_location(check)}{table}: {_missing(name, columns)}"
+        f"{check_location(check)}{table}: {_missing(name, columns, _owner(pipeline))}"
         for table, settings in pipeline.tables.items()
         for check in settings.checks
-        for name in check.column_names
-        if name.lower() not in known
+        for name in _unknown(check, table, columns)
     ]
 
 
+def _unknown(check: Check, table: str, columns: Sequence[str]) -> list[str]:
+    if isinstance(check, Sql):
+        return unknown_columns(check.query, {table.lower(): columns})
+    known = {name.lower() for name in columns}
+    return [name for name in check.column_names if name.lower() not in known]
+
+
 def layout_column_problems(pipeline: Pipeline, columns: Sequence[str]) -> list[tuple[Location, str]]:
-    """Return which columns keys, partitions, order and comments name and the input does not have."""
+    """Return which columns keys, partitions, order and comments name and the written rows do not have."""
     known = {name.lower() for name in columns}
     named: list[tuple[Location, str]] = [(("write", "keys"), key) for key in pipeline.write.keys]
     for table, settings in pipeline.tables.items():
         named += [(("tables", table, key), name) for key, name in _columns_of_layout(settings)]
     return [
-        (where, f"{where[-1]}: {_missing(name, columns)}")
+        (where, f"{where[-1]}: {_missing(name, columns, _owner(pipeline))}")
         for where, name in dict.fromkeys(named)
         if name.lower() not in known
     ]
@@ -47,5 +70,9 @@ def _columns_of_layout(table: Table) -> Iterator[tuple[str, str]]:
     yield from (("comments", name) for name in table.comments)
 
 
-def _missing(name: str, columns: Sequence[str]) -> str:
-    return f"the input has no column {name!r}{suggestion(name, columns)}"
+def _owner(pipeline: Pipeline) -> str:
+    return "the input has" if pipeline.write.transform is None else "the transform returns"
+
+
+def _missing(name: str, columns: Sequence[str], owner: str = "the input has") -> str:
+    return f"{owner} no column {name!r}{suggestion(name, columns)}"

@@ -3,7 +3,7 @@
 The parser is imported when there is something to parse: the import takes a tenth of a second.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -48,6 +48,18 @@ def without_comments(text: str) -> str:
 def tables_of(text: str) -> list[str]:
     """Return the full names of the tables that a query reads, without its own common table expressions."""
     result: list[str] = _parsing().tables_of(text)
+    return result
+
+
+def unknown_columns(query: str, tables: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns that a query names and that none of its tables has; tables are by names in small letters."""
+    result: list[str] = import_module("sluice.sql.query_columns").unknown_columns(query, tables)
+    return result
+
+
+def returned_columns(query: str, tables: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """Return the names of the columns that a query returns; None where they cannot be told."""
+    result: list[str] | None = import_module("sluice.sql.query_columns").returned_columns(query, tables)
     return result
 
 

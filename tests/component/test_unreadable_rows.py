@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pyspark.errors import NumberFormatException
 
 from lakehouse.source_files import find_line, stated_encoding
 from sluice.contracts.spark_jobs import UnreadableRows
@@ -99,6 +100,40 @@ def test_decimals_are_read_as_they_are_written(job: Ingester) -> None:
     stated = {"sep": ";", "locale": "de-DE"}
     job({"path": file(job, "b.csv", "id;amount;day\n9;12,50;\n"), "schema": SCHEMA, "options": stated})
     assert str(job.rows()[6]["amount"]) == "12.50"
+
+
+def test_decimals_of_json_are_read_as_they_are_written(job: Ingester) -> None:
+    """Numbers keep all their digits, and a text is a decimal only if it is one number."""
+    schema = "id INT, a DECIMAL(38,18), n STRUCT<p: DECIMAL(10,2), q: ARRAY<DECIMAL(10,2)>>"
+    exact = "12345678901234567890.123456789012345678"
+    lines = [
+        f'{{"id": 1, "a": {exact}, "n": {{"p": 1.5, "q": [2, "3.25"]}}}}',
+        f'{{"id": 2, "a": "{exact}"}}',
+        '{"id": 3, "a": 1e-2, "n": null}',
+    ]
+    job({"path": file(job, "a.jsonl", "\n".join(lines) + "\n"), "schema": schema})
+    job({"path": file(job, "b.json", f"[{', '.join(lines)}]"), "schema": schema})
+    rows = [(str(row["a"]), row["n"] and [str(row["n"]["p"]), *map(str, row["n"]["q"])]) for row in job.rows()]
+    expected = [(exact, ["1.50", "2.00", "3.25"]), (exact, None), ("0.010000000000000000", None)]
+    assert sorted(rows, key=str) == sorted(expected * 2, key=str)
+
+
+@pytest.mark.parametrize(("name", "line"), [("in.jsonl", 3), ("in.json", None)])
+def test_a_decimal_of_json_with_a_comma(job: Ingester, name: str, line: int | None) -> None:
+    """Spark's reader would make 1250 of "12,50"."""
+    good = '{"id": 1, "amount": "1.5", "day": null}'
+    lines = [good, good, good.replace("1.5", "12,50"), good.replace("1.5", "2,5")]
+    path = file(job, name, "\n".join(lines) if line else f"[{', '.join(lines)}]")
+    rows = unreadable(job, path)
+    assert (rows.path, rows.column, rows.value, rows.type_name) == (path, "amount", "12,50", "decimal(10,2)")
+    assert find_line(path, "UTF-8", rows.record) == line and rows.there_may_be_more is (line is None)
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.json"])
+def test_a_nested_decimal_of_json_with_a_comma(job: Ingester, name: str) -> None:
+    path = file(job, name, '{"id": 1, "price": {"amount": "12,50"}}')
+    with pytest.raises(NumberFormatException, match="CAST_INVALID_INPUT"):
+        job({"path": path, "schema": "id INT, price STRUCT<amount: DECIMAL(10,2)>"})
 
 
 def test_the_table_gives_the_types_where_the_pipeline_does_not(job: Ingester) -> None:

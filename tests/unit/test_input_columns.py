@@ -225,3 +225,52 @@ def test_the_hint_is_part_of_a_check(tmp_path: Path) -> None:
     file = orders(tmp_path, text, HEADER + "1,2026-01-01,2,DE\n" * 40 + "1,2026-01-01,many,DE\n")
     inspected = inspect_input(load_pipeline(file, {}, tmp_path), file)
     assert "line 42: 'many'" in inspected.hints[0]
+
+
+SQL_PIPELINE = """\
+name: orders
+write:
+  source: {path: FILE}
+TRANSFORM
+tables:
+  t.orders:
+    checks:
+      - not_null: [id, gross]
+      - sql: SELECT o.id, totl FROM t.orders o JOIN t.towns USING (town) WHERE o.contry = 'DE'
+      - sql: SELECT id FROM t.orders WHERE _file IS NULL GROUP BY id HAVING count(*) > 1 AND max(grss) > 2
+"""
+
+
+def check_sql_pipeline(tmp_path: Path, transform: str, *, name: str = "a.csv", text: str = HEADER) -> str:
+    """Return what `inspect_input` says of a pipeline with queries."""
+    (tmp_path / name).write_text(text)
+    pipeline = tmp_path / "p.yaml"
+    given = f"  transform: {transform}" if transform else ""
+    pipeline.write_text(SQL_PIPELINE.replace("FILE", str(tmp_path / name)).replace("TRANSFORM", given))
+    with pytest.raises(InvalidPipeline) as caught:
+        inspect_input(load_pipeline(pipeline, {}, tmp_path), pipeline)
+    return str(caught.value).replace(str(tmp_path) + "/", "")
+
+
+def test_columns_of_queries_are_held_against_the_header(tmp_path: Path) -> None:
+    """A column without its table may be one of a table that is not known yet."""
+    assert check_sql_pipeline(tmp_path, "").splitlines() == [
+        "p.yaml:8: not_null: t.orders: the input has no column 'gross'",
+        "p.yaml:9: sql: t.orders: the input has no column 'contry' (did you mean 'country'?)",
+        "p.yaml:10: sql: t.orders: the input has no column 'grss'",
+    ]
+
+
+def test_columns_of_a_transform_are_held_against_the_header(tmp_path: Path) -> None:
+    message = check_sql_pipeline(tmp_path, "SELECT *, amonut * 1.2 AS gross FROM source")
+    assert message.splitlines() == [
+        "p.yaml:9: sql: t.orders: the transform returns no column 'contry' (did you mean 'country'?)",
+        "p.yaml:10: sql: t.orders: the transform returns no column 'grss' (did you mean 'gross'?)",
+        "p.yaml:4: transform: the input has no column 'amonut' (did you mean 'amount'?)",
+    ]
+
+
+def test_a_transform_tells_the_columns_of_an_input_that_is_not_known(tmp_path: Path) -> None:
+    transform = "SELECT id, amount AS gros FROM source"
+    first, *_ = check_sql_pipeline(tmp_path, transform, name="a.jsonl", text='{"id": 1}\n').splitlines()
+    assert first == "p.yaml:8: not_null: t.orders: the transform returns no column 'gross' (did you mean 'gros'?)"

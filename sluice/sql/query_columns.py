@@ -1,0 +1,150 @@
+"""The columns that a query in Spark SQL reads and returns, told from its text and the columns of its tables.
+
+What cannot be told for certain is left to Spark: it answers with an error of its own when the query runs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+Tables = Mapping[str, Sequence[str]]
+"""The columns of tables and views, by their names in small letters."""
+
+_FUNCTIONS = frozenset(
+    (
+        "current_catalog", "current_database", "current_date", "current_schema", "current_time", "current_timestamp",
+        "current_user", "grouping__id", "localtimestamp", "session_user", "spark_grouping_id", "user",
+    )
+)  # fmt: skip
+"""Names that Spark takes for functions although they stand without brackets, where no column has them."""
+
+
+def unknown_columns(query: str, tables: Tables) -> list[str]:
+    """Return the columns that a query names and that none of its tables has, in order.
+
+    A scope of the query that reads a table which is not in `tables` is left out.
+    """
+    names = [name for scope in _scopes(query) for name in _unknown_in(scope, tables)]
+    return list(dict.fromkeys(names))
+
+
+def returned_columns(query: str, tables: Tables) -> list[str] | None:
+    """Return the names of the columns that a query returns; None where they cannot be told."""
+    scopes = _scopes(query)
+    return _returned(scopes[-1], tables) if scopes else None
+
+
+def _scopes(query: str) -> list[Scope]:
+    """Return the scopes of a query, the outermost last; none where it cannot be parsed."""
+    try:
+        return traverse_scope(sqlglot.parse_one(query, dialect=Spark))
+    except (SqlglotError, RecursionError):
+        return []
+
+
+def _unknown_in(scope: Scope, tables: Tables) -> list[str]:
+    sources = _sources(scope)
+    readable = _readable(scope, tables)
+    selected = {each.alias.lower() for each in _projections(scope) if each.alias}
+    unknown = []
+    for column in scope.find_all(exp.Column):
+        if isinstance(column.this, exp.Star) or column.find_ancestor(exp.Lambda):
+            continue
+        first, *rest = [part.name for part in column.parts]
+        if rest:
+            of_source = _columns(sources[first.lower()], tables) if first.lower() in sources else None
+            if of_source is not None and len(rest) == 1 and not _has(of_source, rest[0]):
+                unknown.append(rest[0])
+        elif readable is not None and not _has(readable, first) and first.lower() not in selected:
+            unknown.append(first)
+    return unknown
+
+
+def _has(columns: Sequence[str], name: str) -> bool:
+    """Return whether columns have a name; Spark and Iceberg have hidden ones such as `_file`."""
+    lower = name.lower()
+    return name.startswith("_") or lower in _FUNCTIONS or lower in {each.lower() for each in columns}
+
+
+def _around(scope: Scope) -> Iterator[Scope]:
+    """Return a scope and those that it stands in, from the innermost."""
+    around: Scope | None = scope
+    while around is not None:
+        yield around
+        around = around.parent
+
+
+def _sources(scope: Scope) -> dict[str, exp.Table | Scope]:
+    """Return the tables and subqueries that a scope can name, by their names in small letters."""
+    sources: dict[str, exp.Table | Scope] = {}
+    for each in _around(scope):
+        for name, source in each.sources.items():
+            sources.setdefault(name.lower(), source)
+    return sources
+
+
+def _readable(scope: Scope, tables: Tables) -> list[str] | None:
+    """Return the columns that a scope and those around it can read; None where some are not known."""
+    of_sources = [_columns(source, tables) for each in _around(scope) for source in each.sources.values()]
+    known = [columns for columns in of_sources if columns is not None]
+    return [name for columns in known for name in columns] if len(known) == len(of_sources) else None
+
+
+def _columns(source: exp.Table | Scope, tables: Tables) -> list[str] | None:
+    if isinstance(source, Scope):
+        return _returned(source, tables)
+    if source.args.get("pivots"):
+        return None
+    if source.alias_column_names:
+        return list(source.alias_column_names)
+    columns = tables.get(".".join(part.name for part in source.parts).lower())
+    return None if columns is None else list(columns)
+
+
+def _returned(scope: Scope, tables: Tables) -> list[str] | None:
+    if scope.outer_columns:
+        return list(scope.outer_columns)
+    if scope.set_operation_scopes:
+        return _returned(scope.set_operation_scopes[0], tables)
+    projections = _projections(scope)
+    if not projections:
+        return None
+    columns: list[str] = []
+    for projection in projections:
+        names = _names(projection, scope, tables)
+        if names is None:
+            return None
+        columns += names
+    return columns
+
+
+def _names(projection: exp.Expr, scope: Scope, tables: Tables) -> list[str] | None:
+    """Return the columns that one expression of SELECT stands for; None where Spark makes up a name."""
+    is_all = isinstance(projection, exp.Star) or isinstance(projection.this, exp.Star)
+    if is_all and isinstance(projection, exp.Star | exp.Column):
+        return _all_columns(projection, scope, tables)
+    return [projection.alias_or_name] if isinstance(projection, exp.Alias | exp.Column) else None
+
+
+def _all_columns(star: exp.Star | exp.Column, scope: Scope, tables: Tables) -> list[str] | None:
+    """Return the columns that `*` or `t.*` stands for; None where they are not known."""
+    table = star.table.lower() if isinstance(star, exp.Column) else ""
+    plain = star.this if isinstance(star, exp.Column) else star
+    if any(plain.args.values()) or scope.expression.args.get("laterals"):
+        return None
+    columns: list[str] = []
+    for name, source in scope.selected_sources.items():
+        if table in ("", name.lower()):
+            of_source = _columns(source[1], tables)
+            if of_source is None:
+                return None
+            columns += of_source
+    return columns
+
+
+def _projections(scope: Scope) -> list[exp.Expr]:
+    return list(scope.expression.expressions) if isinstance(scope.expression, exp.Select) else []

@@ -1,0 +1,83 @@
+"""Load files as planned: by Spark's readers, and decimals in text as they are written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+
+from sluice.identifiers import quoted
+from sluice.pipeline.source import Format
+from spark_jobs.schemas import has_decimals, replace_decimals
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the files of a source are read."""
+
+    format: Format
+    options: Mapping[str, str]
+    """The options of Spark's reader that all files are read by."""
+    groups: Sequence[tuple[list[str], dict[str, str]]]
+    """The files, by what else they are read by."""
+    schema: StructType | None
+    """None where it is that of the files."""
+
+    @property
+    def decimals(self) -> list[StructField]:
+        """The fields with decimals that Spark's reader of text does not read as they are written."""
+        names = {name.lower() for name in self.options}
+        is_text = self.format in ("csv", "json") and "locale" not in names
+        return [each for each in self.schema or () if is_text and has_decimals(each.dataType)]
+
+    @property
+    def as_text(self) -> StructType | None:
+        """The schema with text instead of decimals."""
+        fields = [replace_decimals(each, StringType()) if each in self.decimals else each for each in self.schema or ()]
+        return StructType(fields) if fields else self.schema
+
+
+def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
+    """Read files as planned, with more options.
+
+    Decimals in text are cast: Spark's readers leave out every comma, and make 1250 of 12,50. If the pipeline states a
+    `locale`, that says what a comma means.
+    """
+    schema, decimals = reading.schema, reading.decimals
+    all_options = {**reading.options, **options}
+    if schema is None or not decimals:
+        return load_plainly(spark, reading.format, all_options, files, schema)
+    as_text = load_plainly(spark, reading.format, all_options, files, reading.as_text)
+    if reading.format == "json" and not keeps_digits(all_options):
+        _check_numbers(as_text, decimals)
+        return load_plainly(spark, reading.format, all_options, files, schema)
+    types = {field.name: field.dataType for field in decimals}
+    text = "nullif(trim({}), '')" if reading.format == "csv" else "{}"
+    return as_text.select(
+        *[
+            F.expr(text.format(quoted(name))).cast(types[name]).alias(name) if name in types else F.col(quoted(name))
+            for name in as_text.columns
+        ]
+    )
+
+
+def keeps_digits(options: Mapping[str, str]) -> bool:
+    """Return whether Spark reads a JSON number as text without rounding it: only by lines, and as UTF-8."""
+    stated = {name.lower(): value.lower() for name, value in options.items()}
+    encoding = stated.get("encoding", stated.get("charset", "utf-8"))
+    return stated.get("multiline") != "true" and encoding in ("utf-8", "utf8")
+
+
+def _check_numbers(as_text: DataFrame, decimals: Sequence[StructField]) -> None:
+    """Fail where a text is no number: read as a decimal, it would lose its commas."""
+    as_doubles = [F.col(quoted(each.name)).cast(replace_decimals(each, DoubleType()).dataType) for each in decimals]
+    as_text.select(*as_doubles).write.format("noop").mode("overwrite").save()
+
+
+def load_plainly(
+    spark: SparkSession, format: Format, options: Mapping[str, str], files: list[str], schema: StructType | None
+) -> DataFrame:
+    """Read files by options and a schema; without one, by that of the files."""
+    reader = spark.read.format(format).options(**options)
+    return (reader.schema(schema) if schema is not None else reader).load(files)
