@@ -18,6 +18,7 @@ from sluice.approval.waivers import GRACE, MAX_DAYS, WaivedCheck, waivable
 from sluice.approval.waiving import granted_waivers, silent_waivers, unwaived_error
 from sluice.contracts.publish import FindWaiversInput, PublishBranchInput, RequireApprovalInput
 from sluice.errors import BadEnvironment, Unapproved
+from sluice.publishing.certificate import approved_properties, unapproved_properties
 from sluice.publishing.recorded_waivers import granting_commits, waivers_of_commit
 
 _LONGEST_WAIVER = timedelta(days=MAX_DAYS + 2)
@@ -59,10 +60,10 @@ class ApprovalPolicy:
         ]
 
     def refuse_unapproved(self, input: PublishBranchInput) -> None:
-        """Verify once more, before a merge, that those who must have approved exactly it.
+        """Verify once more, before a merge, that those who must have approved exactly it, and that its commit says so.
 
         Raises:
-            Unapproved: they have not.
+            Unapproved: they have not, or it does not.
         """
         decisions: Sequence[Decision] = input.approvals
         approvers, unreadable = self._approvers()
@@ -76,6 +77,9 @@ class ApprovalPolicy:
             raise Unapproved(why)
         if input.waived:
             self._refuse_unwaived(input, granted_here)
+        true = approved_properties(input.run_ref, input.head, input.audit_digest, decisions, input.waived)
+        if wrong := unapproved_properties(input.properties, true):
+            raise Unapproved(f"the commit of the merge does not say what was approved: {', '.join(wrong)}")
 
     def _refuse_unwaived(self, input: PublishBranchInput, granted_here: Sequence[WaivedCheck]) -> None:
         """Verify the waivers of a merge whose approvals are verified: its own, and those that earlier runs granted."""

@@ -43,7 +43,7 @@ class Waiver(Model):
     check: str = ""
     """The title of the check, as reports show it: `unique(order_id)`."""
     fingerprint: str = ""
-    """The fingerprint of the check's definition. It and the table may be empty where decisions are not signed."""
+    """The fingerprint of the check and its pipeline. It and the table may be empty where decisions are not signed."""
     reason: str = ""
     until: str = ""
     """When the waiver ends, in ISO 8601 with an offset; a date alone means the end of that day, in UTC."""
@@ -78,14 +78,18 @@ class WaivedCheck(WaivableCheck):
     workflow_id: str = ""
 
 
-def check_fingerprint(check: Check) -> str:
-    """Return the SHA-256, in hexadecimal, of what a check demands: all its parameters, and not where it is written."""
+def check_fingerprint(check: Check, pipeline: str) -> str:
+    """Return the SHA-256, in hexadecimal, of the name of a pipeline and of what its check demands.
+
+    That is all its parameters, and not where it is written. A waiver that people sign is so for one pipeline.
+    """
     parameters = check.model_dump(mode="json", by_alias=True, exclude={"at", "waivable"})
-    return hashlib.sha256(json.dumps(parameters, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    text = json.dumps([pipeline, parameters], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def waivable_checks(verdicts: Sequence[CheckResult], tables: Mapping[str, Table]) -> list[WaivableCheck]:
-    """Return the failed checks of an audit that may be waived; empty if any other verdict blocks.
+def waivable_checks(verdicts: Sequence[CheckResult], tables: Mapping[str, Table], pipeline: str) -> list[WaivableCheck]:
+    """Return the failed checks of an audit of a pipeline that may be waived; empty if any other verdict blocks.
 
     A check that could not be answered is no failure: nobody can know what would be waived.
     """
@@ -102,7 +106,7 @@ def waivable_checks(verdicts: Sequence[CheckResult], tables: Mapping[str, Table]
                 table=verdict.table,
                 index=verdict.index,
                 check=check_title(check),
-                fingerprint=check_fingerprint(check),
+                fingerprint=check_fingerprint(check, pipeline),
             )
         )
     return checks
@@ -191,8 +195,12 @@ def choose_checks(names: Sequence[str], checks: Sequence[WaivableCheck]) -> list
 
 def waive_command(run: str, checks: Sequence[WaivableCheck]) -> str:
     """Return the command that waives these checks, for a person to complete."""
-    options = " ".join(f"--waive {shlex.quote(name)}" for name in waiver_names(checks))
-    return f"python run_workflow.py approve {run} {options} --reason ... --until DATE"
+    return f"python run_workflow.py approve {run} {waive_options(checks)} --reason ... --until DATE"
+
+
+def waive_options(checks: Sequence[WaivableCheck]) -> str:
+    """Return the options of `approve` that name these checks, quoted for a shell."""
+    return " ".join(f"--waive {shlex.quote(name)}" for name in waiver_names(checks))
 
 
 def describe_checks(checks: Sequence[WaivableCheck]) -> str:

@@ -13,6 +13,7 @@ from sluice.approval.waivers import (
     parse_until,
     reason_problem,
     until_problem,
+    waive_options,
     waiver_names,
 )
 from sluice.redaction import redacted
@@ -58,8 +59,7 @@ def _waiver_problem(
 
 
 def _missing(checks: Sequence[WaivableCheck]) -> str:
-    options = " ".join(f"--waive '{name}'" for name in waiver_names(checks))
-    return f"{describe_checks(checks)}, with a reason and an end: {options} --reason … --until DATE"
+    return f"{describe_checks(checks)}, with a reason and an end: {waive_options(checks)} --reason … --until DATE"
 
 
 def secret_problem(waivers: Sequence[Waiver]) -> str:
@@ -151,7 +151,7 @@ def unwaived_error(
 
 def _is_for(waiver: Waiver, check: WaivableCheck) -> bool:
     return (
-        waiver.check.strip() == check.check
+        waiver.check == check.check
         and waiver.table in ("", check.table)
         and waiver.fingerprint in ("", check.fingerprint)
     )

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.checks.base import Check, Evaluation
+from sluice.checks.query import Sql
 from sluice.redaction import redacted
 
 Verdict = Literal["pass", "warn", "fail", "error"]
@@ -22,6 +23,8 @@ MAX_SAMPLE_ROWS = 100
 """How many bad rows of a check the report in the lake holds at most, for `quarantine show --rows`."""
 _ROWS_OF_ALL_CHECKS = 5_000
 _CELL = 120
+_NAME = 60
+"""So many characters of a check's name a title has."""
 _TEXT_BYTES = 600_000
 """The size of the texts of all verdicts of a run: with the rest of five thousand they fit into one payload."""
 _LONGEST_TEXTS, _SHORTEST_TEXTS = 4_000, 16
@@ -37,6 +40,8 @@ class CheckResult(Model):
     """Its position among the table's checks in the pipeline file, from 0; -1 for a verdict on no single check."""
     check: str
     columns: list[str]
+    name: str = ""
+    """What the pipeline file calls it, if that names it: a query of one's own may have a name."""
     verdict: Verdict
     observed: Any = None
     expected: str = ""
@@ -60,8 +65,8 @@ class CheckResult(Model):
 
     @property
     def title(self) -> str:
-        """The name of the check with its columns: `not_null(id)`."""
-        return f"{self.check}({', '.join(self.columns)})" if self.columns else self.check
+        """The kind of the check with its columns or its name: `not_null(id)`, `sql(no orphans)`."""
+        return _title(self.check, self.columns, self.name)
 
 
 class AuditReport(Model):
@@ -92,8 +97,11 @@ class AuditReport(Model):
 
 
 def verdicts_digest(checks: Sequence[CheckResult]) -> str:
-    """Return the SHA-256 over verdicts in hexadecimal, in whatever order they are listed and without their samples."""
-    lines = sorted(check.model_dump_json(exclude={"sample"}) for check in checks)
+    """Return the SHA-256 over verdicts in hexadecimal, in whatever order they are listed and without their samples.
+
+    The name of a check is part of what it expects.
+    """
+    lines = sorted(check.model_dump_json(exclude={"sample", "name"}) for check in checks)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -114,8 +122,17 @@ def sample_size(checks: int) -> int:
 
 
 def check_title(check: Check) -> str:
-    """Return the name of a check with its columns: `not_null(id)`."""
-    return f"{check.check}({', '.join(check.column_names)})" if check.column_names else check.check
+    """Return the kind of a check with its columns or its name: `not_null(id)`, `sql(no orphans)`."""
+    return _title(check.check, check.column_names, _name(check))
+
+
+def _name(check: Check) -> str:
+    return check.name if isinstance(check, Sql) else ""
+
+
+def _title(kind: str, columns: Sequence[str], name: str) -> str:
+    about = ", ".join(columns) or (name if len(name) <= _NAME else name[: _NAME - 1] + "…")
+    return f"{kind}({about})" if about else kind
 
 
 @dataclass(frozen=True)
@@ -136,6 +153,7 @@ def check_result(table: str, index: int, check: Check, evaluation: Evaluation, s
         index=index,
         check=check.check,
         columns=check.column_names,
+        name=_name(check),
         verdict=verdict,
         observed=evaluation.observed,
         expected=check.expected,
@@ -155,6 +173,7 @@ def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
         index=index,
         check=check.check,
         columns=check.column_names,
+        name=_name(check),
         verdict="error",
         expected=check.expected,
         scope=check.scope,

@@ -58,11 +58,17 @@ AUDIT_DIGEST = "sluice.audit-digest"
 """On a merge commit: the digest of the audit report, which approvals name."""
 APPROVALS = "sluice.approvals"
 """On a merge commit: the decisions by which it was approved, with their waivers and signatures, as JSON."""
+APPROVED_BY = "sluice.approved-by"
 WAIVED_CHECKS = "sluice.waived-checks"
 """On a merge commit: the failed checks under whose waivers it was published, as JSON: which, by whom, until when, why,
 and the run that was the first to publish under the waiver."""
 GRANTS_WAIVERS = "sluice.grants-waivers"
 """On a merge commit, as `true`: its own approvals waive checks, so that later runs look here for waivers in force."""
+APPROVED = (
+    RUN_ID, WORKFLOW_ID, PIPELINE, ATTEMPT, AUDITED, AUDIT_DIGEST, APPROVED_BY, APPROVALS, WAIVED_CHECKS,
+    GRANTS_WAIVERS,
+)  # fmt: skip
+"""What a merge commit says of approvals and waivers, and whose they are. The merge verifies all of it."""
 _MAX_ROLLBACK_PIPELINE = 16 * 1024
 
 
@@ -166,26 +172,51 @@ def certificate(
     properties = {
         **input_properties(request.input.digest, list(request.pipeline.tables), manifest),
         **({ROLLED_BACK: ",".join(run for run in request.restore.runs if run)} if request.restore else {}),
-        RUN_ID: run_ref.run_id,
-        WORKFLOW_ID: run_ref.workflow_id,
-        PIPELINE: request.pipeline.name,
+        **approved_properties(run_ref, report.audited_hash, report.digest, approvals, waived),
         "sluice.pipeline-digest": request.pipeline.digest,
-        ATTEMPT: str(run_ref.attempt),
         "sluice.starter": request.starter,
-        AUDITED: report.audited_hash,
-        AUDIT_DIGEST: report.digest,
         "sluice.verdicts": count_verdicts(report.checks, len(waived)),
-        **_waiver_properties(run_ref, waived),
         **_rollback_properties(request, referenced_tables),
     }
     if signed := request.signed_start:
         statement = request.start_statement(run_ref.workflow_id)
         properties["sluice.signed-start"] = json.dumps({**statement.model_dump(), **signed.model_dump()})
-    if approvals:
-        properties["sluice.approved-by"] = ", ".join(each.by for each in approvals)
-        decisions = [{**signed_fields(each, run_ref.run_id), "signature": each.signature} for each in approvals]
-        properties[APPROVALS] = json.dumps(decisions, ensure_ascii=False)
     return properties
+
+
+def approved_properties(
+    run_ref: RunRef, head: str, audit_digest: str, approvals: Sequence[Decision], waived: Sequence[WaivedCheck]
+) -> dict[str, str]:
+    """Return what a merge commit says of the run, the audited hash, and who approved and waived what."""
+    return {
+        RUN_ID: run_ref.run_id,
+        WORKFLOW_ID: run_ref.workflow_id,
+        PIPELINE: run_ref.pipeline,
+        ATTEMPT: str(run_ref.attempt),
+        AUDITED: head,
+        AUDIT_DIGEST: audit_digest,
+        **_waiver_properties(run_ref, waived),
+        **_approval_properties(run_ref, approvals),
+    }
+
+
+def unapproved_properties(properties: Mapping[str, str], approved: Mapping[str, str]) -> list[str]:
+    """Return which properties of a merge commit say of approvals and waivers what is not so.
+
+    Args:
+        approved: the `approved_properties` of the merge.
+    """
+    return sorted(key for key in APPROVED if properties.get(key) != approved.get(key))
+
+
+def _approval_properties(run_ref: RunRef, approvals: Sequence[Decision]) -> dict[str, str]:
+    if not approvals:
+        return {}
+    decisions = [{**signed_fields(each, run_ref.run_id), "signature": each.signature} for each in approvals]
+    return {
+        APPROVED_BY: ", ".join(each.by for each in approvals),
+        APPROVALS: json.dumps(decisions, ensure_ascii=False),
+    }
 
 
 def recorded_decisions(properties: Mapping[str, str]) -> list[Decision]:

@@ -157,6 +157,7 @@ class LakeRun:
             head=written.head,
             message="m",
             properties=certificate(request, self.ref, report, [], referenced_tables=referenced),
+            audit_digest=report.digest,
             author="ana",
         )
         publication: Publication = call(

@@ -51,7 +51,7 @@ from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput,
 from sluice.errors import NoSuchBranch
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import AUDITED, INPUT, PIPELINE, RUN_ID, quarantine_properties
+from sluice.publishing.certificate import AUDITED, INPUT, approved_properties, quarantine_properties
 from sluice.publishing.rebase import rebase_problem
 from sluice.publishing.release import verified_write
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
@@ -88,7 +88,9 @@ class Run:
         return result
 
     def publish(self, branch: BranchRef, head: str, **more: Any) -> Publication:
-        properties = {RUN_ID: self.ref.run_id, PIPELINE: "p", INPUT: self.ref.run_id}
+        approvals, waived = more.get("approvals", []), more.get("waived", [])
+        properties = approved_properties(self.ref, head, more.get("audit_digest", ""), approvals, waived)
+        properties[INPUT] = self.ref.run_id
         fields = {"run_ref": self.ref, "branch": branch, "head": head, "message": "m", "author": "ana"}
         input = PublishBranchInput.model_validate({**fields, "properties": properties, **more})
         publish = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch
@@ -305,7 +307,7 @@ def test_a_conflict_that_the_first_try_finds_needs_no_wait(lake: MemoryLake) -> 
     assert (first.conflicts, first.merge_requested) == (["t.x"], False)
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=2)
-    properties = {RUN_ID: "r1"}
+    properties = approved_properties(run.ref, written.head, "", [], [])
     input = PublishBranchInput(
         run_ref=run.ref, branch=branch, head=written.head, message="m", properties=properties, author="ana"
     )

@@ -38,6 +38,7 @@ from sluice.publishing.certificate import (
     ROLLED_BACK,
     RUN_ID,
     WORKFLOW_ID,
+    approved_properties,
     input_properties,
     quarantine_properties,
 )
@@ -116,11 +117,12 @@ class Run:
         return branch, selected
 
     def publish(self, branch: BranchRef, selected: SelectedInput, **properties: str) -> Publication:
-        described = {RUN_ID: self.ref.run_id, WORKFLOW_ID: self.ref.workflow_id, PIPELINE: "p", **properties}
+        head = self.catalog.head(branch.name)
+        described = {**approved_properties(self.ref, head, "", [], []), **properties}
         input = PublishBranchInput(
             run_ref=self.ref,
             branch=branch,
-            head=self.catalog.head(branch.name),
+            head=head,
             message="m",
             author="ana",
             properties={**described, **input_properties(self.digest, [TABLE], selected.manifest)},
@@ -281,7 +283,7 @@ def release(lake: MemoryLake, plan: ReleasePlan, run: Run) -> None:
     input = ResumeBranchInput(run_ref=ref, resume=plan.resume, write=append, tables=[TABLE])
     resumed = call(ResumeBranchActivity(lake.catalog, {}, "here", lake.loaded_files).resume_branch, input)
     assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
-    properties = {RUN_ID: ref.run_id, WORKFLOW_ID: ref.workflow_id, PIPELINE: "p"}
+    properties = approved_properties(ref, resumed.write_result.head, "", [], [])
     publishing = PublishBranchInput(
         run_ref=ref,
         branch=resumed.branch,

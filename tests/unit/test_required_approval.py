@@ -14,6 +14,7 @@ from sluice.approval.signatures import new_approver_key, sign
 from sluice.contracts.publish import Publication, PublishBranchInput, RequireApprovalInput
 from sluice.contracts.references import BranchRef
 from sluice.pipeline.model import Approval
+from sluice.publishing.certificate import approved_properties
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.unit.test_branch_activities import Run, call
@@ -43,12 +44,13 @@ class PublishHarness:
         return required
 
     def publish(self, *approvals: Decision, branch: BranchRef | None = None, **terms: Any) -> Publication:
+        ref, head = self.run.ref, self.written.head
         input = PublishBranchInput(
-            run_ref=self.run.ref,
+            run_ref=ref,
             branch=branch or self.branch,
-            head=self.written.head,
+            head=head,
             message="m",
-            properties={},
+            properties=approved_properties(ref, head, "d", approvals, []),
             author="ana",
             audit_digest="d",
             approvals=list(approvals),

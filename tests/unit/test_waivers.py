@@ -35,7 +35,8 @@ from sluice.approval.waiving import (
     unwaived_error,
     waiver_refusal,
 )
-from sluice.audit.verdicts import CheckResult, Verdict, count_verdicts
+from sluice.audit.verdicts import AnswerSource, CheckResult, Verdict, check_result, count_verdicts, verdicts_digest
+from sluice.checks.base import Evaluation
 from sluice.contracts.run import Notification, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
@@ -66,7 +67,7 @@ def parsed(old: str = "", new: str = "") -> Pipeline:
 
 CHECKS = parsed().tables["t.x"].checks
 UNIQUE, NOT_NULL = (
-    WaivableCheck(table="t.x", index=index, check=title, fingerprint=check_fingerprint(CHECKS[index]))
+    WaivableCheck(table="t.x", index=index, check=title, fingerprint=check_fingerprint(CHECKS[index], "p"))
     for index, title in enumerate(("unique(id)", "not_null(id)"))
 )
 WAIVER = Waiver(table="t.x", check="unique(id)", fingerprint=UNIQUE.fingerprint, reason="late feed", until=UNTIL)
@@ -88,9 +89,9 @@ def yes(*waivers: Waiver, **fields: Any) -> Decision:
 
 def test_failed_checks_that_say_so_may_be_waived_and_nothing_else() -> None:
     tables = parsed().tables
-    assert waivable_checks([verdict(0), verdict(2, "pass")], tables) == [UNIQUE]
-    assert waivable_checks([verdict(0), verdict(1)], tables) == [UNIQUE, NOT_NULL]
-    assert waivable_checks([verdict(0, "warn"), verdict(1)], tables) == [NOT_NULL]
+    assert waivable_checks([verdict(0), verdict(2, "pass")], tables, "p") == [UNIQUE]
+    assert waivable_checks([verdict(0), verdict(1)], tables, "p") == [UNIQUE, NOT_NULL]
+    assert waivable_checks([verdict(0, "warn"), verdict(1)], tables, "p") == [NOT_NULL]
     for blocking in (
         verdict(0, "error"),
         verdict(2),
@@ -98,7 +99,7 @@ def test_failed_checks_that_say_so_may_be_waived_and_nothing_else() -> None:
         verdict(0).model_copy(update={"index": -1}),
         verdict(0).model_copy(update={"index": 3}),
     ):
-        assert waivable_checks([verdict(1), blocking], tables) == [], blocking
+        assert waivable_checks([verdict(1), blocking], tables, "p") == [], blocking
 
 
 @pytest.mark.parametrize(
@@ -114,12 +115,38 @@ def test_failed_checks_that_say_so_may_be_waived_and_nothing_else() -> None:
 )
 def test_a_check_is_known_by_what_it_demands(old: str, new: str, is_same: bool) -> None:
     changed = parsed(old, new).tables["t.x"].checks[0]
-    assert (check_fingerprint(changed) == UNIQUE.fingerprint) is is_same
+    assert (check_fingerprint(changed, "p") == UNIQUE.fingerprint) is is_same
 
 
 def test_a_fingerprint_is_the_same_after_a_message_of_temporal() -> None:
     again = Pipeline.model_validate_json(parsed().model_dump_json(by_alias=True))
-    assert check_fingerprint(again.tables["t.x"].checks[0]) == UNIQUE.fingerprint
+    assert check_fingerprint(again.tables["t.x"].checks[0], "p") == UNIQUE.fingerprint
+
+
+def test_a_query_is_known_by_its_name() -> None:
+    """Without, all imported queries that fail would have one name."""
+    query = "- sql: {query: SELECT 1 FROM t.x, name: no orphans, waivable: true}"
+    text = f"name: p\nwrite: {{job: j.py}}\ntables:\n  t.x:\n    checks:\n      {query}\n"
+    tables = parse_pipeline(text, "p.yml").tables
+    (check,) = tables["t.x"].checks
+    failed = check_result("t.x", 0, check, Evaluation(level="fail", observed=1), AnswerSource("spark"))
+    assert failed.title == "sql(no orphans)"
+    (waiting,) = waivable_checks([failed], tables, "p")
+    assert waiver_names([waiting]) == ["sql(no orphans)"]
+    named = failed.model_copy(update={"name": ""})
+    assert verdicts_digest([failed]) == verdicts_digest([named]), "approvals of runs that wait hold"
+    assert verdicts_digest([failed]) != verdicts_digest([failed.model_copy(update={"verdict": "pass"})])
+
+
+def test_a_waiver_is_of_one_pipeline() -> None:
+    assert check_fingerprint(parsed().tables["t.x"].checks[0], "q") != UNIQUE.fingerprint
+
+
+def test_a_name_with_spaces_around_it_is_not_that_of_a_check() -> None:
+    """It would count, and the merge would not find it."""
+    padded = WAIVER.model_copy(update={"check": f" {WAIVER.check}"})
+    refused = waiver_refusal(yes(padded), AwaitedDecision(to_waive=[UNIQUE]), NOW)
+    assert refused and "is none of them" in refused
 
 
 def test_pipelines_without_waivable_checks_keep_their_digest() -> None:

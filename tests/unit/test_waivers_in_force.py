@@ -76,7 +76,11 @@ class WaiverHarness:
         return granted_waivers(approvals, [CHECK], self.run.ref.run_id, self.run.ref.workflow_id)
 
     def publish(
-        self, *approvals: Decision, waived: list[WaivedCheck] | None = None, approval: Approval | None = None
+        self,
+        *approvals: Decision,
+        waived: list[WaivedCheck] | None = None,
+        approval: Approval | None = None,
+        properties: dict[str, str] | None = None,
     ) -> Publication:
         waived = self.granted(*approvals) if waived is None else waived
         input = PublishBranchInput(
@@ -84,7 +88,7 @@ class WaiverHarness:
             branch=self.branch,
             head=self.written.head,
             message="m",
-            properties=certificate(REQUEST, self.run.ref, self.report, approvals, waived=waived),
+            properties=properties or certificate(REQUEST, self.run.ref, self.report, approvals, waived=waived),
             author="zoe",
             audit_digest=self.report.digest,
             approvals=list(approvals),
@@ -216,6 +220,19 @@ def test_a_merge_under_a_waiver_that_nobody_gave_is_refused(lake: MemoryLake) ->
     assert "nobody who may has waived" in harness.refused(approval, plain, waived=[waived], approval=two)
     assert "does not name unique(id), which its approvals waive" in harness.refused(approval, waived=[])
     assert harness.publish(approval, harness.waiver("ben"), approval=two).merged
+
+
+def test_a_commit_that_says_something_else_is_not_merged(lake: MemoryLake, approvers: Path) -> None:
+    """Somebody who may send activity inputs would have a later run believe the waiver of one that was never merged."""
+    first, second = (WaiverHarness(lake, run_id, approvers) for run_id in ("r1", "r2"))
+    approval = first.waiver(signed=True)
+    copied = certificate(REQUEST, first.run.ref, first.report, [approval], waived=first.granted(approval))
+    why = "the commit of the merge does not say what was approved: sluice.approvals, sluice.approved-by"
+    assert why in second.refused(waived=[], properties=copied)
+    plain = certificate(REQUEST, second.run.ref, second.report, [])
+    for key in ("sluice.pipeline", "sluice.workflow-id", GRANTS_WAIVERS):
+        assert key in second.refused(waived=[], properties={**plain, key: "true"})
+    assert second.publish(waived=[], properties=plain).merged and second.in_force() == []
 
 
 def test_with_keys_a_waiver_is_signed_and_verified_each_time(lake: MemoryLake, approvers: Path) -> None:

@@ -238,7 +238,7 @@ async def test_a_rejection_is_a_rejection(harness: WorkflowHarness) -> None:
 def earlier(until: str = "2999-12-31T00:00:00+00:00") -> WaivedCheck:
     """Return a waiver that an earlier run granted; the end is far from whatever year the server has skipped to."""
     check = TypeAdapter[Check](AnyCheck).validate_python(CHECKS[0])
-    names = {"table": "t.x", "index": 0, "check": "unique(id)", "fingerprint": check_fingerprint(check)}
+    names = {"table": "t.x", "index": 0, "check": "unique(id)", "fingerprint": check_fingerprint(check, "p")}
     return WaivedCheck(**names, by=["ana"], reason="late feed", until=until, run_id="r0", workflow_id="w0")
 
 

@@ -19,7 +19,8 @@ async def find_waivers(calls: ActivityCalls, state: RunState, report: AuditRepor
     Raises:
         RunStopped: the audit failed by what may not be waived.
     """
-    request, failed = state.request, waivable_checks(report.checks, state.request.pipeline.tables)
+    request, pipeline = state.request, state.request.pipeline
+    failed = waivable_checks(report.checks, pipeline.tables, pipeline.name)
     if not failed or not request.publish:
         raise RunStopped("audit", describe_failed_audit(state, report))
     if len(failed) > MAX_WAIVED:
