@@ -23,6 +23,7 @@ from sluice.pipeline.table import Table, column_problems
 from sluice.pipeline.table_layout import order_parts, partition_parts
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
+from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.job import error_answer, log_error, report_progress, run_job, run_statement
 from spark_jobs.reading import check_names, check_rows_read, read_source
@@ -52,7 +53,11 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
         answer = error_answer(error, show_values=spec.show_values)
         if answer.error_kind != "InvalidInput":
             raise
-        unreadable = find_unreadable_rows(spark, spec, _target(spec, existing))
+        target = _target(spec, existing)
+        if problems := type_problems(spark, spec, target):
+            log_error(error)
+            raise InvalidInput("; ".join(problems)) from None
+        unreadable = find_unreadable_rows(spark, spec, target)
         if unreadable is None:
             raise
         log_error(error)

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+from pyspark.sql.types import CharType, DecimalType, DoubleType, StringType, StructField, StructType, VarcharType
 
+from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
-from spark_jobs.schemas import has_decimals, replace_decimals
+from spark_jobs.schemas import has_decimals, replace_types
+
+_DECIMAL = (DecimalType,)
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,10 @@ class Reading:
     @property
     def as_text(self) -> StructType | None:
         """The schema with text instead of decimals."""
-        fields = [replace_decimals(each, StringType()) if each in self.decimals else each for each in self.schema or ()]
+        fields = [
+            replace_types(each, (DecimalType,), StringType()) if each in self.decimals else each
+            for each in self.schema or ()
+        ]
         return StructType(fields) if fields else self.schema
 
 
@@ -71,7 +78,9 @@ def keeps_digits(options: Mapping[str, str]) -> bool:
 
 def _check_numbers(as_text: DataFrame, decimals: Sequence[StructField]) -> None:
     """Fail where a text is no number: read as a decimal, it would lose its commas."""
-    as_doubles = [F.col(quoted(each.name)).cast(replace_decimals(each, DoubleType()).dataType) for each in decimals]
+    as_doubles = [
+        F.col(quoted(each.name)).cast(replace_types(each, (DecimalType,), DoubleType()).dataType) for each in decimals
+    ]
     as_text.select(*as_doubles).write.format("noop").mode("overwrite").save()
 
 
@@ -81,3 +90,22 @@ def load_plainly(
     """Read files by options and a schema; without one, by that of the files."""
     reader = spark.read.format(format).options(**options)
     return (reader.schema(schema) if schema is not None else reader).load(files)
+
+
+def parse_schema(schema: str) -> StructType:
+    """Return the schema that a text in SQL stands for. Texts of limited length are texts: Iceberg has no such types."""
+    parsed = StructType.fromDDL(schema)
+    assert isinstance(parsed, StructType)
+    return StructType([replace_types(field, (CharType, VarcharType), StringType()) for field in parsed.fields])
+
+
+def columns_of_folders(spec: IngestSpec) -> dict[str, set[str]]:
+    """Return the values of each column that Spark makes of folders named `column=value`."""
+    columns: dict[str, set[str]] = {}
+    base = f"{spec.base_path.rstrip('/')}/" if spec.base_path else ""
+    for file in spec.files if base else ():
+        for part in file.removeprefix(base).split("/")[:-1]:
+            name, equals, value = part.partition("=")
+            if equals:
+                columns.setdefault(unquote(name), set()).add(unquote(value))
+    return columns

@@ -7,7 +7,6 @@ are read whole, and how many rows there are.
 import math
 import re
 from collections.abc import Mapping, Sequence
-from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,7 +16,8 @@ from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, suggestion
 from sluice.pipeline.source import Format
-from spark_jobs.load_files import Reading, load, load_plainly
+from spark_jobs.column_types import type_problems
+from spark_jobs.load_files import Reading, columns_of_folders, load, load_plainly, parse_schema
 from spark_jobs.schemas import lost_fields, merged_schema
 
 _MIN_TASK_BYTES = 8 * 2**20
@@ -55,7 +55,7 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     if format == "csv" and options["header"].lower() != "true" and not source.schema_:
         raise InvalidInput("the CSV files have no header: name their columns in source.schema")
     groups = _groups(spec, format)
-    stated = _parsed(spark, source.schema_) if source.schema_ else None
+    stated = parse_schema(source.schema_) if source.schema_ else None
     schema = _schema(spark, spec, format, options, groups, stated or target)
     return Reading(format, options, groups, schema)
 
@@ -160,6 +160,8 @@ def _schema(
         return _in_order_of(load_plainly(spark, format, options, spec.files[:1], None).columns, wanted, spec)
     if format != "json" and not is_stated:
         return None
+    if format == "orc" and (problems := type_problems(spark, spec, None)):
+        raise InvalidInput("; ".join(problems))  # Spark would read the values as NULL
     inferred = [load_plainly(spark, format, {**options, **more}, files, None).schema for files, more in groups]
     if wanted is None:
         return merged_schema(inferred)
@@ -204,18 +206,6 @@ def _inferred_csv(spark: SparkSession, options: Mapping[str, str], spec: IngestS
     )
 
 
-def columns_of_folders(spec: IngestSpec) -> dict[str, set[str]]:
-    """Return the values of each column that Spark makes of folders named `column=value`."""
-    columns: dict[str, set[str]] = {}
-    base = f"{spec.base_path.rstrip('/')}/" if spec.base_path else ""
-    for file in spec.files if base else ():
-        for part in file.removeprefix(base).split("/")[:-1]:
-            name, equals, value = part.partition("=")
-            if equals:
-                columns.setdefault(unquote(name), set()).add(unquote(value))
-    return columns
-
-
 def _check_folders(read: StructType, target: StructType | None, spec: IngestSpec) -> None:
     """Make sure that no column that Spark makes of folders loses leading zeros.
 
@@ -231,7 +221,3 @@ def _check_folders(read: StructType, target: StructType | None, spec: IngestSpec
                 f"the folder {name}={lost[0]} would become a number, and lose a part of it: name all columns and their "
                 f"types in source.schema, with {name} as STRING"
             )
-
-
-def _parsed(spark: SparkSession, schema: str) -> StructType:
-    return spark.createDataFrame([], schema).schema

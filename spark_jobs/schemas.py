@@ -1,4 +1,4 @@
-"""Schemas of what is read: fields that one would lose, one for two groups of files, one without decimals."""
+"""Schemas of what is read: fields that one would lose, one for two groups of files, one with other types."""
 
 from collections.abc import Sequence
 
@@ -54,20 +54,20 @@ def has_decimals(type: DataType) -> bool:
     return isinstance(type, DecimalType)
 
 
-def replace_decimals(field: StructField, by: DataType) -> StructField:
-    """Return a field with another type in the place of each decimal, at any depth."""
-    return StructField(field.name, _without_decimals(field.dataType, by), field.nullable, field.metadata)
+def replace_types(field: StructField, replaced: tuple[type[DataType], ...], by: DataType) -> StructField:
+    """Return a field with another type in the place of some types, at any depth."""
+    return StructField(field.name, _replaced(field.dataType, replaced, by), field.nullable, field.metadata)
 
 
-def _without_decimals(type: DataType, by: DataType) -> DataType:
-    match type:
+def _replaced(given: DataType, replaced: tuple[type[DataType], ...], by: DataType) -> DataType:
+    match given:
         case StructType():
-            return StructType([replace_decimals(field, by) for field in type])
+            return StructType([replace_types(field, replaced, by) for field in given])
         case ArrayType():
-            return ArrayType(_without_decimals(type.elementType, by), type.containsNull)
+            return ArrayType(_replaced(given.elementType, replaced, by), given.containsNull)
         case MapType():
-            return MapType(type.keyType, _without_decimals(type.valueType, by), type.valueContainsNull)
-    return by if isinstance(type, DecimalType) else type
+            return MapType(given.keyType, _replaced(given.valueType, replaced, by), given.valueContainsNull)
+    return by if isinstance(given, replaced) else given
 
 
 def merged_schema(schemas: Sequence[StructType]) -> StructType:

@@ -21,9 +21,9 @@ from pyspark.sql.types import DecimalType, DoubleType, StringType, StructField, 
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
 from spark_jobs.job import log_error
-from spark_jobs.load_files import Reading, keeps_digits, load
-from spark_jobs.reading import columns_of_folders, plan_reading, plan_reading_as_text
-from spark_jobs.schemas import replace_decimals
+from spark_jobs.load_files import Reading, columns_of_folders, keeps_digits, load
+from spark_jobs.reading import plan_reading, plan_reading_as_text
+from spark_jobs.schemas import replace_types
 
 _RECORD, _FILE = "sluice_record", "sluice_file"
 _MAX_ROWS = 1000
@@ -92,7 +92,9 @@ def _refused(
     if not reading.decimals:
         return
     if reading.format == "csv":
-        as_doubles = [replace_decimals(each, DoubleType()) if each in reading.decimals else each for each in schema]
+        as_doubles = [
+            replace_types(each, (DecimalType,), DoubleType()) if each in reading.decimals else each for each in schema
+        ]
         yield _corrupt(spark, reading, files, options, StructType(as_doubles))
     else:
         yield _no_decimals(spark, reading, files, options)

@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from pyspark.errors import NumberFormatException
 
 from lakehouse.source_files import find_line, stated_encoding
@@ -148,3 +151,32 @@ def test_the_lines_of_a_file(tmp_path: Path) -> None:
     lines = {record: find_line(str(path), "UTF-8", record) for record in ("a", "b", "x", "c", "missing", "")}
     assert lines == {"a": 1, "b": 2, "x": 3, "c": 10**6 + 3, "missing": None, "": None}
     assert find_line(str(path), "no such encoding", "a") is None
+
+
+def write_columnar(form: str, path: Path, **columns: list[object]) -> str:
+    """Write a Parquet or ORC file; return its path."""
+    table = pa.table(columns)
+    orc.write_table(table, str(path)) if form == "orc" else pq.write_table(table, path)
+    return str(path)
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_column_of_another_type_is_named_with_its_file(job: Ingester, form: str) -> None:
+    """Spark's ORC reader would read the texts as NULL."""
+    path = write_columnar(form, job.folder / f"a.{form}", id=[1], amount=["x"])
+    other = write_columnar(form, job.folder / f"b.{form}", id=[1], amount=[1.5])
+    stated = {"schema": "id BIGINT, amount DECIMAL(10,2)"}
+    assert job.refused({"path": path, **stated}) == f"{path}: amount is string, and source.schema has decimal(10,2)"
+    narrow = {"schema": "id INT, amount STRING"}
+    assert job.refused({"path": path, **narrow}) == f"{path}: id is bigint, and source.schema has int"
+    both = f"{job.folder}/*.{form}"
+    assert job.refused({"path": both}) == f"{other}: amount is double, and {path} has string"
+    job({"path": other})
+    assert job.refused({"path": path}) == f"{path}: amount is string, and {job.table} has double"
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_column_of_a_narrower_type_is_read(job: Ingester, form: str) -> None:
+    path = write_columnar(form, job.folder / f"a.{form}", id=[1], amount=[2], name=["x"])
+    job({"path": path, "schema": "id BIGINT, amount DECIMAL(22,2), name VARCHAR(5)"})
+    assert [(row["id"], str(row["amount"]), row["name"]) for row in job.rows()] == [(1, "2.00", "x")]
