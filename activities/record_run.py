@@ -74,6 +74,7 @@ def _of_check(check: CheckResult) -> dict[str, Any]:
     return {
         "table_name": check.table,
         "check_name": check.check,
+        "check_label": check.name or None,
         "columns": check.columns,
         "scope": check.scope,
         "verdict": check.verdict,

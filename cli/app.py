@@ -21,9 +21,8 @@ from cli.report import print_status
 from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
 from runtime.find_run import RunLookup, find_run, query_status, read_result
-from runtime.pipeline_input import inspect_input, load_pipeline
+from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.start_run import StartOptions
-from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.decisions import describe_wait, describe_waivers
@@ -72,18 +71,26 @@ def run(
 ) -> None:
     """Start a run and follow it. Ctrl-C detaches; the run goes on. `run` may be left out."""
 
-    def prepare() -> tuple[Pipeline, RunInput]:
+    def prepare() -> tuple[Pipeline, InspectedInput]:
         loaded = load_pipeline(pipeline, read_environment(), Path.cwd())
         inspected = inspect_input(loaded, pipeline)
-        for hint in inspected.hints:
-            print(f"hint: {hint}", file=sys.stderr)
-        return loaded, inspected.run_input
+        _print_hints(inspected.hints)
+        return loaded, inspected
 
-    async def command(context: CommandContext, prepared: tuple[Pipeline, RunInput]) -> int:
+    async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
+        loaded, inspected = prepared
         options = StartOptions(again=again, publish=not no_publish)
-        return await start_and_follow(context, *prepared, options, detach=detach)
+        code = await start_and_follow(context, loaded, inspected.run_input, options, detach=detach)
+        if not detach:
+            _print_hints(inspected.hints)  # the first print is far above by now
+        return code
 
     run_command(command, as_json, prepare, report)
+
+
+def _print_hints(hints: Sequence[str]) -> None:
+    for hint in hints:
+        print(f"hint: {hint}", file=sys.stderr)
 
 
 @app.command()

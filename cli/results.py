@@ -12,8 +12,8 @@ from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
 from sluice.times import format_time
 
 _LATEST = (
-    "SELECT ended_at, pipeline, outcome, table_name, check_name, columns, verdict, waived_by, observed, answered_by "
-    "FROM results ORDER BY ended_at DESC, table_name, check_name LIMIT 50"
+    "SELECT ended_at, pipeline, outcome, table_name, check_name, check_label, columns, verdict, waived_by, observed, "
+    "answered_by FROM results ORDER BY ended_at DESC, table_name, check_name LIMIT 50"
 )
 _WIDTH = 160
 _TIMES = ("ended_at", "waived_until")

@@ -48,6 +48,7 @@ _LATER: tuple[tuple[str, PrimitiveType], ...] = (
     ("waived_until", TimestamptzType()),
     ("waiver_reason", StringType()),
     ("waiver_run_id", StringType()),
+    ("check_label", StringType()),
 )
 """Columns that tables of earlier releases do not have: the next run that ends adds them."""
 

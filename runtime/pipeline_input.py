@@ -9,7 +9,7 @@ from lakehouse.source_files import (
     absolute_path,
     absolute_source,
     find_files,
-    hints_on_almost_numbers,
+    hints_on_almost_typed,
     identify_input,
     read_column_names,
 )
@@ -90,7 +90,7 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         files = find_files(write.source)
         columns = read_column_names(write.source, files)
         _check_columns(pipeline, columns, file)
-        hints = hints_on_almost_numbers(write.source, files) if write.built_in and write.transform is None else []
+        hints = hints_on_almost_typed(write.source, files) if write.built_in and write.transform is None else []
         return InspectedInput(identify_input(files), columns, hints)
     program = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
     options = [f"{key}={value}" for key, value in sorted(write.options.items())]

@@ -1,6 +1,6 @@
 """The source files of a run: list them, identify each by its content, and check that they can be read whole."""
 
-from lakehouse.source_files.almost_numbers import hints_on_almost_numbers
+from lakehouse.source_files.almost_typed import hints_on_almost_typed
 from lakehouse.source_files.columns import read_column_names
 from lakehouse.source_files.identify import check_unchanged, distinct_files, find_files, identify_input
 from lakehouse.source_files.in_threads import OnProgress
@@ -19,7 +19,7 @@ __all__ = [
     "distinct_files",
     "find_files",
     "find_line",
-    "hints_on_almost_numbers",
+    "hints_on_almost_typed",
     "identify_input",
     "inspect_files",
     "read_column_names",

@@ -60,7 +60,10 @@ class Pipeline(Model):
     @model_validator(mode="after")
     def _one_target(self) -> "Pipeline":
         if self.write.built_in and not self.write.traits.reads_tables and len(self.tables) != 1:
-            raise ValueError(f"the job {INGEST!r} writes one table; {len(self.tables)} are named")
+            raise ValueError(
+                f"the job {INGEST!r} writes one table, and {len(self.tables)} are named: write a pipeline "
+                "file for each, or a program of yours that writes all"
+            )
         return self
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from lakehouse.source_files import find_files, hints_on_almost_numbers, read_column_names
+from lakehouse.source_files import find_files, hints_on_almost_typed, read_column_names
 from runtime.pipeline_input import find_input, inspect_input, load_pipeline
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.source import Source
@@ -181,7 +181,7 @@ def test_check_says_what_is_valid_and_what_is_not(tmp_path: Path) -> None:
 def hints(folder: Path, content: str, **source: Any) -> list[str]:
     (folder / "in.csv").write_text(content)
     stated = Source(path=str(folder / "in.csv"), format="csv", **source)
-    return [each.replace(f"{folder}/", "") for each in hints_on_almost_numbers(stated, find_files(stated))]
+    return [each.replace(f"{folder}/", "") for each in hints_on_almost_typed(stated, find_files(stated))]
 
 
 NUMBERS = "".join(f"{number},{number}.5,word{number}\n" for number in range(100))
@@ -191,6 +191,19 @@ def test_a_column_that_a_few_values_make_text_is_named_with_the_first_of_them(tm
     text = f"id,amount,note\n{NUMBERS}100,twelve,x\n101,,x\n"
     assert hints(tmp_path, text) == [
         "amount is read as text, although 100 of the first 101 values are numbers: in.csv, line 102: 'twelve' is none. "
+        "Repair the file, or state `schema`"
+    ]
+
+
+@pytest.mark.parametrize("wrong", ["31.11.2026", "2026-11-31", "soon"])
+def test_a_column_of_dates_with_one_that_is_none(tmp_path: Path, wrong: str) -> None:
+    dates = [f"2026-11-{number:02}" for number in range(1, 30)]
+    times = [f"{date}T10:00:00Z" for date in dates[:-1]]
+    days = "".join(
+        f"{day},{time}\n" for day, time in zip([*dates[:5], wrong, *dates[5:]], [*times, "", ""], strict=True)
+    )
+    assert hints(tmp_path, f"day,at\n{days}") == [
+        f"day is read as text, although 29 of the first 30 values are dates: in.csv, line 7: '{wrong}' is none. "
         "Repair the file, or state `schema`"
     ]
 

@@ -68,12 +68,15 @@ def test_a_waived_verdict_is_recorded_with_its_waiver(tmp_path: Path) -> None:
         until="2026-12-01T23:59:59+00:00",
         run_id="r0",
     )
-    checks = [verdict(0, "pass"), verdict(1, "fail"), verdict(2, "fail")]
+    named = verdict(0, "pass").model_copy(update={"check": "sql", "name": "no orphans"})
+    checks = [named, verdict(1, "fail"), verdict(2, "fail")]
     result = RunResult(run_id="r1", workflow_id="w1", pipeline="p", checks=checks, waived=[waived])
     input = RecordRunInput(run_ref=RUN, result=result, head="h", ended_at="2026-01-31T00:00:00+00:00")
     call(RecordRunActivity(catalog, reports, table).record_run, input)
     stored = table.read_rows()
     assert stored and sorted(map(str, stored["waived_by"].to_pylist())) == ["None", "None", "ana, ben"]
+    labels = {(each["check_name"], each["check_label"]) for each in stored.to_pylist()}
+    assert labels == {("sql", "no orphans"), ("not_null", None)}
     (row,) = (each for each in stored.to_pylist() if each["waived_by"])
     assert (row["verdict"], row["waiver_reason"], row["waiver_run_id"]) == ("fail", "late feed", "r0")
     assert row["waived_until"].isoformat() == "2026-12-01T23:59:59+00:00"

@@ -1,9 +1,11 @@
-"""Columns of CSV files that are text because of a few values, and numbers otherwise: mostly a slip in the file."""
+"""Columns of CSV files that a few values make text, and that are numbers or dates otherwise."""
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from itertools import islice
 
 from lakehouse.source_files.columns import BEYOND_HEADERS
@@ -18,30 +20,60 @@ from sluice.pipeline.source import Source
 _FILES, _ROWS = 3, 5_000
 """So many files, and rows of each, are looked at: a start waits for it."""
 _FEWEST = 20
-"""So many values of a column are looked at at least, before it is said to look like numbers."""
+"""So many values of a column are looked at at least, before it is said to look like numbers or dates."""
 _MOST_OTHERS = 0.05
 _SHOWN = 40
 _NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NaN|Inf|Infinity)\s*")
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+
+
+def _is_number(value: str) -> bool:
+    return _NUMBER.fullmatch(value) is not None
+
+
+def _is_date(value: str) -> bool:
+    """Whether it is a date or a time as Spark infers them from text, and there is such a day."""
+    match = _DATE.fullmatch(value)
+    try:
+        return match is not None and bool(date.fromisoformat(match[1]))
+    except ValueError:
+        return False
+
+
+_KINDS: dict[str, Callable[[str], bool]] = {"numbers": _is_number, "dates": _is_date}
+"""The types that Spark infers for a column if all its values have one, and how each is known."""
 
 
 @dataclass
 class _Column:
     name: str
-    numbers: int = 0
-    others: int = 0
-    first_other: str = ""
+    values: int = 0
+    fitting: Counter[str] = field(default_factory=Counter)
+    """How many values are of each kind."""
+    first_others: dict[str, str] = field(default_factory=dict)
+    """The first value that is not of a kind, with its line."""
+
+    def add(self, value: str, path: str, line: int) -> None:
+        self.values += 1
+        for kind, fits in _KINDS.items():
+            if fits(value):
+                self.fitting[kind] += 1
+            elif kind not in self.first_others:
+                shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+                self.first_others[kind] = f"{path}, line {line}: {shown!r}"
 
     def hint(self) -> str | None:
-        values = self.numbers + self.others
-        if not self.others or values < _FEWEST or self.others > _MOST_OTHERS * values:
-            return None
-        return (
-            f"{self.name} is read as text, although {self.numbers:,} of the first {values:,} values are numbers: "
-            f"{self.first_other} is none. Repair the file, or state `schema`"
-        )
+        for kind, number in self.fitting.items():
+            others = self.values - number
+            if others and self.values >= _FEWEST and others <= _MOST_OTHERS * self.values:
+                return (
+                    f"{self.name} is read as text, although {number:,} of the first {self.values:,} values are {kind}: "
+                    f"{self.first_others[kind]} is none. Repair the file, or state `schema`"
+                )
+        return None
 
 
-def hints_on_almost_numbers(source: Source, files: Sequence[InputFile]) -> list[str]:
+def hints_on_almost_typed(source: Source, files: Sequence[InputFile]) -> list[str]:
     """Return what to say of columns that a few values of the first rows make text.
 
     Nothing is known of files of a store, of other formats than CSV, and of columns whose types are stated.
@@ -62,7 +94,7 @@ def hints_on_almost_numbers(source: Source, files: Sequence[InputFile]) -> list[
 
 
 def _count(path: str, options: dict[str, str], columns: dict[str, _Column]) -> None:
-    """Count the numbers and the other values in the first rows of a file."""
+    """Count the values of each kind in the first rows of a file."""
     form = CsvFormat.of(options)
     if not form.has_header or len(form.separator) != 1 or len(form.quote) != 1:
         return
@@ -74,13 +106,7 @@ def _count(path: str, options: dict[str, str], columns: dict[str, _Column]) -> N
         for name, value in zip(header, row, strict=False):
             if value.strip() in nulls:
                 continue
-            column = columns.setdefault(name, _Column(name))
-            if _NUMBER.fullmatch(value):
-                column.numbers += 1
-                continue
-            column.others += 1
-            shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
-            column.first_other = column.first_other or f"{path}, line {reader.line_num}: {shown!r}"
+            columns.setdefault(name, _Column(name)).add(value, path, reader.line_num)
 
 
 def _lines(pieces: Iterator[str]) -> Iterator[str]:
