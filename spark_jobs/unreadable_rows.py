@@ -71,13 +71,19 @@ def _describe(
     rows: Sequence[Mapping[str, Any]], reading: Reading, folders: Collection[str], *, is_all: bool
 ) -> UnreadableRows:
     first = rows[0]
-    column, value, type_name = _misfit(first, reading, folders)
+    known = [field for field in (reading.schema or StructType()).fields if field.name not in folders]
+    options = {name.lower(): value for name, value in reading.options.items()}
+    values = _csv_values(first[_RECORD], options) if reading.format == "csv" else None
+    is_ragged = values is not None and bool(known) and len(values) != len(known)
+    column, value, type_name = ("", "", "") if is_ragged else _misfit(first, reading, known)
     return UnreadableRows(
         path=_path(first[_FILE]),
         record=first[_RECORD],
         column=column,
         value=value,
         type_name=type_name,
+        values=len(values) if values and is_ragged else None,
+        columns=len(known),
         rows=len(rows),
         there_may_be_more=not is_all,
     )
@@ -135,10 +141,9 @@ def _as_decimal(field: StructField) -> Column:
     return F.col(quoted(field.name)).try_cast(field.dataType)
 
 
-def _misfit(row: Mapping[str, Any], reading: Reading, folders: Collection[str]) -> tuple[str, str, str]:
+def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructField]) -> tuple[str, str, str]:
     """Return the first column of a record whose value does not fit, the value and the type; empty if none is known."""
-    known = (reading.schema or StructType()).fields
-    fields = [field for field in known if field.name in row and field.name not in folders]
+    fields = [field for field in known if field.name in row]
     options = {name.lower(): value for name, value in reading.options.items()}
     nulls = ("", options.get("nullvalue", ""))
     values = _values(row[_RECORD], reading.format, options, [field.name for field in fields])
@@ -152,20 +157,29 @@ def _misfit(row: Mapping[str, Any], reading: Reading, folders: Collection[str]) 
 
 def _values(record: str, format: str, options: Mapping[str, str], names: list[str]) -> dict[str, Any]:
     """Return the values of a record as its text has them, by column; empty if it cannot be told."""
-    try:
-        if format == "json":
+    if format == "json":
+        try:
             document = json.loads(record)
-            return document if isinstance(document, dict) else {}
-        separator = options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t")
-        quote = options.get("quote", '"').strip("\0")
-        escape = options.get("escape", quote)
-        form: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
-        if escape != quote:
-            form |= {"escapechar": escape, "doublequote": False}
+        except ValueError:
+            return {}
+        return document if isinstance(document, dict) else {}
+    values = _csv_values(record, options)
+    return dict(zip(names, values, strict=True)) if values is not None and len(values) == len(names) else {}
+
+
+def _csv_values(record: str, options: Mapping[str, str]) -> list[str] | None:
+    """Return the values of a record of CSV; None if it cannot be told."""
+    separator = options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t")
+    quote = options.get("quote", '"').strip("\0")
+    escape = options.get("escape", quote)
+    form: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+    if escape != quote:
+        form |= {"escapechar": escape, "doublequote": False}
+    try:
         (values,) = csv.reader([record], delimiter=separator, **form)
     except (ValueError, TypeError, csv.Error):
-        return {}
-    return dict(zip(names, values, strict=False)) if len(values) == len(names) else {}
+        return None
+    return values
 
 
 def _path(address: str) -> str:

@@ -168,6 +168,9 @@ class UnreadableRows(Model):
     value: str = ""
     type_name: str = ""
     """The type that the value does not fit, as SQL writes it."""
+    values: int | None = None
+    """How many values the first of them has, where that is not the number of columns."""
+    columns: int = 0
     rows: int = 1
     there_may_be_more: bool = False
 

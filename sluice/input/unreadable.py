@@ -17,7 +17,11 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
     if rows.column:
         value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
         problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' is no {rows.type_name}"
+    elif rows.values is not None:
+        problem = f"it has {rows.values:,} values, and there are {rows.columns:,} columns"
     else:
         problem = "a value does not fit its column, or the number of values is wrong"
     number = f"{rows.rows:,} such rows" if rows.rows > 1 else "1 such row"
-    return f"{where}: {problem}; {number}{' or more' if rows.there_may_be_more else ''}"
+    more = " or more" if rows.there_may_be_more else ""
+    hidden = "" if show_values or not rows.column else " (`show_values: true` shows the value)"
+    return f"{where}: {problem}{hidden}; {number}{more}"

@@ -223,9 +223,7 @@ def test_a_value_that_cannot_be_cast(job: Ingester) -> None:
 def test_a_row_with_too_many_fields(job: Ingester) -> None:
     path = csv_file(job.folder / "in.csv", ROWS)
     path.write_text(path.read_text() + "3,c,1.5,surplus\n")
-    assert job.refused({"path": str(path)}) == (
-        f"{path}: a value does not fit its column, or the number of values is wrong; 1 such row"
-    )
+    assert job.refused({"path": str(path)}) == f"{path}: it has 4 values, and there are 3 columns; 1 such row"
 
 
 def test_a_header_without_rows(job: Ingester) -> None:

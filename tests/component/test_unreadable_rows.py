@@ -45,6 +45,7 @@ def test_csv(job: Ingester, record: str, column: str, value: str, type_name: str
     rows = unreadable(job, f"{job.folder}/*.csv")
     assert (rows.path, rows.record, rows.rows) == (path, record, 1)
     assert (rows.column, rows.value, rows.type_name) == (column, value, type_name)
+    assert (rows.values, rows.columns) == (None if column else record.count(",") + 1, 3)
     assert find_line(path, "UTF-8", rows.record) == 101
 
 

@@ -25,6 +25,11 @@ ROWS = UnreadableRows(
             3,
             "orders.csv, line 3: a value does not fit its column, or the number of values is wrong; 1 such row",
         ),
+        (
+            {"column": "", "value": "", "type_name": "", "values": 7, "columns": 8},
+            3,
+            "orders.csv, line 3: it has 7 values, and there are 8 columns; 1 such row",
+        ),
     ],
 )
 def test_a_reason_names_the_row(change: dict[str, object], line: int | None, message: str) -> None:
@@ -33,7 +38,8 @@ def test_a_reason_names_the_row(change: dict[str, object], line: int | None, mes
 
 def test_values_are_shown_only_where_the_pipeline_allows_it() -> None:
     message = describe_unreadable(ROWS, 101, show_values=False)
-    assert message == "orders.csv, line 101: amount: '…' is no decimal(10,2); 1 such row"
+    hint = "(`show_values: true` shows the value)"
+    assert message == f"orders.csv, line 101: amount: '…' is no decimal(10,2) {hint}; 1 such row"
 
 
 def test_long_values_are_shortened() -> None:
