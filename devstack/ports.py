@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import random
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ import psutil
 from devstack.errors import StackError
 
 _HOST = "127.0.0.1"
+_RARELY_USED = range(20_000, 32_768)
+"""Ports below those that Linux and macOS use for outgoing connections."""
+_TRIES = 100
 
 
 @contextmanager
@@ -67,6 +71,13 @@ def _is_free(port: int) -> bool:
 
 
 def _any_free() -> int:
+    """Return a free port that the system does not give to outgoing connections, if there is one.
+
+    A server that is killed and started again would meet a connection of another process on its port.
+    """
+    for candidate in random.sample(_RARELY_USED, _TRIES):
+        if _is_free(candidate):
+            return candidate
     with socket.socket() as probe:
         probe.bind((_HOST, 0))
         port: int = probe.getsockname()[1]

@@ -24,6 +24,7 @@ def test_a_taken_port_names_its_holder() -> None:
         taken: set[int] = set()
         other = choose_port(port, None, "X", taken)
         assert other != port and taken == {other}
+        assert other < 32_768, "no outgoing connection gets it while its server is started again"
 
 
 def test_two_services_never_get_one_port() -> None:
