@@ -25,7 +25,7 @@ from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
 from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
-from spark_jobs.job import error_answer, log_error, report_progress, run_job, run_statement
+from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
 from spark_jobs.reading import check_names, check_rows_read, read_source
 from spark_jobs.unreadable_rows import find_unreadable_rows
 
@@ -113,7 +113,8 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
 def _run_statements(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     for number, statement in enumerate(spec.write.statements, 1):
         report_progress(f"running statement {number} of {len(spec.write.statements)}")
-        run_statement(spark, statement)
+        with naming(f"statement {number}"):
+            run_statement(spark, statement)
     return JobAnswer()
 
 
@@ -212,7 +213,8 @@ def _transform(spark: SparkSession, source: DataFrame, transform: str | None) ->
     if transform is None:
         return source
     source.createOrReplaceTempView(SOURCE_VIEW)
-    return spark.sql(transform)
+    with naming("transform"):
+        return spark.sql(transform)
 
 
 def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructType | None) -> None:

@@ -3,7 +3,8 @@
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,6 +37,7 @@ _DATA_WORDS = (
 _TABLE_EXISTS = "already exists"
 """Another attempt can succeed: only this attempt writes to the branch, so it created the table itself and the answer of
 the catalog was lost. The next attempt has a branch of its own."""
+_UNKNOWN_NAMES = ("UNRESOLVED_COLUMN", "TABLE_OR_VIEW_NOT_FOUND")
 _COLUMN_EXISTS = "COLUMN_ALREADY_EXISTS"
 """The input holds a column twice, in the same words; another attempt fails as well."""
 _MAX_LENGTH = 700
@@ -133,12 +135,41 @@ def causes(error: Exception) -> list[str]:
     return [line.removeprefix("Caused by: ")[:_MAX_CAUSE] for line in named[:_MAX_CAUSES]]
 
 
+@contextmanager
+def naming(query: str) -> Iterator[None]:
+    """Say which of a pipeline's queries names a column or a table that is not there.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    try:
+        yield
+    except AnalysisException as error:
+        if unknown := _unknown_name(error):
+            raise InvalidInput(f"{query}: {unknown}") from error
+        raise
+
+
+def _unknown_name(error: Exception) -> str:
+    """Return which column or table a query names that is not there; empty if that is not the error."""
+    condition = (error.getCondition() or "") if isinstance(error, AnalysisException) else ""
+    if not isinstance(error, AnalysisException) or not condition.startswith(_UNKNOWN_NAMES):
+        return ""
+    names = error.getMessageParameters() or {}
+    if condition.startswith("TABLE_OR_VIEW"):
+        return f"there is no table {names.get('relationName', '')}"[:_MAX_LENGTH]
+    known = f"; there are {names['proposal']}" if names.get("proposal") else ""
+    return f"there is no column {names.get('objectName', '')}{known}"[:_MAX_LENGTH]
+
+
 def reason(error: Exception, *, show_values: bool) -> str:
     """Return the innermost message of an error of Spark, on one line, without stack traces.
 
     Args:
         show_values: whether it may quote values of rows; an error in a query or plan, before rows are read, has none.
     """
+    if name := _unknown_name(error):
+        return name
     text = str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     if lines[0].startswith("An error occurred while calling") and len(lines) > 1:

@@ -74,7 +74,8 @@ def _describe(
     known = [field for field in (reading.schema or StructType()).fields if field.name not in folders]
     options = {name.lower(): value for name, value in reading.options.items()}
     values = _csv_values(first[_RECORD], options) if reading.format == "csv" else None
-    is_ragged = values is not None and bool(known) and len(values) != len(known)
+    columns = [name for name in first if name not in (_RECORD, _FILE, *folders)]
+    is_ragged = values is not None and len(values) != len(columns)
     column, value, type_name = ("", "", "") if is_ragged else _misfit(first, reading, known)
     return UnreadableRows(
         path=_path(first[_FILE]),
@@ -83,7 +84,7 @@ def _describe(
         value=value,
         type_name=type_name,
         values=len(values) if values and is_ragged else None,
-        columns=len(known),
+        columns=len(columns),
         rows=len(rows),
         there_may_be_more=not is_all,
     )

@@ -239,6 +239,18 @@ def test_a_column_that_is_not_there(job: Ingester) -> None:
     assert job.rows() == []
 
 
+def test_a_query_that_names_what_is_not_there_is_named(job: Ingester) -> None:
+    source = {"path": str(csv_file(job.folder / "in.csv", ROWS))}
+    refused = job.refused(source, transform="SELECT id, nmae FROM source")
+    assert refused.startswith("transform: there is no column `nmae`; there are ") and "`name`" in refused
+    job(source)
+    statements = [f"DELETE FROM {job.table} WHERE id = 1", f"DELETE FROM {job.table} WHERE idd = 2"]
+    refused = job.refused(mode="sql", statements=statements)
+    assert refused.startswith("statement 2: there is no column `idd`; there are")
+    refused = job.refused(mode="sql", statements=["DELETE FROM i.unknown WHERE id = 1"])
+    assert refused.startswith("statement 1: there is no table `i`.`unknown`")
+
+
 def test_a_transform_that_is_not_sql(job: Ingester) -> None:
     source = {"path": str(csv_file(job.folder / "in.csv", ROWS))}
     with pytest.raises(ValueError, match="transform"):
