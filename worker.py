@@ -24,6 +24,8 @@ from activities.confirm_publication import ConfirmPublicationActivity
 from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.discard_quarantine import DiscardQuarantineActivity
+from activities.examine_installation import ExamineInstallationActivity
+from activities.examine_spark import ExamineSparkActivity
 from activities.find_conflicts import FindConflictsActivity
 from activities.find_waivers import FindWaiversActivity
 from activities.heartbeats import Heartbeats
@@ -174,6 +176,7 @@ def control_activities(
         QueryAuditResultsActivity(results, settings.sluice_scan_memory).query_audit_results,
         QueryTablesActivity(catalog, io, settings.sluice_scan_memory, settings.runs / "duckdb").query_tables,
         ListFilesActivity(catalog, loaded_files).list_files,
+        ExamineInstallationActivity(settings, catalog, io).examine_installation,
     ]
 
 
@@ -187,6 +190,7 @@ def spark_activities(
         WriteTableActivity(catalog, spark, InputManifests(settings.lake, io)).write_table,
         ScanBranchActivity(scanner, SparkScan(spark, catalog)).scan_branch,
         QuarantineRowsActivity(tables, spark).quarantine_rows,
+        ExamineSparkActivity(settings).examine_spark,
     ]
 
 

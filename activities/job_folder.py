@@ -11,7 +11,7 @@ from sluice.settings import Settings
 
 JobName = Literal["write", "scan", "rescan", "quarantine-rows"]
 """The jobs of an attempt, as their folders are named. The name of a pod on Kubernetes holds it, too."""
-_MIN_FREE_BYTES = 100 * 2**20
+MIN_FREE_BYTES = 100 * 2**20
 """With less free space than this, Spark is not started."""
 
 
@@ -26,6 +26,6 @@ def create_job_folder(settings: Settings, run_ref: RunRef, job: JobName) -> Path
         shutil.rmtree(scratch, ignore_errors=True)
     folder = private_folder(private_folder(run / f"a{run_ref.attempt}") / job)
     free = shutil.disk_usage(folder).free
-    if free < _MIN_FREE_BYTES:
+    if free < MIN_FREE_BYTES:
         raise DiskFull(f"there are only {free >> 20} MiB free at {folder}: Spark needs room for scratch and logs")
     return folder

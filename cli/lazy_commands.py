@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 LAZY_COMMANDS = {
+    "doctor": "cli.doctor",
     "list": "cli.list_runs",
     "files": "cli.files",
     "import": "cli.import_checks",

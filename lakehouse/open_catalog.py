@@ -20,3 +20,16 @@ def open_catalog(settings: Settings) -> BranchCatalog:
 def unreachable_properties(spark_catalog: str) -> dict[str, str]:
     """Return the Spark configuration of a catalog of the same kind that no server answers, for warm-up jobs."""
     return unreachable_spark_properties(spark_catalog)
+
+
+def catalog_address(settings: Settings) -> str:
+    """Return where the catalog is, for people."""
+    return settings.nessie_uri
+
+
+def token_files(settings: Settings) -> dict[str, str]:
+    """Return the files of the catalog's tokens by their settings: that of the worker, and that of its Spark jobs."""
+    return {
+        "NESSIE_PUBLISHER_TOKEN_FILE": settings.nessie_publisher_token_file,
+        "NESSIE_WRITER_TOKEN_FILE": settings.nessie_writer_token_file,
+    }

@@ -78,6 +78,14 @@ async def search_attributes_known(client: Client) -> bool:
     return all(key.name in known for key in ALL)
 
 
+async def missing_search_attributes(client: Client) -> dict[str, str] | None:
+    """Return the names and types of Sluice's search attributes that the server lacks; None if it does not say."""
+    known = await _known(client)
+    if not known:
+        return None
+    return {key.name: key.indexed_value_type.name.title().replace("_", "") for key in ALL if key.name not in known}
+
+
 async def _known(client: Client) -> set[str]:
     request = ListSearchAttributesRequest(namespace=client.namespace)
     try:

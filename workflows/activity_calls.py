@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
         QuarantineRowsResult,
         ScanInput,
     )
+    from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
     from sluice.contracts.existing_rows import (
         ExistingRowsResult,
         RebaseBranchInput,
@@ -201,6 +202,12 @@ class ActivityCalls(ActivityCaller):
         "list_files", ListFilesInput, ListFilesResult, Kind.ACTIVITY,
         lambda query: query.run or query.table or "all files",
         timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
+    examine_installation = ActivityCall(
+        "examine_installation", ExamineInstallationInput, Examination, Kind.ACTIVITY,
+        lambda query: "catalog, lake, tokens, Slack", timeout=fixed(60), total_timeout=fixed(60), retry=ONCE)
+    examine_spark = ActivityCall(
+        "examine_spark", ExamineSparkInput, Examination, Kind.SPARK,
+        lambda query: "Java, jars, disk", timeout=fixed(60), total_timeout=fixed(120), retry=ONCE, priority=_FIRST)
     # fmt: on
 
 

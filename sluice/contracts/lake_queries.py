@@ -10,6 +10,7 @@ from pydantic import Field
 
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
+from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.run import RunInput
 from sluice.contracts.write import TableChange
@@ -254,6 +255,8 @@ LakeQueryInput = (
     | QueryAuditResultsInput
     | QueryTablesInput
     | ListFilesInput
+    | ExamineInstallationInput
+    | ExamineSparkInput
 )
 
 RESULTS: Mapping[type[Model], type[Model]] = {
@@ -265,6 +268,8 @@ RESULTS: Mapping[type[Model], type[Model]] = {
     QueryAuditResultsInput: QueryRows,
     QueryTablesInput: QueryRows,
     ListFilesInput: ListFilesResult,
+    ExamineInstallationInput: Examination,
+    ExamineSparkInput: Examination,
 }
 """By query, what its activity returns."""
 

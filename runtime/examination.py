@@ -1,0 +1,124 @@
+"""Examining an installation from the command line: settings, Temporal, and what its workers say of themselves."""
+
+import asyncio
+import urllib.request
+from collections.abc import Mapping
+from http.client import HTTPException
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, GetSystemInfoRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from runtime.short_workflow import query_lake
+from runtime.temporal_client import connect, missing_search_attributes
+from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding
+from sluice.errors import SluiceError
+from sluice.settings import Settings, read_settings
+from sluice.sizes import format_count
+
+_TIMEOUT = 5.0
+_START = "start one with `make up` or `python worker.py`"
+
+
+async def examine(environment: Mapping[str, str]) -> list[Finding]:
+    """Look at every part of an installation, as far as those that it needs are there."""
+    try:
+        settings = read_settings(environment)
+    except SluiceError as error:
+        return [_failed("settings", str(error), "`.env.example` documents every setting")]
+    findings = [Finding(part="settings", state="ok", detail=f"home {settings.sluice_home}")]
+    try:
+        client = await connect(environment)
+    except SluiceError as error:
+        return [*findings, _failed("Temporal", str(error))]
+    findings += [await _temporal(client), await _search_attributes(client), await asyncio.to_thread(_web_ui, settings)]
+    return [*findings, *await _workers(client, settings)]
+
+
+async def _temporal(client: Client) -> Finding:
+    address, namespace = client.service_client.config.target_host, client.namespace
+    try:
+        info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
+    except RPCError as error:
+        return _failed("Temporal", f"{address}: {error.message}", "set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE")
+    detail = f"{address}, version {info.server_version}, namespace {namespace}"
+    return Finding(part="Temporal", state="ok", detail=detail)
+
+
+async def _search_attributes(client: Client) -> Finding:
+    missing = await missing_search_attributes(client)
+    if missing is None:
+        detail = "the server does not say which search attributes it has: runs work without them"
+        return Finding(part="search attributes", state="warning", detail=detail)
+    if not missing:
+        return Finding(part="search attributes", state="ok", detail="all are registered")
+    commands = "; ".join(
+        f"temporal operator search-attribute create --name {name} --type {kind}" for name, kind in missing.items()
+    )
+    return Finding(
+        part="search attributes",
+        state="warning",
+        detail=f"{', '.join(missing)} are not registered: `list` and the Web UI cannot search by them",
+        remedy=f"a worker registers them if it may; else: {commands}",
+    )
+
+
+def _web_ui(settings: Settings) -> Finding:
+    """Look at the address to which reports and messages link."""
+    address = settings.temporal_ui
+    try:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT):  # the operator's own setting
+            return Finding(part="Web UI", state="ok", detail=address)
+    except (OSError, ValueError, HTTPException) as error:
+        return Finding(
+            part="Web UI",
+            state="warning",
+            detail=f"{address} does not answer from here: {getattr(error, 'reason', None) or error}",
+            remedy="set TEMPORAL_UI to its address: reports and messages link there",
+        )
+
+
+async def _workers(client: Client, settings: Settings) -> list[Finding]:
+    """Ask a worker of each task queue about itself; where none takes work, its part is not known.
+
+    The question goes through the first task queue, whose workers run the workflow.
+    """
+    findings: list[Finding] = []
+    queues: dict[str, ExamineInstallationInput | ExamineSparkInput] = {
+        settings.sluice_task_queue: ExamineInstallationInput(),
+        settings.spark_queue: ExamineSparkInput(),
+    }
+    for queue, question in queues.items():
+        number = await _count_workers(client, queue)
+        if not number:
+            findings.append(_failed("worker", f"no worker takes work from the task queue {queue!r}", _START))
+            if queue == settings.sluice_task_queue:
+                break
+            continue
+        findings.append(Finding(part="worker", state="ok", detail=f"{format_count(number, 'worker')} on {queue}"))
+        try:
+            findings += (await query_lake(client, settings, question, Examination)).findings
+        except SluiceError as error:
+            findings.append(_failed("worker", f"{queue}: {error}"))
+            break
+    return findings
+
+
+async def _count_workers(client: Client, queue: str) -> int:
+    """Return how many workers asked for activities of a task queue within the last minutes."""
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+    )
+    try:
+        described = await client.workflow_service.describe_task_queue(request)
+    except RPCError:
+        return 0
+    return len({poller.identity for poller in described.pollers})
+
+
+def _failed(part: str, detail: str, remedy: str = "") -> Finding:
+    return Finding(part=part, state="failed", detail=detail, remedy=remedy)
