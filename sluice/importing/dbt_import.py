@@ -15,7 +15,7 @@ from sluice.importing.drafts import Draft, Limits, Target, finished
 from sluice.importing.imported import AlwaysPasses, ImportedChecks, NotCarriedOver, SourceText
 from sluice.importing.jinja_values import DbtValues, Relation
 from sluice.importing.sql_text import plain_name, spark_condition
-from sluice.importing.yaml_lines import line_of, read_yaml
+from sluice.importing.yaml_lines import line_of, read_yaml_of_dbt
 
 _CORE = ("not_null", "unique", "accepted_values", "relationships")
 _CONDITIONS = (
@@ -49,12 +49,15 @@ class DbtImport:
         trees = []
         for file in files:
             try:
-                tree = read_yaml(file)
+                tree, repeated = read_yaml_of_dbt(file)
             except InvalidPipeline as error:
                 if not lenient:
                     raise
                 self.imported.leave("", (file.path, 1), "the file", str(error).partition(": ")[2])
                 continue
+            for each in repeated:
+                why = f"dbt reads the value of the same key on line {each.last_line} in its place"
+                self.imported.leave("", (file.path, each.line), f"the key {each.key}", why, inactive=True)
             if isinstance(tree, dict):
                 trees.append((file.path, tree))
         for _, tree in trees:

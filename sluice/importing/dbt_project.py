@@ -7,7 +7,7 @@ from typing import Any
 
 from sluice.importing.dbt_properties import CONFIG
 from sluice.importing.imported import SourceText
-from sluice.importing.yaml_lines import plain, read_yaml
+from sluice.importing.yaml_lines import plain, read_yaml_of_dbt
 
 _ROOTS = ("models", "seeds", "snapshots", "data", "tests")
 """Folders of a project whose folders `dbt_project.yml` can name."""
@@ -45,7 +45,7 @@ def read_project(source: SourceText) -> DbtProject:
     Raises:
         InvalidPipeline: it is not valid YAML.
     """
-    tree = plain(read_yaml(source))
+    tree = plain(read_yaml_of_dbt(source)[0])
     if not isinstance(tree, dict):
         return DbtProject()
     name = str(tree.get("name", ""))

@@ -1,0 +1,148 @@
+"""Importing from dbt: what the project around a property file says, and the tests that it defines itself."""
+
+import pytest
+
+from sluice.importing.imported import SourceText
+from sluice.importing.project import Files, ImportOptions, import_files
+from tests.harness.imported_dbt import imported, reasons
+
+VARIABLES = """
+models:
+  - name: orders
+    columns:
+      - name: status
+        tests:
+          - accepted_values: {values: "{{ var('states') }}"}
+          - accepted_values: {values: "{{ var('others', ['x']) }}"}
+          - not_null: {enabled: "{{ var('strict', true) | as_bool }}"}
+          - not_null: {enabled: "{{ target.type == 'snowflake' }}"}
+          - not_null: {where: "at > {{ var('since') }}"}
+"""
+
+
+def test_variables_with_their_defaults() -> None:
+    project = "name: mine\nvars: {states: [new, paid], mine: {since: 5}}"
+    result = imported(VARIABLES, project=project)
+    assert [check.get("accepted_values", {}).get("values") for check in result.checks["shop.orders"]] == [
+        ["new", "paid"], ["x"], None, None,
+    ]  # fmt: skip
+    assert result.checks["shop.orders"][3] == {"not_null": {"column": "status", "where": "at > 5", "scope": "table"}}
+    assert [(each.line, each.inactive) for each in result.left] == [(10, True)]
+    alone = imported(VARIABLES, variables={"states": ["a"]})
+    assert reasons(alone)[-1] == "11: shop.orders.status: not_null: the variable 'since' has no default"
+
+
+def test_settings_of_the_project_hold_for_all_tests_of_it_or_of_a_folder() -> None:
+    project = """
+name: mine
+tests:
+  +store_failures: true
+  mine:
+    +severity: warn
+    staging: {+severity: error, +where: a > 1}
+    old: {+enabled: false}
+"""
+    text = "models: [{name: NAME, columns: [{name: id, tests: [unique, {not_null: {severity: error}}]}]}]"
+    files = Files(
+        dbt=[
+            SourceText("x/models/schema.yml", text.replace("NAME", "root")),
+            SourceText("x/models/staging/deep/schema.yml", text.replace("NAME", "staged")),
+            SourceText("x/models/old/schema.yml", text.replace("NAME", "old")),
+        ],
+        projects=[SourceText("x/dbt_project.yml", project)],
+    )
+    result = import_files(files, ImportOptions(namespace="shop"))
+    assert result.checks == {
+        "shop.root": [
+            {"unique": {"column": "id", "severity": "warn", "scope": "table"}},
+            {"not_null": {"column": "id", "scope": "table"}},
+        ],
+        "shop.staged": [
+            {"unique": {"column": "id", "where": "a > 1", "scope": "table"}},
+            {"not_null": {"column": "id", "where": "a > 1", "scope": "table"}},
+        ],
+    }
+    assert [each.inactive for each in result.left] == [True, True]
+
+
+def test_folders_that_are_called_as_a_setting_and_settings_that_are_none() -> None:
+    text = "models: [{name: o, columns: [{name: id, tests: [unique]}]}]"
+    for tests in ("[a, b]", "{mine: {tags: {+severity: warn}}}", "null", "{mine: null}"):
+        result = imported(text, project=f"name: mine\nvars: [x]\ntests: {tests}")
+        assert result.checks == {"shop.o": [{"unique": {"column": "id", "scope": "table"}}]}
+
+
+OWN_TEST = """
+{% test is_even(model, column_name, limit=0, note=none) %}
+  {{ config(severity='warn') }}
+  -- a comment
+  select * from {{ model }} where {{ _odd(column_name) }} {% if note %}and {{ note }}{% endif %}
+{% endtest %}
+{% macro _odd(name) %}{{ return(adapter.dispatch('odd')(name)) }}{% endmacro %}
+{% macro default__odd(name) %}{{ name }} % 2 = 1{% endmacro %}
+{% macro spark__odd(name) %}mod({{ name }}, 2) = 1{% endmacro %}
+"""
+
+
+def test_a_test_of_the_project_becomes_its_query() -> None:
+    text = "models: [{name: o, columns: [{name: n, tests: [is_even, {is_even: {where: 'n > 1', severity: error}}]}]}]"
+    checks = imported(text, OWN_TEST).checks["shop.o"]
+    assert checks[0]["sql"] == {
+        "name": "is_even(n)", "query": "select * from shop.o where mod(n, 2) = 1", "severity": "warn",
+    }  # fmt: skip
+    assert checks[1]["sql"] == {
+        "name": "is_even(n)", "query": "select * from (SELECT * FROM `shop`.`o` WHERE n > 1) where mod(n, 2) = 1",
+    }  # fmt: skip
+    without = imported(text)
+    assert "is_even is a test of the project: import the folder of the project" in reasons(without)[0]
+
+
+@pytest.mark.parametrize(
+    ("macro", "reason"),
+    [
+        ("{% set x = run_query('select 1') %} select 1", "uses run_query, which only dbt has"),
+        ("select * from {{ model }} where {{ missing_argument }}", "cannot be resolved"),
+        ("select {{ dbt_utils.star(model) }} from x", "it needs the macro dbt_utils.star, which only dbt has"),
+        ("select {{ ''.__class__.__mro__ }}", "cannot be resolved"),
+        ("select {{ 'a' * 10 ** 9 }}", "cannot be resolved"),
+        ("select {{ 'a' * 999999999 }}", "cannot be resolved"),
+        ("{% for i in range(999999999) %}a{% endfor %}", "cannot be resolved"),
+        (
+            "{{ evil() }}{% endtest %}{% macro evil() %}{{ evil() }}{% endmacro %}{% test unused() %}",
+            "cannot be resolved",
+        ),
+        ("{{ exceptions.raise_compiler_error('not on Spark') }}", "not on Spark"),
+        ("drop table {{ model }}", "query: "),
+        ("select * from csv.`/etc/passwd`", "query: "),
+    ],
+)
+def test_a_hostile_or_foreign_macro_is_listed_and_runs_nothing(macro: str, reason: str) -> None:
+    text = "models: [{name: o, tests: [own]}]"
+    result = imported(text, f"{{% test own(model, missing_argument) %}}{macro}{{% endtest %}}")
+    assert not result.checks
+    assert reason in reasons(result)[0]
+
+
+def test_a_macro_that_makes_nothing_is_no_query() -> None:
+    result = imported("models: [{name: o, tests: [own]}]", "{% test own(model) %}{% endtest %}")
+    assert not result.checks
+    assert len(result.left) == 1
+
+
+def test_a_singular_test_is_a_query_of_the_first_table_that_it_reads() -> None:
+    files = Files(
+        dbt=[SourceText("models/schema.yml", "models: [{name: orders}]")],
+        singular=[
+            SourceText(
+                "tests/no_debt.sql", "{{ config(severity='warn') }}\nselect * from {{ ref('orders') }} where a < 0;"
+            ),
+            SourceText("tests/odd.sql", "select {{ something }} from {{ ref('orders') }}"),
+        ],
+    )
+    result = import_files(files, ImportOptions(namespace="shop"))
+    assert result.checks == {
+        "shop.orders": [
+            {"sql": {"name": "no_debt", "query": "select * from shop.orders where a < 0", "severity": "warn"}}
+        ]
+    }
+    assert reasons(result) == ["1: odd: it cannot be resolved: 'something' is undefined"]

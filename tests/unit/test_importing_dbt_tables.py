@@ -1,0 +1,95 @@
+"""Importing from dbt: sources and their age, constraints and contracts, and versions of models."""
+
+from tests.harness.imported_dbt import imported, reasons
+
+SOURCES = """
+sources:
+  - name: raw
+    schema: "{{ var('schema', 'lake_raw') }}"
+    loaded_at_field: loaded_at
+    freshness: {warn_after: {count: 12, period: hour}, error_after: {count: 2, period: day}}
+    tables:
+      - name: orders
+        columns: [{name: id, tests: [unique]}]
+      - name: clicks
+        identifier: clicks_v2
+        freshness: {error_after: {count: 1, period: week}, filter: day > 1}
+      - name: static
+        freshness: null
+  - name: other
+    tables:
+      - {name: things, freshness: {error_after: {count: 1, period: day}}}
+"""
+
+
+def test_sources_are_tables_of_their_schema_and_have_an_age() -> None:
+    result = imported(SOURCES)
+    assert list(result.checks) == ["lake_raw.orders", "lake_raw.clicks_v2"]
+    assert result.checks["lake_raw.orders"] == [
+        {"unique": {"column": "id", "scope": "table"}},
+        {"freshness": {"column": "loaded_at", "max_age": "172800s", "scope": "table"}},
+        {"freshness": {"column": "loaded_at", "max_age": "43200s", "severity": "warn", "scope": "table"}},
+    ]
+    assert "WHERE day > 1" in result.checks["lake_raw.clicks_v2"][0]["sql"]["query"]
+    assert "INTERVAL '1' WEEK" in result.checks["lake_raw.clicks_v2"][0]["sql"]["query"]
+    assert reasons(result) == [
+        "17: other.things: freshness (error_after): there is no `loaded_at_field`: dbt asks the warehouse when the "
+        "table was loaded"
+    ]
+
+
+def test_constraints_and_an_enforced_contract() -> None:
+    result = imported(
+        """
+models:
+  - name: orders
+    config: {contract: {enforced: true}}
+    constraints:
+      - {type: primary_key, columns: [id, day]}
+      - {type: check, expression: "amount > 0"}
+      - {type: foreign_key, columns: [day], to: ref('days'), to_columns: [day]}
+    columns:
+      - {name: id, data_type: bigint, constraints: [{type: not_null}]}
+      - {name: day, data_type: date}
+      - {name: amount, data_type: "numeric(10,2)"}
+"""
+    )
+    assert not result.left
+    checks = result.checks["shop.orders"]
+    assert {"not_null": {"column": "id", "scope": "table"}} in checks
+    assert {"unique_combination_of_columns": {"columns": ["id", "day"], "scope": "table"}} in checks
+    assert {"expression_is_true": {"expression": "coalesce((amount > 0), TRUE)", "scope": "table"}} in checks
+    assert {"relationships": {"column": "day", "to": "shop.days", "field": "day", "scope": "table"}} in checks
+    assert checks[-4:] == [
+        {"column_names": {"columns": ["id", "day", "amount"]}},
+        {"column_type": {"column": "id", "type": "long"}},
+        {"column_type": {"column": "day", "type": "date"}},
+        {"column_type": {"column": "amount", "type": "decimal(10,2)"}},
+    ]
+
+
+def test_versions_are_tables_of_their_own_and_a_reference_means_the_latest() -> None:
+    result = imported(
+        """
+models:
+  - name: orders
+    latest_version: 2
+    columns: [{name: id, tests: [unique]}, {name: note, tests: [not_null]}]
+    versions:
+      - v: 1
+      - v: 2
+        columns: [{include: all, exclude: [note]}, {name: total, tests: [not_null]}]
+      - {v: 3, config: {alias: orders_next}}
+  - name: lines
+    columns:
+      - {name: a, tests: [{relationships: {to: ref('orders'), field: id}}]}
+      - {name: b, tests: [{relationships: {to: "ref('orders', v=3)", field: id}}]}
+"""
+    )
+    assert list(result.checks) == ["shop.orders_v1", "shop.orders_v2", "shop.orders_next", "shop.lines"]
+    assert [next(iter(check)) for check in result.checks["shop.orders_v1"]] == ["unique", "not_null"]
+    assert [next(iter(check.values()))["column"] for check in result.checks["shop.orders_v2"]] == ["id", "total"]
+    assert [check["relationships"]["to"] for check in result.checks["shop.lines"]] == [
+        "shop.orders_v2",
+        "shop.orders_next",
+    ]
