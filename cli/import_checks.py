@@ -44,10 +44,11 @@ def import_file(
         str | None, typer.Option(help="The dialect of the SQL in the files, such as snowflake; Spark's by default.")
     ] = None,
     var: Annotated[list[str] | None, typer.Option(help="A variable of dbt, as NAME=VALUE; repeatable.")] = None,
+    target: Annotated[str | None, typer.Option(help="The name of dbt's target, such as prod.")] = None,
 ) -> None:
     """Turn the tests of dbt, SodaCL or Great Expectations into checks, as YAML; report the rest with its reasons."""
     try:
-        options = _import_options(namespace, table, scope, dialect, var or [])
+        options = _import_options(namespace, table, scope, dialect, var or [], target)
         imported = import_files(read_files(path), options, lenient=path.is_dir())
     except InvalidPipeline as error:
         print(f"sluice: {error}", file=sys.stderr)
@@ -64,7 +65,12 @@ def import_file(
 
 
 def _import_options(
-    namespace: str | None, table: str | None, scope: Scope, dialect: str | None, variables: list[str]
+    namespace: str | None,
+    table: str | None,
+    scope: Scope,
+    dialect: str | None,
+    variables: list[str],
+    target: str | None,
 ) -> ImportOptions:
     for option, name in (("--table", table), ("--namespace", namespace and f"{namespace}.t")):
         try:
@@ -82,7 +88,7 @@ def _import_options(
         values = {name: YAML(typ="safe").load(value) if value else "" for name, value in pairs.items()}
     except YAMLError as error:
         raise InvalidPipeline(f"--var: a value is not valid YAML: {str(error).splitlines()[0]}") from error
-    return ImportOptions(namespace, table, scope.value, dialect.lower() if dialect else None, values)
+    return ImportOptions(namespace, table, scope.value, dialect.lower() if dialect else None, values, target)
 
 
 def _as_yaml(checks: dict[str, list[dict[str, Any]]]) -> str:

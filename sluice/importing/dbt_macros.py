@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from sluice.importing.imported import NotCarriedOver, SourceText
-from sluice.importing.jinja_values import RENDERING_ERRORS, DbtValues
+from sluice.importing.jinja_values import DbtValues
 
 _BLOCK = re.compile(
     r"\{%-?\s*(?P<kind>test|macro)\s+(?P<name>\w+)\s*\((?P<parameters>.*?)\)\s*-?%\}(?P<body>.*?)"
@@ -58,7 +58,7 @@ class DbtMacros:
             return str(self._macro(name)(**arguments)).strip()
         except NotCarriedOver:
             raise
-        except RENDERING_ERRORS as error:
+        except Exception as error:  # a template may raise anything
             raise NotCarriedOver(f"the project's test {test} cannot be resolved: {str(error)[:160]}") from error
 
     def singular(self, text: str, tables: list[str]) -> tuple[str, dict[str, Any]]:
@@ -83,7 +83,9 @@ class DbtMacros:
         given = {"ref": noted(values.table_of), "source": noted(values.source_of)}
         try:
             query = values.macro_environment.from_string(text).render(given)
-        except RENDERING_ERRORS as error:
+        except NotCarriedOver:
+            raise
+        except Exception as error:  # a template may raise anything
             raise NotCarriedOver(f"it cannot be resolved: {str(error)[:160]}") from error
         return query, self.config
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import StrictUndefined
 from jinja2.nativetypes import NativeEnvironment
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -26,10 +26,6 @@ _TYPES = {
     "type_numeric": "decimal(28,6)",
     "type_boolean": "boolean",
 }
-RENDERING_ERRORS = (
-    TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError,
-)  # fmt: skip
-"""What a template may raise: it is somebody else's program."""
 _LIMIT = 100_000
 """So many characters a resolved text may have."""
 
@@ -73,8 +69,24 @@ class Package:
         raise NotCarriedOver(f"it needs the macro {self._name}.{macro}, which only dbt has")
 
 
+class ConnectionTarget:
+    """The target of dbt's profile: its type, its schema and perhaps its name; the rest of a profile is not known."""
+
+    def __init__(self, schema: str, name: str | None) -> None:
+        self.type, self.schema = "spark", schema
+        if name is not None:
+            self.name = self.target_name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):
+            raise AttributeError(attribute)
+        if attribute in ("name", "target_name"):
+            raise NotCarriedOver("it depends on `target.name`: say which target it is with --target")
+        raise NotCarriedOver(f"it depends on `target.{attribute}`, which a profile states")
+
+
 class Sandbox(SandboxedEnvironment):
-    """Jinja's sandbox, in which no expression makes a huge value either."""
+    """Jinja's sandbox, in which no product and no power makes a huge value either."""
 
     intercepted_binops = frozenset(["*", "**"])
 
@@ -99,8 +111,9 @@ def plain_identifier(name: str) -> str:
 class DbtValues:
     """What `{{ … }}` in dbt's files can refer to: variables, tables, the target, types and times."""
 
-    def __init__(self, namespace: str, variables: Mapping[str, Any]) -> None:
+    def __init__(self, namespace: str, variables: Mapping[str, Any], target: str | None = None) -> None:
         self.namespace = namespace
+        self.target = ConnectionTarget(namespace, target)
         self.variables = dict(variables)
         self.models: dict[str, str] = {}
         """The tables of models whose name is not that of their table: an alias, or the latest version."""
@@ -134,13 +147,15 @@ class DbtValues:
     def _rendered(self, text: str) -> Any:
         try:
             result = self.environment.from_string(text).render()
+            if result is not None and not isinstance(result, str | int | float | bool | list | dict):
+                result = str(result)
         except NotCarriedOver:
             raise
-        except RENDERING_ERRORS as error:
+        except Exception as error:  # a template is somebody else's program, and may raise anything
             raise NotCarriedOver(f"{text.strip()[:80]} is known to dbt alone: {str(error)[:120]}") from error
         if isinstance(result, str) and len(result) > _LIMIT:
             raise NotCarriedOver(f"{text[:80]} is too long when it is resolved")
-        return result if isinstance(result, str | int | float | bool | list | dict) else str(result)
+        return result
 
     def table_of(self, *names: Any, v: Any = None, version: Any = None) -> Relation:
         """Return the table of a model: `ref('model')`, `ref('package', 'model')`."""
@@ -199,7 +214,7 @@ class DbtValues:
             "source": self.source_of,
             "var": self._variable,
             "env_var": self._environment_variable,
-            "target": SimpleNamespace(type="spark", name="dev", schema=self.namespace, database="", profile_name=""),
+            "target": self.target,
             "modules": SimpleNamespace(datetime=moments, re=patterns),
             "api": SimpleNamespace(Column=SimpleNamespace(translate_type=_same)),
             **packages,

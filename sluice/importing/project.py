@@ -32,6 +32,8 @@ class ImportOptions:
     """The dialect of the SQL in the files; None for Spark's."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     """dbt's variables, beside those of `dbt_project.yml`."""
+    target: str | None = None
+    """The name of dbt's target, such as `prod`."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def import_files(files: Files, options: ImportOptions, *, lenient: bool = True) 
     if files.dbt or files.singular:
         projects = [read_project(each) for each in files.projects]
         variables = {name: value for project in projects for name, value in project.variables.items()}
-        values = DbtValues(options.namespace or "", {**variables, **options.variables})
+        values = DbtValues(options.namespace or "", {**variables, **options.variables}, options.target)
         run = DbtImport(values, DbtMacros(values, files.macros), projects, options.scope, options.dialect)
         imports.append(run.run(files.dbt, lenient=lenient))
         for file in files.singular:

@@ -32,6 +32,43 @@ def test_variables_with_their_defaults() -> None:
     assert reasons(alone)[-1] == "11: shop.orders.status: not_null: the variable 'since' has no default"
 
 
+PER_TARGET = """
+models:
+  - name: o
+    tests:
+      - not_null: {column_name: a, where: "{% if target.name == 'prod' %}1 = 1{% else %}d > 3{% endif %}"}
+      - unique: {column_name: a, enabled: "{{ target.name == 'prod' }}"}
+      - not_null: {column_name: b, where: "db = '{{ target['database'] }}'"}
+      - not_null: {column_name: c, where: "s = '{{ target.schema }}'"}
+"""
+
+
+def test_what_depends_on_the_target_is_carried_over_where_the_target_is_known() -> None:
+    result = imported(PER_TARGET)
+    assert result.checks == {"shop.o": [{"not_null": {"column": "c", "where": "s = 'shop'", "scope": "table"}}]}
+    assert result.active_left == 3
+    assert reasons(result) == [
+        "5: shop.o: not_null: it depends on `target.name`: say which target it is with --target",
+        "6: shop.o: unique: it depends on `target.name`: say which target it is with --target",
+        "7: shop.o: not_null: it depends on `target.database`, which a profile states",
+    ]
+    result = imported(PER_TARGET, target="prod")
+    assert [next(iter(check)) for check in result.checks["shop.o"]] == ["not_null", "unique", "not_null"]
+    assert result.checks["shop.o"][0]["not_null"]["where"] == "1 = 1"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["return(1)", "modules.re.match('(', 'a')", "namespace(a=1).b.c", "[1][5]", "{'a': 1}['b']['c']"],
+)
+def test_a_template_that_raises_anything_is_one_test_that_is_listed(expression: str) -> None:
+    text = f'models: [{{name: o, tests: [unique: {{column_name: a, where: "{{{{ {expression} }}}}"}}, own]}}]'
+    macro = "{% test own(model) %}select * from {{ model }} where {{ " + expression + " }}{% endtest %}"
+    result = imported(text, macro)
+    assert len(result.left) + result.carried_over == 2
+    assert len(result.left) >= 1
+
+
 def test_settings_of_the_project_hold_for_all_tests_of_it_or_of_a_folder() -> None:
     project = """
 name: mine
