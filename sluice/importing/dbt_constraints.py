@@ -1,6 +1,7 @@
 """Constraints, contracts and the freshness of sources in dbt's property files, as drafts of checks."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 from sluice.importing.arguments import Arguments
@@ -26,20 +27,17 @@ def constraint_drafts(
     for node, column in [(table.node, None), *((each, str(each.get("name", ""))) for each in table.columns)]:
         config = node.get("config") or {}
         listed = node.get("constraints") or config.get("constraints") or []
-        for index, each in enumerate(listed if isinstance(listed, list) else []):
+        for index, each in enumerate(listed):
             line = line_of(listed, index, line_of(node))
             kind = str(each.get("type", each) if isinstance(each, dict) else each)
             name = f"constraint {kind}{f'({column})' if column else ''}"
             given = plain(each) if isinstance(each, dict) else {}
-            yield line, name, _bound(_constraint, kind.lower(), given, column, values, target)
-
-
-def _bound(function: Callable[..., Draft], *arguments: Any) -> Callable[[], Draft]:
-    return lambda: function(*arguments)
+            yield line, name, partial(_constraint, kind.lower(), given, column, values, target)
 
 
 def _constraint(kind: str, given: dict[str, Any], column: str | None, values: DbtValues, target: Target) -> Draft:
-    columns = [column] if column else [str(each) for each in given.get("columns") or []]
+    listed = given.get("columns") or []
+    columns = [column] if column else [str(each) for each in (listed if isinstance(listed, list) else [listed])]
     if kind == "check":
         expression = str(values.resolve(given.get("expression") or ""))
         if not expression:
@@ -66,7 +64,7 @@ def contract_checks(table: DbtTable) -> Iterator[tuple[int, str, list[Parameters
     """Yield the line, the name and the checks of an enforced contract: the columns, and the types that Iceberg has."""
     config = table.node.get("config") or {}
     contract = config.get("contract") or table.node.get("contract") or {}
-    if not (isinstance(contract, dict) and contract.get("enforced") is True) or not table.columns:
+    if contract.get("enforced") is not True or not table.columns:
         return
     names = [plain_name(str(each.get("name", ""))) or str(each.get("name", "")) for each in table.columns]
     checks = native("column_names", columns=names)
@@ -110,7 +108,8 @@ def _limit_on_age(
         rows = target.narrowed(str(values.resolve(condition)) if condition else None)
         name = plain_name(column)
         newest = f"max(CAST({column_sql(column)} AS TIMESTAMP))"
-        query = measured(newest, f"observed >= current_timestamp() - {span(given['count'], part)}", rows)
+        is_new = f"observed >= current_timestamp() - {span(given['count'], part)}"
+        query = measured(newest, f"coalesce({is_new}, FALSE)", rows)  # a table without rows is as old as can be
         simple = name and part in _SECONDS and isinstance(count, int)
         age = f"{count * _SECONDS[part]}s" if simple and isinstance(count, int) else None
         return Draft(query, native("freshness", column=name, max_age=age) if age else []), rows

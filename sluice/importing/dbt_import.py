@@ -1,21 +1,28 @@
-"""Importing from dbt: the tests, constraints and freshness of property files, one by one or of a whole project."""
+"""Importing from dbt: the tests, constraints and freshness of the property files of a project."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from sluice.errors import InvalidPipeline
 from sluice.importing.arguments import Arguments
 from sluice.importing.dbt_constraints import constraint_drafts, contract_checks, freshness_drafts
 from sluice.importing.dbt_macros import DbtMacros
-from sluice.importing.dbt_project import DbtProject, settings_of
-from sluice.importing.dbt_properties import DbtTable, DbtTest, names_in, tables_in, tests_of
+from sluice.importing.dbt_project import DbtProject
+from sluice.importing.dbt_properties import DbtTable, DbtTest, is_enabled, tables_in, tests_of
 from sluice.importing.dbt_tests import known_test
 from sluice.importing.drafts import Draft, Limits, Target, finished
-from sluice.importing.imported import AlwaysPasses, ImportedChecks, NotCarriedOver, SourceText
+from sluice.importing.imported import (
+    AlwaysPasses,
+    ImportedChecks,
+    NotActive,
+    NotCarriedOver,
+    Parameters,
+    SourceText,
+    unreadable,
+)
 from sluice.importing.jinja_values import DbtValues, Relation
-from sluice.importing.sql_text import plain_name, spark_condition
-from sluice.importing.yaml_lines import line_of, read_yaml_of_dbt
+from sluice.importing.sql_text import plain_name, spark_condition, spark_query
+from sluice.importing.yaml_lines import line_of
 
 _CORE = ("not_null", "unique", "accepted_values", "relationships")
 _CONDITIONS = (
@@ -28,45 +35,17 @@ _NOT_OF_DATA = {
 
 
 class DbtImport:
-    """One import of property files of dbt."""
+    """One import of the property files and singular tests of a project."""
 
     def __init__(
-        self, values: DbtValues, macros: DbtMacros, projects: Sequence[DbtProject], scope: str, dialect: str | None
+        self, values: DbtValues, macros: DbtMacros, project: DbtProject | None, scope: str, dialect: str | None
     ) -> None:
-        self._values, self._macros, self._projects = values, macros, projects
+        self._values, self._macros, self._project = values, macros, project or DbtProject()
         self._scope, self._dialect = scope, dialect
         self.imported = ImportedChecks()
 
-    def run(self, files: Sequence[SourceText], *, lenient: bool) -> ImportedChecks:
-        """Import files.
-
-        Args:
-            lenient: whether a file that is not valid YAML is listed, and not an error.
-
-        Raises:
-            InvalidPipeline: a file is not valid YAML.
-        """
-        trees = []
-        for file in files:
-            try:
-                tree, repeated = read_yaml_of_dbt(file)
-            except InvalidPipeline as error:
-                if not lenient:
-                    raise
-                self.imported.leave("", (file.path, 1), "the file", str(error).partition(": ")[2])
-                continue
-            for each in repeated:
-                why = f"dbt reads the value of the same key on line {each.last_line} in its place"
-                self.imported.leave("", (file.path, each.line), f"the key {each.key}", why, inactive=True)
-            if isinstance(tree, dict):
-                trees.append((file.path, tree))
-        for _, tree in trees:
-            names_in(tree, self._values)
-        for path, tree in trees:
-            self._import_tree(path, tree)
-        return self.imported
-
-    def _import_tree(self, path: str, tree: Any) -> None:
+    def import_tree(self, path: str, tree: Any) -> None:
+        """Import what a property file states."""
         for table in tables_in(tree, self._values):
             for test in tests_of(table.node):
                 self._import_test(path, table, None, test)
@@ -83,23 +62,36 @@ class DbtImport:
                 self.imported.leave("", (path, line_of(listed, index)), f"{kind} {name}", why, inactive=True)
 
     def _import_test(self, path: str, table: DbtTable, column: Any, test: DbtTest) -> None:
-        about, at = str(column.get("name", "")) if column is not None else "", (path, test.line)
-        try:
+        about = str(column.get("name", "")) if column is not None else ""
+
+        def build() -> list[Parameters]:
             if test.problem:
                 raise NotCarriedOver(test.problem)
-            settings = settings_of(self._projects, path)
+            settings = self._project.settings_of(path)
             config = self._values.resolve({**settings, **test.config})
-            if not table.is_enabled or str(config.get("enabled", True)).lower() == "false":
-                self.imported.leave(table.table, at, test.name, "it is not enabled", about=about, inactive=True)
-                return
-            checks = self._checks(table, column, test, config)
-        except NotCarriedOver as error:
-            inactive = isinstance(error, AlwaysPasses)
-            self.imported.leave(table.table, at, test.name, str(error), about=about, inactive=inactive)
-        else:
-            self.imported.add(table.table, at, test.name, checks, about=about)
+            if not is_enabled([settings, test.config], self._values):
+                raise NotActive("it is not enabled")
+            return self._checks(table, column, test, config)
 
-    def _checks(self, table: DbtTable, column: Any, test: DbtTest, config: Mapping[str, Any]) -> list[dict[str, Any]]:
+        self._import(table, (path, test.line), test.name, build, about)
+
+    def _import(
+        self, table: DbtTable, at: tuple[str, int], name: str, build: Callable[[], list[Parameters]], about: str = ""
+    ) -> None:
+        """Add the checks of one test, or why it is left."""
+        try:
+            if not is_enabled(table.configs, self._values):
+                raise NotActive("it is not enabled")
+            if table.problem:
+                raise NotCarriedOver(table.problem)
+            self.imported.add(table.table, at, name, build(), about=about)
+        except NotCarriedOver as error:
+            inactive = isinstance(error, AlwaysPasses | NotActive)
+            self.imported.leave(table.table, at, name, str(error), about=about, inactive=inactive)
+        except Exception as error:  # what is written may have any shape, and concerns this test alone
+            self.imported.leave(table.table, at, name, unreadable(error), about=about)
+
+    def _checks(self, table: DbtTable, column: Any, test: DbtTest, config: Mapping[str, Any]) -> list[Parameters]:
         given = self._values.resolve(dict(test.arguments))
         for key in _CONDITIONS:
             if given.get(key):
@@ -108,22 +100,16 @@ class DbtImport:
         target = Target(table.table, where, self._scope)
         name = _quoted_column(column) if column is not None else given.pop("column_name", None)
         title = f"{test.name}({plain_name(name) or name})" if name else test.name
+        arguments = {**_column(name), **given}
+        if self._is_own(test.name) and (checks := self._checks_of_macro(test.name, arguments, target, config, title)):
+            return checks
         builder = known_test(test.name)
-        package, _, own = test.name.rpartition(".")
-        if test.name not in _CORE and self._macros.defines(own) and (builder is None or not package):
-            try:
-                query = self._macros.query(own, {"model": _relation(target), **_column(name), **given})
-            except NotCarriedOver:
-                if not own.startswith("expect_"):
-                    raise
-            else:
-                limits = _limits({**self._macros.config, **config})
-                return finished(Draft(self._in_spark(query)), target, limits, title)
         if builder is None:
             raise NotCarriedOver(_unknown(test.name))
+        own = test.name.rpartition(".")[2].lower()
         if name and test.name.endswith((".expect_column_values_to_be_increasing", "_to_be_decreasing")):
-            given.setdefault("sort_column", name)
-        args = Arguments({**_column(name), **given, "expectation": own.lower()})
+            arguments.setdefault("sort_column", name)
+        args = Arguments({**arguments, "expectation": own})
         args.ignore("additional_select_columns")
         target = target.narrowed(args.take("row_condition"))
         draft = builder(args, target)
@@ -131,32 +117,48 @@ class DbtImport:
         args.refuse_rest()
         return finished(draft, target, _limits(config), title)
 
-    def _in_spark(self, query: str) -> str:
-        plain = re.sub(r"\s+", " ", re.sub(r"--[^\n]*", "", query)).strip().rstrip(";")
-        return spark_condition(plain, self._dialect)
+    def _is_own(self, test: str) -> bool:
+        """Return whether a test means one that a project defines, and not one that is known here."""
+        package, _, own = test.rpartition(".")
+        if not package or package == self._project.name:
+            return self._macros.overrides(own) or (test not in _CORE and self._macros.defines(own))
+        return known_test(test) is None and self._macros.defines(own)
+
+    def _checks_of_macro(
+        self, test: str, arguments: Mapping[str, Any], target: Target, config: Mapping[str, Any], title: str
+    ) -> list[Parameters] | None:
+        """Return the checks of a test that the project defines; None if a known one of its name stands in."""
+        own = test.rpartition(".")[2]
+        try:
+            query = self._macros.query(own, {"model": _relation(target), **arguments})
+        except NotCarriedOver:
+            if own.startswith("expect_"):
+                return None
+            raise
+        limits = _limits({**self._macros.config, **config})
+        return finished(Draft(spark_query(query, self._dialect)), target, limits, title)
 
     def _import_constraints(self, path: str, table: DbtTable) -> None:
         target = Target(table.table, scope=self._scope)
         for line, name, build in constraint_drafts(table, self._values, target):
-            try:
-                checks = finished(build(), target, Limits(), name)
-            except NotCarriedOver as error:
-                self.imported.leave(table.table, (path, line), name, str(error))
-            else:
-                self.imported.add(table.table, (path, line), name, checks)
-        for line, name, checks in contract_checks(table):
-            self.imported.add(table.table, (path, line), name, checks)
+
+            def checks(build: Callable[[], Draft] = build, name: str = name) -> list[Parameters]:
+                return finished(build(), target, Limits(), name)
+
+            self._import(table, (path, line), name, checks)
+        for line, name, listed in contract_checks(table):
+            self._import(table, (path, line), name, partial(list, listed))
 
     def _import_freshness(self, path: str, table: DbtTable) -> None:
         for line, severity, build in freshness_drafts(table, self._values, Target(table.table, scope=self._scope)):
             name = f"freshness ({'error' if severity == 'fail' else 'warn'}_after)"
-            try:
+            limits = Limits(severity=severity)
+
+            def checks(build: Any = build, limits: Limits = limits, name: str = name) -> list[Parameters]:
                 draft, target = build()
-                checks = finished(draft, target, Limits(severity=severity), name)
-            except NotCarriedOver as error:
-                self.imported.leave(table.table, (path, line), name, str(error))
-            else:
-                self.imported.add(table.table, (path, line), name, checks)
+                return finished(draft, target, limits, name)
+
+            self._import(table, (path, line), name, checks)
 
     def import_singular(self, file: SourceText) -> None:
         """Import a singular test: a query of a project that returns the bad rows, as a check of the first table."""
@@ -164,20 +166,20 @@ class DbtImport:
         at, name = (file.path, 1), file.path.rpartition("/")[2].removesuffix(".sql")
         try:
             query, own = self._macros.singular(file.text, tables)
-            config = {**self._values.resolve(settings_of(self._projects, file.path)), **own}
-            if str(config.get("enabled", True)).lower() == "false":
-                self.imported.leave("", at, name, "it is not enabled", inactive=True)
-                return
+            config = {**self._values.resolve(self._project.settings_of(file.path)), **own}
+            if not is_enabled([config], self._values):
+                raise NotActive("it is not enabled")
             if not tables:
                 raise NotCarriedOver("the query reads no table by ref() or source()")
             where, limits = config.get("where"), _limits(config)
             if where:
                 raise NotCarriedOver("a `where` of a whole query has no equivalent here")
-            checks = finished(Draft(self._in_spark(query)), Target(tables[0]), limits, name)
-        except NotCarriedOver as error:
-            self.imported.leave("", at, name, str(error))
-        else:
+            checks = finished(Draft(spark_query(query, self._dialect)), Target(tables[0]), limits, name)
             self.imported.add(tables[0], at, name, checks)
+        except NotCarriedOver as error:
+            self.imported.leave("", at, name, str(error), inactive=isinstance(error, NotActive))
+        except Exception as error:  # what is written may have any shape, and concerns this test alone
+            self.imported.leave("", at, name, unreadable(error))
 
 
 def _limits(config: Mapping[str, Any]) -> Limits:

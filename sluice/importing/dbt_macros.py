@@ -1,19 +1,18 @@
 """Generic tests that a dbt project defines itself: their SQL, made by running their Jinja in a sandbox."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache, partial
 from typing import Any
+
+from jinja2 import Environment, TemplateError
 
 from sluice.importing.imported import NotCarriedOver, SourceText
 from sluice.importing.jinja_values import DbtValues
 
-_BLOCK = re.compile(
-    r"\{%-?\s*(?P<kind>test|macro)\s+(?P<name>\w+)\s*\((?P<parameters>.*?)\)\s*-?%\}(?P<body>.*?)"
-    r"\{%-?\s*end(?P=kind)\s*-?%\}",
-    re.DOTALL,
-)
+_HEAD = re.compile(r"\s*(?P<kind>test|macro)\s+(?P<name>\w+)\s*\((?P<parameters>.*)\)\s*", re.DOTALL)
 _RUNS_QUERIES = re.compile(r"run_query|statement|adapter\.(?!dispatch|quote|type)|graph\.|load_result")
+_LEXER = Environment(keep_trailing_newline=True).lexer
 _EXPORTED = "m_"
 """What the names of macros begin with here: Jinja keeps those that begin with an underscore to itself."""
 
@@ -27,21 +26,31 @@ class _Returned(Exception):
 
 
 class DbtMacros:
-    """The macros of a project by name, and the settings that a test makes while its SQL is made."""
+    """The macros of a project by name, and the settings that a test makes while its SQL is made.
 
-    def __init__(self, values: DbtValues, files: Iterable[SourceText]) -> None:
+    What the project does not define itself may be defined by one of the other projects that are imported.
+    """
+
+    def __init__(self, values: DbtValues, files: Iterable[SourceText], others: Iterable[SourceText] = ()) -> None:
         self._values = values
         self._macros: dict[str, Callable[..., Any]] = {}
         self._texts: dict[str, str] = {}
         self.config: dict[str, Any] = {}
         """What the last test set by `config(…)`: its severity or thresholds."""
-        self._files = list(files)
+        self._files, self._others = list(files), list(others)
+        self._own: frozenset[str] = frozenset()
+        self._ambiguous: set[str] = set()
         self._is_compiled = False
 
     def defines(self, test: str) -> bool:
         """Return whether the project defines a generic test."""
         self._compile()
         return f"test_{test}" in self._texts
+
+    def overrides(self, test: str) -> bool:
+        """Return whether the project itself defines a generic test, which dbt prefers to its own of that name."""
+        self._compile()
+        return f"test_{test}" in self._own
 
     def query(self, test: str, arguments: Mapping[str, Any]) -> str:
         """Return the SQL of a generic test, which returns the bad rows.
@@ -93,11 +102,11 @@ class DbtMacros:
         if self._is_compiled:
             return
         self._is_compiled = True
-        for file in self._files:
-            for block in _BLOCK.finditer(file.text):
-                name = f"test_{block['name']}" if block["kind"] == "test" else block["name"]
-                head = f"{{% macro {_EXPORTED}{name}({block['parameters']}) %}}"
-                self._texts.setdefault(name, f"{head}{block['body']}{{% endmacro %}}")
+        self._texts.update(_definitions_of(reversed(self._files)))  # the first one counts
+        self._own = frozenset(self._texts)
+        for name, text in _definitions_of(self._others):
+            if self._texts.setdefault(name, text) != text and name not in self._own:
+                self._ambiguous.add(name)
         environment = self._values.macro_environment
         for name in self._texts:
             environment.globals.setdefault(name, partial(self._call, name))
@@ -111,6 +120,8 @@ class DbtMacros:
         if name not in self._macros:
             if name not in self._texts:
                 raise NotCarriedOver(f"the macro {name} is not part of the project")
+            if name in self._ambiguous:
+                raise NotCarriedOver(f"several other projects define {name.removeprefix('test_')}, and differently")
             module = self._values.macro_environment.from_string(self._texts[name]).module
             macro = getattr(module, f"{_EXPORTED}{name}")
 
@@ -133,6 +144,46 @@ class DbtMacros:
             if f"{prefix}{name}" in self._texts:
                 return self._macro(f"{prefix}{name}")
         return self._macro(name)
+
+
+def _definitions_of(files: Iterable[SourceText]) -> Iterator[tuple[str, str]]:
+    for file in files:
+        yield from reversed(_definitions(file.text))
+
+
+@lru_cache(4096)
+def _definitions(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the name of each macro and test of a file with its text; what stands in a comment is none."""
+    definitions, head, body = [], None, [""]
+    for statement, piece in _pieces(text):
+        if head is None:
+            head, body = _HEAD.fullmatch(statement), []
+        elif statement.strip() == f"end{head['kind']}":
+            name = f"test_{head['name']}" if head["kind"] == "test" else head["name"]
+            start = f"{{% macro {_EXPORTED}{name}({head['parameters']}) %}}"
+            definitions.append((name, f"{start}{''.join(body)}{{% endmacro %}}"))
+            head = None
+        else:
+            body.append(piece)
+    return tuple(definitions)
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of a template without its comments, and what a piece states if it is a statement."""
+    statement: list[str] | None = None
+    try:
+        for _, kind, value in _LEXER.tokeniter(text, None):
+            if kind == "block_begin":
+                statement = [value]
+            elif kind == "block_end" and statement is not None:
+                yield "".join(statement[1:]), "".join([*statement, value])
+                statement = None
+            elif statement is not None:
+                statement.append(value)
+            elif not kind.startswith("comment"):
+                yield "", value
+    except TemplateError:
+        return  # dbt reads none of such a file; what comes before is understood
 
 
 class _Adapter:

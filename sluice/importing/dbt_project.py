@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from sluice.importing.dbt_properties import CONFIG
 from sluice.importing.imported import SourceText
 from sluice.importing.yaml_lines import plain, read_yaml_of_dbt
-
-_ROOTS = ("models", "seeds", "snapshots", "data", "tests")
-"""Folders of a project whose folders `dbt_project.yml` can name."""
 
 
 @dataclass(frozen=True)
@@ -24,19 +22,28 @@ class DbtProject:
     tests: Mapping[str, Any] = field(default_factory=dict)
     """The settings of tests, as they stand under `tests` or `data_tests`."""
 
+    def folders_of(self, path: str) -> tuple[str, ...] | None:
+        """Return the folders from that of the project down to a file; None if the file lies outside of the project."""
+        file, root = _resolved(path).parts, _resolved(self.root or ".").parts
+        return file[len(root) : -1] if file[: len(root)] == root else None
+
     def settings_of(self, path: str) -> dict[str, Any]:
         """Return the settings of the tests in a property file: those of the project, then of each folder around it."""
-        folders = PurePosixPath(path).parts[:-1]
-        start = max((index for index, part in enumerate(folders) if part in _ROOTS), default=len(folders))
+        folders = self.folders_of(path) or ()
         settings: dict[str, Any] = {}
         node: Any = self.tests
-        for part in ("", self.name, *folders[start + 1 :]):
+        for part in ("", self.name, *folders[1:]):  # dbt leaves out the folder of all models, whatever it is called
             node = node.get(part) if part else node
             if not isinstance(node, dict):
                 break
             stated = {key.removeprefix("+"): value for key, value in node.items() if not isinstance(value, dict)}
             settings |= {name: value for name, value in stated.items() if name in CONFIG}  # the rest are folders
         return settings
+
+
+@lru_cache(65_536)
+def _resolved(path: str) -> Path:
+    return Path(path).resolve()
 
 
 def read_project(source: SourceText) -> DbtProject:
@@ -59,7 +66,7 @@ def read_project(source: SourceText) -> DbtProject:
     return DbtProject(name, source.path.rpartition("/")[0], variables, tests)
 
 
-def settings_of(projects: Sequence[DbtProject], path: str) -> dict[str, Any]:
-    """Return the settings of the tests in a file, of the innermost project that it lies in, or of the only one."""
-    around = [each for each in projects if path.startswith(f"{each.root}/") or len(projects) == 1]
-    return max(around, key=lambda each: len(each.root)).settings_of(path) if around else {}
+def project_of(projects: Sequence[DbtProject], path: str) -> DbtProject | None:
+    """Return the innermost project that a file lies in."""
+    around = [(len(folders), each) for each in projects if (folders := each.folders_of(path)) is not None]
+    return min(around, key=lambda pair: pair[0])[1] if around else None

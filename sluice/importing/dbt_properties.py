@@ -1,6 +1,6 @@
 """The property files of dbt: the tests of models, seeds, snapshots and sources, wherever dbt lets them stand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,16 @@ from sluice.importing.yaml_lines import line_of, plain
 NODES = ("models", "seeds", "snapshots")
 CONFIG = (
     "enabled", "severity", "where", "warn_if", "error_if", "fail_calc", "limit", "tags", "meta", "store_failures",
-    "store_failures_as", "schema", "database", "alias", "group", "docs", "sql_header", "description",
+    "store_failures_as", "schema", "database", "alias", "sql_header",
 )  # fmt: skip
-"""What dbt takes for settings of a test, wherever it stands among its arguments."""
+"""What dbt takes for settings of a test, also where it stands among its arguments, or under `arguments`."""
+_SHAPES = {
+    **dict.fromkeys(("models", "seeds", "snapshots", "sources", "tables", "columns", "versions", "constraints"), list),
+    **dict.fromkeys(("config", "contract", "freshness"), dict),
+}
+"""What properties are, of those under which tests stand, and of those that become checks."""
+_TESTS = ("tests", "data_tests")
+_OF_MAPPINGS = ("models", "seeds", "snapshots", "sources", "tables", "columns", "versions")
 
 
 @dataclass(frozen=True)
@@ -38,46 +45,87 @@ class DbtTable:
     """Its table here, `namespace.table`."""
     node: Any
     line: int
-    is_enabled: bool = True
+    configs: Sequence[Any] = ()
+    """Its settings, of which the last that states something counts."""
     source: Any = None
     """The source that it is a table of; None for the others."""
+    problem: str = ""
+    """Why its name is not known here."""
 
     @property
     def columns(self) -> list[Any]:
         """Its columns, as mappings."""
-        return [each for each in self.node.get("columns") or [] if isinstance(each, dict)]
+        return _mappings(self.node.get("columns"))
+
+
+def is_enabled(configs: Iterable[Any], values: DbtValues) -> bool:
+    """Return whether the last of some settings that states `enabled` says so.
+
+    Raises:
+        NotCarriedOver: it is not known here, or it is no truth value.
+    """
+    stated = [each["enabled"] for each in configs if each.get("enabled") is not None]
+    enabled = values.resolve(plain(stated[-1])) if stated else True
+    if str(enabled).strip().lower() not in ("true", "false"):
+        raise NotCarriedOver(f"`enabled` is {str(enabled)[:40]!r}, and neither true nor false")
+    return str(enabled).strip().lower() == "true"
+
+
+def shape_problems(tree: Any) -> Iterator[tuple[int, str]]:
+    """Remove what is no list or mapping where dbt has one, and yield its line and why it cannot be read."""
+    for key, kind in _SHAPES.items():
+        node = tree.get(key)
+        if node is None:
+            continue
+        if not isinstance(node, kind):
+            line, what = line_of(tree, key), "list" if kind is list else "mapping"
+            yield line, f"`{key}` is {str(plain(node))[:40]!r}, and no {what}"
+            del tree[key]
+            continue
+        items = [] if key == "constraints" else list(enumerate(node)) if isinstance(node, list) else [(0, node)]
+        for index, each in items:
+            if isinstance(each, dict):
+                yield from shape_problems(each)
+            elif key in _OF_MAPPINGS:
+                yield line_of(node, index, line_of(tree, key)), f"{str(each)[:40]!r} in `{key}` is no mapping"
 
 
 def tables_in(tree: Any, values: DbtValues) -> Iterator[DbtTable]:
     """Yield everything in a property file that is a table; a model with versions is a table for each."""
     for kind in NODES:
         for node in _mappings(tree.get(kind)):
-            config = node.get("config") or {}
-            name = str(node.get("name", ""))
-            alias = _resolved(config.get("alias") or node.get("alias"), values) or name
-            enabled = _resolved(config.get("enabled", True), values) not in (False, "false")
+            name, config = str(node.get("name", "")), node.get("config") or {}
+            alias = config.get("alias") or node.get("alias")
             if not _mappings(node.get("versions")):
-                table = f"{values.namespace}.{plain_identifier(str(alias))}"
-                yield DbtTable(name, table, node, line_of(node), enabled)
+                table, problem = _table(values, values.namespace, alias or name)
+                yield DbtTable(name, table, node, line_of(node), [config], None, problem)
             for version in _mappings(node.get("versions")):
-                number = version.get("v")
-                own = (version.get("config") or {}).get("alias") or f"{name}_v{number}"
-                table = f"{values.namespace}.{plain_identifier(str(own))}"
-                yield DbtTable(f"{name}.v{number}", table, _of_version(node, version), line_of(version), enabled)
+                number, own = version.get("v"), version.get("config") or {}
+                table, problem = _table(values, values.namespace, own.get("alias") or f"{name}_v{number}")
+                merged = _of_version(node, version)
+                yield DbtTable(f"{name}.v{number}", table, merged, line_of(version), [config, own], None, problem)
     for source in _mappings(tree.get("sources")):
-        config = source.get("config") or {}
-        enabled = _resolved(config.get("enabled", True), values) not in (False, "false")
-        schema = _resolved(source.get("schema"), values) or str(source.get("name", ""))
         for node in _mappings(source.get("tables")):
-            own = _resolved((node.get("config") or {}).get("enabled", True), values) not in (False, "false")
-            name = _resolved(node.get("identifier"), values) or node.get("name", "")
-            table = f"{plain_identifier(str(schema))}.{plain_identifier(str(name))}"
-            yield DbtTable(str(node.get("name", "")), table, node, line_of(node), enabled and own, source)
+            name, configs = str(node.get("name", "")), [source.get("config") or {}, node.get("config") or {}]
+            schema = source.get("schema") or source.get("name", "")
+            table, problem = _table(values, schema, node.get("identifier") or name)
+            yield DbtTable(name, table, node, line_of(node), configs, source, problem)
+
+
+def _table(values: DbtValues, namespace: Any, name: Any) -> tuple[str, str]:
+    """Return the name of a table, and why it is not known."""
+    try:
+        parts = [str(values.resolve(str(each))).strip() for each in (namespace, name)]
+    except NotCarriedOver as error:
+        return f"{plain_identifier(str(namespace))}.{plain_identifier(str(name))}", f"its table is not known: {error}"
+    return ".".join(map(plain_identifier, parts)), "" if all(parts) else "it has no name"
 
 
 def names_in(tree: Any, values: DbtValues) -> None:
     """Record how `ref` and `source` name the tables of a property file."""
     for each in tables_in(tree, values):
+        if each.problem:
+            values.unknown_tables[each.table] = each.problem
         if each.source is not None:
             values.sources[str(each.source.get("name", "")), each.name] = each.table
         else:
@@ -92,7 +140,7 @@ def names_in(tree: Any, values: DbtValues) -> None:
 
 def tests_of(node: Any) -> Iterator[DbtTest]:
     """Yield the tests that are written at a table or a column."""
-    for key in ("tests", "data_tests"):
+    for key in _TESTS:
         listed = node.get(key)
         if listed is None:
             continue
@@ -120,12 +168,19 @@ def _read(written: Any, line: int) -> DbtTest:
         siblings = ", ".join(repr(key) for key in list(given)[1:])
         return DbtTest(name, {}, {}, line, f"{siblings} stands beside the name of the test, and belongs under it")
     arguments = body.pop("arguments", None) or {}
-    config: dict[str, Any] = {}
-    for level in (body, arguments):
-        config |= {key: level.pop(key) for key in CONFIG if key in level}
-        config |= level.pop("config", None) or {}
-        level.pop("name", None)
-    return DbtTest(name.strip(), {**body, **arguments}, config, line)
+    levels = (
+        body,
+        body.get("config") or {},
+        arguments,
+        (isinstance(arguments, dict) and arguments.get("config")) or {},
+    )
+    if not all(isinstance(each, dict) for each in levels):
+        return DbtTest(name.strip(), {}, {}, line, "the `arguments` or the `config` of the test are no mapping")
+    # dbt reads both together: also under `arguments`, what is called as a setting of a test is one.
+    given = {**body, **arguments}
+    config = {key: given.pop(key) for key in CONFIG if key in given} | (given.pop("config", None) or {})
+    given = {key: value for key, value in given.items() if key not in ("name", "description")}
+    return DbtTest(name.strip(), given, {key: value for key, value in config.items() if value is not None}, line)
 
 
 def _of_version(node: Any, version: Any) -> dict[str, Any]:
@@ -137,22 +192,22 @@ def _of_version(node: Any, version: Any) -> dict[str, Any]:
         columns = base
     for each in _mappings(listed):
         if "include" in each:
-            wanted, excluded = each["include"], each.get("exclude") or []
-            names = None if wanted in ("all", "*") else wanted
+            wanted, excluded = each["include"], _listed(each.get("exclude"))
+            names = None if wanted in ("all", "*") else _listed(wanted)
             columns += [c for c in base if (names is None or c.get("name") in names) and c.get("name") not in excluded]
         else:
             columns = [c for c in columns if c.get("name") != each.get("name")] + [each]
-    merged = {**node, **version, "columns": columns}
-    merged.pop("versions", None)
-    return merged
+    config = {**(node.get("config") or {}), **(version.get("config") or {})}
+    own_tests = any(version.get(key) is not None for key in _TESTS)
+    left_out = {"versions", *(key for key in _TESTS if own_tests)}
+    inherited = {key: value for key, value in node.items() if key not in left_out}
+    stated = {key: value for key, value in version.items() if value}
+    return {**inherited, **stated, "columns": columns, "config": config}
 
 
 def _mappings(listed: Any) -> list[Any]:
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
-def _resolved(value: Any, values: DbtValues) -> Any:
-    try:
-        return values.resolve(plain(value))
-    except NotCarriedOver:
-        return None
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if value is not None else []

@@ -1,5 +1,6 @@
 """The result of an import: the checks by table, and what was not carried over."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,15 @@ class NotCarriedOver(Exception):
 
 class AlwaysPasses(NotCarriedOver):
     """A test states nothing that could fail, such as a range without bounds."""
+
+
+class NotActive(NotCarriedOver):
+    """A test does not run where it comes from."""
+
+
+def unreadable(error: Exception) -> str:
+    """Return why a test is left whose reading raised what is not expected."""
+    return f"it cannot be read: {type(error).__name__}: {str(error)[:120]}"
 
 
 @dataclass(frozen=True)
@@ -68,8 +78,7 @@ class ImportedChecks:
         except NotCarriedOver as error:
             self.leave(table, at, test, str(error), about=about)
             return
-        listed = self.checks.setdefault(table, [])
-        listed += [check for check in checks if check not in listed]
+        add_new(self.checks.setdefault(table, []), checks)
         self.carried_over += 1
 
     def leave(
@@ -83,6 +92,19 @@ class ImportedChecks:
     def active_left(self) -> int:
         """The number of tests that run where they come from, and were not carried over."""
         return sum(not each.inactive for each in self.left)
+
+
+def add_new(listed: list[Parameters], checks: Sequence[Parameters]) -> None:
+    """Append checks that are not in a list yet. Unlike in Python, the values 1, 1.0 and true are three."""
+    known = {_as_text(each) for each in listed}
+    for check in checks:
+        if _as_text(check) not in known:
+            known.add(_as_text(check))
+            listed.append(check)
+
+
+def _as_text(check: Parameters) -> str:
+    return json.dumps(check, sort_keys=True, default=repr)
 
 
 def require_valid(check: Mapping[str, Any]) -> None:

@@ -118,6 +118,8 @@ class DbtValues:
         self.models: dict[str, str] = {}
         """The tables of models whose name is not that of their table: an alias, or the latest version."""
         self.sources: dict[tuple[str, str], str] = {}
+        self.unknown_tables: dict[str, str] = {}
+        """Why the names of some of these tables are not known."""
         self.environment = SandboxedValues(undefined=StrictUndefined)
         self.environment.globals.update(self._globals())
         self.macro_environment = Sandbox(undefined=MissingArgument, extensions=["jinja2.ext.do"])
@@ -163,13 +165,18 @@ class DbtValues:
         wanted = version if v is None else v
         if wanted is not None:
             default = f"{self.namespace}.{plain_identifier(name)}_v{wanted}"
-            return Relation(self.models.get(f"{name}.v{wanted}", default))
-        return Relation(self.models.get(name, f"{self.namespace}.{plain_identifier(name)}"))
+            return self._relation(self.models.get(f"{name}.v{wanted}", default))
+        return self._relation(self.models.get(name, f"{self.namespace}.{plain_identifier(name)}"))
 
     def source_of(self, source: Any, table: Any) -> Relation:
         """Return the table of a source: `source('shop', 'orders')`."""
         default = f"{plain_identifier(str(source))}.{plain_identifier(str(table))}"
-        return Relation(self.sources.get((str(source), str(table)), default))
+        return self._relation(self.sources.get((str(source), str(table)), default))
+
+    def _relation(self, table: str) -> Relation:
+        if table in self.unknown_tables:
+            raise NotCarriedOver(f"it refers to another table: {self.unknown_tables[table]}")
+        return Relation(table)
 
     def _variable(self, name: str, default: Any = None) -> Any:
         if name in self.variables:

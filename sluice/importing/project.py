@@ -1,52 +1,18 @@
 """Importing files: which tool a file is of, and the checks of all of them together."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
 from sluice.errors import InvalidPipeline
-from sluice.importing.dbt_import import DbtImport
-from sluice.importing.dbt_macros import DbtMacros
-from sluice.importing.dbt_project import read_project
+from sluice.importing.dbt_files import import_dbt
 from sluice.importing.great_expectations import import_suite, is_suite
-from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.jinja_values import DbtValues
+from sluice.importing.imported import ImportedChecks, SourceText, add_new
+from sluice.importing.input_files import Files, ImportOptions
 from sluice.importing.soda import SodaImport
 
+__all__ = ["Files", "ImportOptions", "import_files", "merged", "sort_files"]
 _DBT_KEYS = ("models", "seeds", "snapshots", "sources", "unit_tests")
 _SODA_HEADERS = ("checks for ", "filter ", "configurations for ", "for each dataset", "for each table")
-
-
-@dataclass(frozen=True)
-class ImportOptions:
-    """What the files do not say."""
-
-    namespace: str | None = None
-    """The namespace of the tables of dbt's models, of Soda's data sets and of suites without a table."""
-    table: str | None = None
-    """The table that a suite is about."""
-    scope: str = "table"
-    """Which rows checks are about; in dbt, Great Expectations and Soda, all rows of the table."""
-    dialect: str | None = None
-    """The dialect of the SQL in the files; None for Spark's."""
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    """dbt's variables, beside those of `dbt_project.yml`."""
-    target: str | None = None
-    """The name of dbt's target, such as `prod`."""
-
-
-@dataclass(frozen=True)
-class Files:
-    """The files of an import, by what they are."""
-
-    dbt: list[SourceText] = field(default_factory=list)
-    soda: list[SourceText] = field(default_factory=list)
-    suites: list[SourceText] = field(default_factory=list)
-    macros: list[SourceText] = field(default_factory=list)
-    singular: list[SourceText] = field(default_factory=list)
-    projects: list[SourceText] = field(default_factory=list)
-    others: list[SourceText] = field(default_factory=list)
 
 
 def sort_files(files: Sequence[SourceText]) -> Files:
@@ -88,13 +54,7 @@ def import_files(files: Files, options: ImportOptions, *, lenient: bool = True) 
         kind = "models of dbt" if files.dbt or files.singular else "data sets of Soda"
         raise InvalidPipeline(f"say in which namespace the tables of the {kind} are: --namespace shop")
     if files.dbt or files.singular:
-        projects = [read_project(each) for each in files.projects]
-        variables = {name: value for project in projects for name, value in project.variables.items()}
-        values = DbtValues(options.namespace or "", {**variables, **options.variables}, options.target)
-        run = DbtImport(values, DbtMacros(values, files.macros), projects, options.scope, options.dialect)
-        imports.append(run.run(files.dbt, lenient=lenient))
-        for file in files.singular:
-            run.import_singular(file)
+        imports += import_dbt(files, options, lenient=lenient)
     if files.soda:
         soda = SodaImport(options.namespace or "", options.scope, options.dialect)
         imports.append(soda.run(files.soda, lenient=lenient))
@@ -120,8 +80,7 @@ def merged(imports: Sequence[ImportedChecks]) -> ImportedChecks:
     total = ImportedChecks()
     for each in imports:
         for table, checks in each.checks.items():
-            listed = total.checks.setdefault(table, [])
-            listed += [check for check in checks if check not in listed]
+            add_new(total.checks.setdefault(table, []), checks)
         total.left += each.left
         total.carried_over += each.carried_over
     return total

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from sluice.identifiers import literal as quoted_literal
 from sluice.identifiers import quoted
 from sluice.importing.imported import NotCarriedOver
+from sluice.sql.tokens import SqlProblem, tokens
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _QUOTED = re.compile(r"""(["`])([^"`]+)\1""")
@@ -84,12 +85,35 @@ def spark_condition(text: str, dialect: str | None) -> str:
     """
     if placeholder := _PLACEHOLDER.search(text):
         raise NotCarriedOver(f"{placeholder[0]} is replaced by a macro of the project")
-    if dialect is None:
-        return text.strip()
+    return _translated(text, dialect) if dialect else text.strip()
+
+
+def spark_query(text: str, dialect: str | None) -> str:
+    """Return a query in Spark SQL without comments, on one line but for its literals.
+
+    Raises:
+        NotCarriedOver: it does not parse, or names what a macro would replace.
+    """
+    if dialect:
+        return spark_condition(_translated(text.strip(), dialect), None)
+    parts, end = [], 0
     try:
-        return str(sqlglot.transpile(text, read=dialect, write="spark")[0])
-    except (SqlglotError, IndexError) as error:
+        for token in tokens(text.strip()):
+            parts.append(f"{' ' if token.start > end else ''}{token.text}")
+            end = token.start + len(token.text)
+    except SqlProblem as error:
+        raise NotCarriedOver(f"query: {error}") from error
+    return spark_condition("".join(parts).strip().removesuffix(";"), None)
+
+
+def _translated(text: str, dialect: str) -> str:
+    try:
+        statements = sqlglot.transpile(text, read=dialect, write="spark", comments=False)
+    except SqlglotError as error:
         raise NotCarriedOver(f"{text[:80]!r} does not parse as SQL of {dialect}") from error
+    if len(statements) != 1:
+        raise NotCarriedOver(f"{text[:80]!r} is {len(statements)} statements of SQL, and not one")
+    return str(statements[0])
 
 
 def dialects() -> list[str]:

@@ -197,3 +197,11 @@ def test_sql_of_another_dialect_is_translated_when_its_name_is_given() -> None:
 def test_a_namespace_is_asked_for() -> None:
     with pytest.raises(InvalidPipeline, match="--namespace shop"):
         imported("models: [{name: o}]", namespace=None)
+
+
+def test_settings_under_arguments_are_settings_as_in_dbt_and_other_words_are_arguments() -> None:
+    macro = "{% test cap(model, limit=7, group=none, docs=none) %}select {{ limit }}, {{ group }}, {{ docs }} "
+    macro += "from {{ model }}{% endtest %}"
+    text = "models: [{name: o, tests: [{cap: {arguments: {limit: 10, group: 3, severity: warn}, docs: 4}}]}]"
+    (check,) = imported(text, macro).checks["shop.o"]
+    assert check["sql"] == {"name": "cap", "query": "select 7, 3, 4 from shop.o", "severity": "warn"}

@@ -183,3 +183,75 @@ def test_a_singular_test_is_a_query_of_the_first_table_that_it_reads() -> None:
         ]
     }
     assert reasons(result) == ["1: odd: it cannot be resolved: 'something' is undefined"]
+
+
+def test_a_definition_in_a_comment_is_none() -> None:
+    macro = "{# {% test own(model) %}select old from {{ model }}{% endtest %} #}\n"
+    macro += "{% test own(model, text=')') %}{# a comment #}select new from {{ model }}{% endtest %}"
+    (check,) = imported("models: [{name: o, tests: [own]}]", macro).checks["shop.o"]
+    assert check["sql"]["query"] == "select new from shop.o"
+
+
+def test_a_file_of_open_brackets_is_read_at_once() -> None:
+    result = imported("models: [{name: o, tests: [own]}]", "{% test x( " * 60_000)
+    assert len(result.left) == 1
+
+
+def test_a_query_keeps_its_literals_and_loses_its_comments() -> None:
+    macro = "{% test own(model) %}select *  -- it's\nfrom {{ model }} /* ' */\nwhere a <> '--x'\n  and b <> 'a  b'\n"
+    macro += "{% endtest %}"
+    text = "models: [{name: o, tests: [own]}]"
+    query = "select * from shop.o where a <> '--x' and b <> 'a  b'"
+    assert imported(text, macro).checks["shop.o"][0]["sql"]["query"] == query
+    translated = imported(text, macro, dialect="postgres").checks["shop.o"][0]["sql"]["query"]
+    assert translated == "SELECT * FROM shop.o WHERE a <> '--x' AND b <> 'a  b'"
+    two = imported(text, "{% test own(model) %}select 1; select 2{% endtest %}", dialect="postgres")
+    assert "is 2 statements of SQL, and not one" in reasons(two)[0]
+
+
+def test_a_project_may_define_a_test_of_dbt_itself() -> None:
+    macro = "{% test not_null(model, column_name) %}select * from {{ model }} where {{ column_name }} = ''{% endtest %}"
+    (check,) = imported("models: [{name: o, columns: [{name: a, tests: [not_null]}]}]", macro).checks["shop.o"]
+    assert check["sql"]["query"] == "select * from shop.o where a = ''"
+
+
+def test_settings_are_of_the_folders_within_the_innermost_project() -> None:
+    text = "models: [{name: NAME, columns: [{name: id, tests: [unique]}]}]"
+    files = Files(
+        dbt=[
+            SourceText("models/data/deep/schema.yml", text.replace("NAME", "inner")),
+            SourceText("nested/models/schema.yml", text.replace("NAME", "nested")),
+        ],
+        projects=[
+            SourceText("dbt_project.yml", "name: mine\ntests: {mine: {data: {+severity: warn}}}"),
+            SourceText("nested/dbt_project.yml", "name: other\ntests: {+where: a > 1}"),
+        ],
+    )
+    result = import_files(files, ImportOptions(namespace="shop"))
+    assert result.checks == {
+        "shop.inner": [{"unique": {"column": "id", "severity": "warn", "scope": "table"}}],
+        "shop.nested": [{"unique": {"column": "id", "where": "a > 1", "scope": "table"}}],
+    }
+
+
+def test_projects_in_one_folder_do_not_share_variables_or_definitions() -> None:
+    text = "models: [{name: NAME, tests: [own, not_null: {column_name: a, where: \"a > {{ var('x', 3) }}\"}]}]"
+    macro = "{% test own(model) %}select NAME from {{ model }}{% endtest %}"
+    files = Files(
+        dbt=[SourceText(f"{name}/models/s.yml", text.replace("NAME", name)) for name in ("a", "b", "c")],
+        macros=[SourceText(f"{name}/macros/m.sql", macro.replace("NAME", name)) for name in ("a", "b")],
+        projects=[
+            SourceText("a/dbt_project.yml", "name: a\nvars: {x: 1}"),
+            SourceText("b/dbt_project.yml", "name: b\nvars: {x: 2}"),
+            SourceText("c/dbt_project.yml", "name: c"),
+        ],
+    )
+    result = import_files(files, ImportOptions(namespace="shop"))
+    written = {table: [next(iter(each.values())) for each in checks] for table, checks in result.checks.items()}
+    assert {table: checks[-1]["where"] for table, checks in written.items()} == {
+        "shop.a": "a > 1", "shop.b": "a > 2", "shop.c": "a > 3",
+    }  # fmt: skip
+    assert {table: checks[0]["query"] for table, checks in written.items() if len(checks) > 1} == {
+        "shop.a": "select a from shop.a", "shop.b": "select b from shop.b",
+    }  # fmt: skip
+    assert reasons(result) == ["1: shop.c: own: several other projects define own, and differently"]

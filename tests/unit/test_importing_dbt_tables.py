@@ -93,3 +93,72 @@ models:
         "shop.orders_v2",
         "shop.orders_next",
     ]
+
+
+DISABLED = """
+models:
+  - name: dormant
+    config: {enabled: false, contract: {enforced: true}}
+    constraints: [{type: not_null, columns: [a]}]
+    columns: [{name: a, tests: [unique]}]
+  - name: versioned
+    config: {contract: {enforced: true}}
+    columns: [{name: a, tests: [unique]}]
+    versions: [{v: 1, config: {enabled: false}}, {v: 2, config: {alias: two}}]
+  - name: unknown
+    config: {enabled: "{{ target.name == 'prod' }}"}
+    columns: [{name: a, tests: [unique]}]
+sources:
+  - name: raw
+    config: {enabled: false}
+    loaded_at_field: at
+    freshness: {error_after: {count: 1, period: day}}
+    tables:
+      - {name: a, columns: [{name: a, tests: [unique]}]}
+      - {name: b, config: {enabled: true}}
+"""
+
+
+def test_nothing_of_a_model_or_source_that_is_not_enabled_is_imported() -> None:
+    result = imported(DISABLED)
+    assert [(table, [next(iter(each)) for each in checks]) for table, checks in result.checks.items()] == [
+        ("shop.two", ["unique", "column_names"]),
+        ("raw.b", ["freshness"]),
+    ]
+    assert [each.test for each in result.left if each.inactive] == [
+        *("shop.dormant.a: unique", "shop.dormant: constraint not_null", "shop.dormant: contract"),
+        *("shop.versioned_v1.a: unique", "shop.versioned_v1: contract"),
+        *("raw.a.a: unique", "raw.a: freshness (error_after)"),
+    ]
+    assert [each.test for each in result.left if not each.inactive] == ["shop.unknown.a: unique"]
+
+
+def test_a_source_without_rows_is_not_fresh() -> None:
+    (check,) = imported(
+        "sources: [{name: raw, tables: [{name: a, loaded_at_field: lower(at), "
+        "freshness: {error_after: {count: 1, period: day}}}]}]"
+    ).checks["raw.a"]
+    assert "WHERE NOT (coalesce(observed >= " in check["sql"]["query"]
+
+
+def test_a_table_of_a_schema_that_is_not_known_is_not_taken_for_another() -> None:
+    result = imported(
+        """
+sources:
+  - name: raw
+    schema: "{{ env_var('SCHEMA') }}"
+    tables: [{name: a, columns: [{name: a, tests: [unique]}]}]
+models:
+  - name: o
+    columns: [{name: a, tests: [{relationships: {to: "source('raw', 'a')", field: a}}]}]
+"""
+    )
+    assert not result.checks
+    unknown = "its table is not known: the environment variable 'SCHEMA' has no default"
+    assert [each.reason.removeprefix("it refers to another table: ") for each in result.left] == [unknown] * 2
+
+
+def test_checks_that_python_takes_for_equal_are_all_kept() -> None:
+    values = "[{accepted_values: {values: [0, 1]}}, {accepted_values: {values: [false, true]}}]"
+    checks = imported(f"models: [{{name: o, columns: [{{name: a, tests: {values}}}]}}]").checks["shop.o"]
+    assert [repr(each["accepted_values"]["values"]) for each in checks] == ["[0, 1]", "[False, True]"]

@@ -77,3 +77,36 @@ def test_a_key_that_stands_twice_is_refused_in_a_file_of_soda() -> None:
 def test_a_value_that_is_no_date_makes_a_file_invalid_and_not_more() -> None:
     with pytest.raises(InvalidPipeline, match=r"this is not valid YAML: month must be in 1..12"):
         imported("models: [{name: o, meta: {since: 2024-13-01}}]")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("models: [{name: o, columns: abc}]", "`columns` is 'abc', and no list"),
+        ("models: [{name: o, columns: 5, tests: [at_least_one: {column_name: a}]}]", "`columns` is '5', and no list"),
+        ("models: [{name: o, config: [a]}]", "`config` is \"['a']\", and no mapping"),
+        ("models: {name: o}", "`models` is \"{'name': 'o'}\", and no list"),
+        ("models: [o]", "'o' in `models` is no mapping"),
+        ("models: [{name: o, columns: [a]}]", "'a' in `columns` is no mapping"),
+        ("sources: [{name: s, tables: [{name: t, freshness: x}]}]", "`freshness` is 'x', and no mapping"),
+        ("models: [{name: o, tests: [unique: {config: x}]}]", "the `arguments` or the `config` of the test are no"),
+        (
+            "models: [{name: o, tests: [unique: {arguments: [1]}]}]",
+            "the `arguments` or the `config` of the test are no",
+        ),
+        ("models: [{name: o, constraints: [{type: unique, columns: 5}, {type: check}]}]", "has no `expression`"),
+        ("models: [{tests: [unique: {column_name: a}]}]", "it has no name"),
+        (
+            "models: [{name: o, tests: [dbt_utils.equality: {compare_model: ref('b'), compare_columns: [a], "
+            "precision: x}]}]",
+            "it cannot be read: ValueError: ",
+        ),
+        (
+            "models: [{name: o, versions: [{v: 1, columns: [{include: 5}]}], columns: [{name: a}], tests: [x]}]",
+            "x is a",
+        ),
+        ("[models]", "it is no mapping"),
+    ],
+)
+def test_what_has_another_shape_than_dbt_gives_it_is_listed(text: str, problem: str) -> None:
+    assert any(problem in each for each in reasons(imported(text))), reasons(imported(text))
