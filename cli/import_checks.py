@@ -13,6 +13,7 @@ from ruamel.yaml.error import YAMLError
 
 from cli.context import WRONG_USE
 from cli.import_files import read_files
+from cli.import_process import run_limited
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion, table_name
 from sluice.importing.project import ImportOptions, import_files
@@ -49,19 +50,29 @@ def import_file(
     """Turn the tests of dbt, SodaCL or Great Expectations into checks, as YAML; report the rest with its reasons."""
     try:
         options = _import_options(namespace, table, scope, dialect, var or [], target)
-        imported = import_files(read_files(path), options, lenient=path.is_dir())
+        text, report = run_limited(_import, path, options)
     except InvalidPipeline as error:
         print(f"sluice: {error}", file=sys.stderr)
         raise typer.Exit(WRONG_USE) from error
-    if imported.checks:
-        print(_as_yaml(imported.checks), end="")
+    print(text, end="")
+    print(report, file=sys.stderr)
+
+
+def _import(path: Path, options: ImportOptions) -> tuple[str, str]:
+    """Return the checks of files as YAML, and the report of what was carried over."""
+    imported = import_files(read_files(path), options, lenient=path.is_dir())
     left = [each for each in imported.left if not each.inactive]
     tests = format_count(imported.carried_over + len(left), "test")
-    checks = format_count(sum(map(len, imported.checks.values())), "check")
+    listed = [check for checks in imported.checks.values() for check in checks]
     tables = format_count(len(imported.checks), "table")
-    print(f"# {imported.carried_over:,} of {tests} carried over, as {checks} of {tables}", file=sys.stderr)
-    for each in imported.left:
-        print(f"# {'not active' if each.inactive else 'not carried over'}: {each}", file=sys.stderr)
+    report = [
+        f"# {imported.carried_over:,} of {tests} carried over, as {format_count(len(listed), 'check')} of {tables}"
+    ]
+    queries = sum("sql" in check for check in listed)
+    if options.scope == Scope.added.value and queries:
+        report.append(f"# about the whole table nevertheless: {format_count(queries, 'check')} `sql`")
+    report += [f"# {'not active' if each.inactive else 'not carried over'}: {each}" for each in imported.left]
+    return _as_yaml(imported.checks) if imported.checks else "", "\n".join(report)
 
 
 def _import_options(

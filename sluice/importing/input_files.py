@@ -36,3 +36,5 @@ class Files:
     singular: list[SourceText] = field(default_factory=list)
     projects: list[SourceText] = field(default_factory=list)
     others: list[SourceText] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
+    """Files that might be any of these and cannot be read, with the reasons."""

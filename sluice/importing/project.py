@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from sluice.errors import InvalidPipeline
 from sluice.importing.dbt_files import import_dbt
 from sluice.importing.great_expectations import import_suite, is_suite
-from sluice.importing.imported import ImportedChecks, SourceText, add_new
+from sluice.importing.imported import ImportedChecks, SourceText, add_new, unreadable
 from sluice.importing.input_files import Files, ImportOptions
 from sluice.importing.soda import SodaImport
+from sluice.importing.yaml_lines import read_yaml_of_dbt
 
 __all__ = ["Files", "ImportOptions", "import_files", "merged", "sort_files"]
 _DBT_KEYS = ("models", "seeds", "snapshots", "sources", "unit_tests")
@@ -33,11 +34,23 @@ def _list_for(file: SourceText, files: Files) -> list[SourceText]:
         return files.suites if '"expectations"' in file.text else files.others
     if name in ("dbt_project.yml", "dbt_project.yaml"):
         return files.projects
-    lines = [line for line in file.text.splitlines() if line[:1] not in (" ", "#", "-", "\t", "")]
-    if any(line.strip("'\"").startswith(_SODA_HEADERS) for line in lines):
+    keys = _keys_of(file)
+    if any(key.startswith(_SODA_HEADERS) for key in keys):
         return files.soda
-    keys = {line.partition(":")[0].strip("'\" ") for line in lines}
     return files.dbt if keys & set(_DBT_KEYS) else files.others
+
+
+def _keys_of(file: SourceText) -> set[str]:
+    """Return the keys of a file of YAML: they begin its lines; where none does, the file is parsed."""
+    lines = [line for line in file.text.splitlines() if line[:1] not in (" ", "#", "-", "\t", "")]
+    keys = {line.partition(":")[0].strip("'\" ") for line in lines if not line.startswith(("{", "%", "?"))}
+    if keys - {"..."} or not any(word in file.text for word in (*_DBT_KEYS, *_SODA_HEADERS)):
+        return keys
+    try:
+        tree = read_yaml_of_dbt(file)[0]
+    except InvalidPipeline:
+        return {*_DBT_KEYS[:1]}  # so that it is listed
+    return set(map(str, tree)) if isinstance(tree, dict) else set()
 
 
 def import_files(files: Files, options: ImportOptions, *, lenient: bool = True) -> ImportedChecks:
@@ -49,7 +62,10 @@ def import_files(files: Files, options: ImportOptions, *, lenient: bool = True) 
     Raises:
         InvalidPipeline: no namespace is known, or a file cannot be read.
     """
-    imports: list[ImportedChecks] = []
+    unread = ImportedChecks()
+    for path, why in files.unread:
+        unread.leave("", (path, 1), "the file", f"it cannot be read: {why}")
+    imports = [unread]
     if (files.dbt or files.soda or files.singular) and options.namespace is None:
         kind = "models of dbt" if files.dbt or files.singular else "data sets of Soda"
         raise InvalidPipeline(f"say in which namespace the tables of the {kind} are: --namespace shop")
@@ -63,16 +79,18 @@ def import_files(files: Files, options: ImportOptions, *, lenient: bool = True) 
 
 
 def _suite(file: SourceText, options: ImportOptions, lenient: bool) -> ImportedChecks:
-    if lenient:
-        try:
-            tree = json.loads(file.text)
-        except ValueError as error:
-            imported = ImportedChecks()
-            imported.leave("", (file.path, 1), "the file", f"it cannot be read: {error}")
+    imported = ImportedChecks()
+    try:
+        if lenient and not is_suite(json.loads(file.text)):
             return imported
-        if not is_suite(tree):
-            return ImportedChecks()
-    return import_suite(file, options.namespace, options.table, options.scope, options.dialect)
+        return import_suite(file, options.namespace, options.table, options.scope, options.dialect)
+    except InvalidPipeline:
+        raise
+    except Exception as error:  # a file may have any shape, and the others are imported nevertheless
+        if not lenient:
+            raise InvalidPipeline(f"{file.path}: {unreadable(error)}") from error
+        imported.leave("", (file.path, 1), "the file", unreadable(error))
+        return imported
 
 
 def merged(imports: Sequence[ImportedChecks]) -> ImportedChecks:

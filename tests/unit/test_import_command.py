@@ -1,10 +1,13 @@
 """The command `import`: what it reads, prints and refuses."""
 
+import os
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from cli import import_process
 from cli.app import app
 from sluice.pipeline.file import parse_pipeline
 
@@ -98,3 +101,80 @@ def test_a_file_that_is_broken_is_listed_in_a_folder_and_refused_by_itself(proje
     code, out, err = run(str(broken), "--namespace", "shop")
     assert (code, out) == (2, "")
     assert f"sluice: {broken}:2: this is not valid YAML" in err
+
+
+def test_every_file_that_cannot_be_read_is_listed(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder, outside = project / "models", tmp_path_factory.mktemp("outside") / "x.yml"
+    outside.write_text(SCHEMA)
+    (folder / "latin.yml").write_bytes("models: [{name: é}]".encode("latin-1"))
+    (folder / "long.yml").write_text("models: []\n" + "#" * 5 * 2**20)
+    (folder / "dangling.yml").symlink_to(folder / "missing.yml")
+    (folder / "outside.yml").symlink_to(outside)
+    (folder / "linked").symlink_to(outside.parent)
+    (folder / "zero.yml").symlink_to("/dev/zero")
+    (project / "macros" / "latin.sql").write_bytes("-- é".encode("latin-1"))
+    os.mkfifo(folder / "pipe.yml")
+    code, _, err = run(str(project), "--namespace", "shop")
+    assert code == 0
+    problems = dict(re.findall(rf"# not carried over: {project}/(\S+?):1: the file: it cannot be read: (.*)", err))
+    assert problems == {
+        "macros/latin.sql": "it is not written in UTF-8",
+        "models/dangling.yml": "No such file or directory",
+        "models/latin.yml": "it is not written in UTF-8",
+        "models/linked": "it is a link to a folder",
+        "models/long.yml": "it has more than 5,242,880 bytes",
+        "models/outside.yml": "it is a link out of the folder",
+        "models/pipe.yml": "it is no regular file",
+        "models/zero.yml": "it is no regular file",
+    }
+    code, _, err = run(str(folder / "pipe.yml"), "--namespace", "shop")
+    assert code == 2 and "it is no regular file" in err
+
+
+def test_files_are_known_by_their_keys_in_any_style_and_any_folder_of_a_project(project: Path) -> None:
+    for path, text in {
+        "models/flow.yml": "{version: 2, models: [{name: flow, columns: [{name: a, tests: [unique]}]}]}",
+        "models/marked.yml": "\ufeffmodels: [{name: marked, columns: [{name: a, tests: [unique]}]}]",
+        "models/logs/s.yml": "models: [{name: of_logs, columns: [{name: a, tests: [unique]}]}]",
+        "logs/s.yml": "models: [{name: other, columns: [{name: a, tests: [unique]}]}]",
+        "models/site.yml": "{pages: [models]}",
+        "models/half.yml": "{models: [",
+    }.items():
+        (project / path).parent.mkdir(exist_ok=True)
+        (project / path).write_text(text)
+    code, out, err = run(str(project), "--namespace", "shop")
+    assert code == 0
+    assert re.findall(r"^  (shop\.\w+):", out, re.M) == ["shop.flow", "shop.marked", "shop.of_logs", "shop.orders"]
+    assert f"{project}/models/half.yml:1: the file: this is not valid YAML" in err
+    assert "site.yml" not in err
+
+
+def test_checks_that_ignore_the_scope_are_counted(project: Path) -> None:
+    _, _, err = run(str(project / "models/staging/schema.yml"), "--namespace", "shop", "--scope", "added")
+    assert "# about the whole table nevertheless: 2 checks `sql`" in err
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["'a'.ljust(3000000000)", "'%3000000000d' % 1", "namespace(t='a' * 90000) | list"],
+)
+def test_a_template_without_bounds_ends_at_the_limit_of_memory(
+    project: Path, expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_process, "MAX_MEMORY", 2**29)
+    (project / "macros/even.sql").write_text(
+        f"{{% test is_even(model, column_name) %}}select {{{{ {expression} }}}}{{% endtest %}}"
+    )
+    code, _, err = run(str(project), "--namespace", "shop")
+    assert code == 0
+    assert "is_even: the project's test is_even cannot be resolved" in err
+    assert "# 6 of 8 tests carried over" in err
+
+
+def test_a_template_without_end_ends_the_import_in_time(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_process, "MAX_SECONDS", 1)
+    loops = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+    (project / "macros/even.sql").write_text(f"{{% test is_even(model, column_name) %}}{loops}{{% endtest %}}")
+    code, out, err = run(str(project), "--namespace", "shop")
+    assert (code, out) == (2, "")
+    assert err == ("sluice: the import was stopped after 1 seconds: a macro may have no end; import fewer files\n")

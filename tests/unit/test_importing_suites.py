@@ -151,4 +151,5 @@ def test_files_are_told_apart_by_their_content() -> None:
         "singular": ["a/tests/singular.sql"],
         "projects": ["a/dbt_project.yml"],
         "others": ["a/other.json", "a/docker-compose.yml", "a/models/m.sql"],
+        "unread": [],
     }
