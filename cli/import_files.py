@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sluice.errors import InvalidPipeline
+from sluice.importing.dbt_project import PROJECT_FILES
 from sluice.importing.imported import SourceText
 from sluice.importing.project import Files, sort_files
 
@@ -19,7 +20,6 @@ _OF_SQL = frozenset({"macros", "tests", "generic"})
 """Folders whose files of SQL are read; elsewhere these are models."""
 _MAX_BYTES = 5 * 2**20
 """A larger file is data, and no list of tests."""
-_PROJECT = ("dbt_project.yml", "dbt_project.yaml")
 
 
 def read_files(path: Path) -> Files:
@@ -50,13 +50,15 @@ def read_files(path: Path) -> Files:
     project = _project_of(path) if own.dbt else None
     if project is None:
         return own
-    around = _files_in(project, (".sql", *_PROJECT))
+    around = _files_in(project, (".sql", *PROJECT_FILES))
     return Files(dbt=own.dbt, macros=around.macros, projects=around.projects, unread=around.unread)
 
 
 def _project_of(path: Path) -> Path | None:
     """Return the folder of the dbt project that a file is part of."""
-    return next((each for each in path.resolve().parents if any((each / name).is_file() for name in _PROJECT)), None)
+    return next(
+        (each for each in path.resolve().parents if any((each / name).is_file() for name in PROJECT_FILES)), None
+    )
 
 
 def _files_in(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> Files:
@@ -81,7 +83,7 @@ def _paths(folder: Path, unread: list[tuple[str, str]]) -> Iterator[Path]:
         unread.append((str(error.filename), _problem(error)))
 
     for root, folders, names in os.walk(folder, onerror=note):
-        is_project = Path(root) == folder or not {*_PROJECT}.isdisjoint(names)
+        is_project = Path(root) == folder or not {*PROJECT_FILES}.isdisjoint(names)
         skipped = _INSTALLED | _FILLED if is_project else _INSTALLED
         folders[:] = sorted(name for name in folders if name not in skipped and not name.startswith("."))
         unread += [

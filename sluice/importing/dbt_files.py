@@ -6,7 +6,7 @@ from typing import Any
 from sluice.errors import InvalidPipeline
 from sluice.importing.dbt_import import DbtImport
 from sluice.importing.dbt_macros import DbtMacros
-from sluice.importing.dbt_project import DbtProject, project_of, read_project
+from sluice.importing.dbt_project import PROJECT_FILES, DbtProject, project_of, read_project
 from sluice.importing.dbt_properties import names_in, shape_problems
 from sluice.importing.imported import ImportedChecks, SourceText, unreadable
 from sluice.importing.input_files import Files, ImportOptions
@@ -25,6 +25,10 @@ def import_dbt(files: Files, options: ImportOptions, *, lenient: bool) -> list[I
     """
     problems = ImportedChecks()
     projects = [each for file in files.projects for each in _project(file, problems, lenient)]
+    for path, why in files.unread:
+        root, _, name = path.rpartition("/")
+        if name in PROJECT_FILES:
+            projects.append(DbtProject(root=root, problem=why))
     trees = [(file.path, tree) for file in files.dbt for tree in _tree(file, problems, lenient)]
     paths = [*(path for path, _ in trees), *(file.path for file in files.singular)]
     owners = list({_key(project): project for project in (project_of(projects, path) for path in paths)}.values())
@@ -68,8 +72,9 @@ def _project(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[
     except InvalidPipeline as error:
         if not lenient:
             raise
-        problems.leave("", (file.path, 1), "the file", str(error).partition(": ")[2])
-        return []
+        problem = str(error).partition(": ")[2]
+        problems.leave("", (file.path, 1), "the file", problem)
+        return [DbtProject(root=file.path.rpartition("/")[0], problem=problem)]
 
 
 def _tree(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[dict[str, Any]]:

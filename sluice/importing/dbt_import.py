@@ -68,10 +68,9 @@ class DbtImport:
             if test.problem:
                 raise NotCarriedOver(test.problem)
             settings = self._project.settings_of(path)
-            config = self._values.resolve({**settings, **test.config})
             if not is_enabled([settings, test.config], self._values):
                 raise NotActive("it is not enabled")
-            return self._checks(table, column, test, config)
+            return self._checks(table, column, test, self._values.resolve(settings))
 
         self._import(table, (path, test.line), test.name, build, about)
 
@@ -91,8 +90,9 @@ class DbtImport:
         except Exception as error:  # what is written may have any shape, and concerns this test alone
             self.imported.leave(table.table, at, name, unreadable(error), about=about)
 
-    def _checks(self, table: DbtTable, column: Any, test: DbtTest, config: Mapping[str, Any]) -> list[Parameters]:
-        given = self._values.resolve(dict(test.arguments))
+    def _checks(self, table: DbtTable, column: Any, test: DbtTest, settings: Mapping[str, Any]) -> list[Parameters]:
+        given, stated = self._values.resolve(dict(test.arguments)), self._values.resolve(dict(test.config))
+        config = {**settings, **stated}
         for key in _CONDITIONS:
             if given.get(key):
                 given[key] = spark_condition(str(given[key]), self._dialect)
@@ -101,8 +101,10 @@ class DbtImport:
         name = _quoted_column(column) if column is not None else given.pop("column_name", None)
         title = f"{test.name}({plain_name(name) or name})" if name else test.name
         arguments = {**_column(name), **given}
-        if self._is_own(test.name) and (checks := self._checks_of_macro(test.name, arguments, target, config, title)):
-            return checks
+        if self._is_own(test.name) and (query := self._query_of_macro(test.name, arguments, target)):
+            # What the definition sets by `config(…)` counts more than the project's settings, and less than the test's.
+            limits = _limits({**settings, **self._macros.config, **stated})
+            return finished(Draft(spark_query(query, self._dialect)), target, limits, title)
         builder = known_test(test.name)
         if builder is None:
             raise NotCarriedOver(_unknown(test.name))
@@ -124,10 +126,8 @@ class DbtImport:
             return self._macros.overrides(own) or (test not in _CORE and self._macros.defines(own))
         return known_test(test) is None and self._macros.defines(own)
 
-    def _checks_of_macro(
-        self, test: str, arguments: Mapping[str, Any], target: Target, config: Mapping[str, Any], title: str
-    ) -> list[Parameters] | None:
-        """Return the checks of a test that the project defines; None if a known one of its name stands in."""
+    def _query_of_macro(self, test: str, arguments: Mapping[str, Any], target: Target) -> str | None:
+        """Return the query of a test that the project defines; None if a known one of its name stands in."""
         own = test.rpartition(".")[2]
         try:
             query = self._macros.query(own, {"model": _relation(target), **arguments})
@@ -135,8 +135,9 @@ class DbtImport:
             if own.startswith("expect_"):
                 return None
             raise
-        limits = _limits({**self._macros.config, **config})
-        return finished(Draft(spark_query(query, self._dialect)), target, limits, title)
+        if set_there := {"where", "enabled"} & {*self._macros.config}:
+            raise NotCarriedOver(f"the definition of the test itself sets {', '.join(sorted(set_there))}")
+        return query or " "
 
     def _import_constraints(self, path: str, table: DbtTable) -> None:
         target = Target(table.table, scope=self._scope)
@@ -186,6 +187,8 @@ def _limits(config: Mapping[str, Any]) -> Limits:
     severity = _SEVERITIES.get(str(config.get("severity") or "error").strip().lower())
     if severity is None:
         raise NotCarriedOver(f"the severity {config.get('severity')!r} is neither error nor warn")
+    if config.get("limit") is not None and any(config.get(key) for key in ("error_if", "warn_if", "fail_calc")):
+        raise NotCarriedOver("a `limit` of the rows that are counted for a threshold has no equivalent here")
     return Limits(
         severity="warn" if severity == "warn" else "fail",
         fail_if=str(config["error_if"]).strip() if config.get("error_if") else None,

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sluice.importing.dbt_properties import CONFIG
-from sluice.importing.imported import SourceText
+from sluice.importing.imported import NotCarriedOver, SourceText
 from sluice.importing.yaml_lines import plain, read_yaml_of_dbt
+
+PROJECT_FILES = ("dbt_project.yml", "dbt_project.yaml")
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class DbtProject:
     variables: Mapping[str, Any] = field(default_factory=dict)
     tests: Mapping[str, Any] = field(default_factory=dict)
     """The settings of tests, as they stand under `tests` or `data_tests`."""
+    problem: str = ""
+    """Why its settings are not known."""
 
     def folders_of(self, path: str) -> tuple[str, ...] | None:
         """Return the folders from that of the project down to a file; None if the file lies outside of the project."""
@@ -28,7 +32,13 @@ class DbtProject:
         return file[len(root) : -1] if file[: len(root)] == root else None
 
     def settings_of(self, path: str) -> dict[str, Any]:
-        """Return the settings of the tests in a property file: those of the project, then of each folder around it."""
+        """Return the settings of the tests in a property file: those of the project, then of each folder around it.
+
+        Raises:
+            NotCarriedOver: they are not known.
+        """
+        if self.problem:
+            raise NotCarriedOver(f"the settings of its project are not known: {self.problem}")
         folders = self.folders_of(path) or ()
         settings: dict[str, Any] = {}
         node: Any = self.tests

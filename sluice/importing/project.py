@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from sluice.errors import InvalidPipeline
 from sluice.importing.dbt_files import import_dbt
+from sluice.importing.dbt_project import PROJECT_FILES
 from sluice.importing.great_expectations import import_suite, is_suite
 from sluice.importing.imported import ImportedChecks, SourceText, add_new, unreadable
 from sluice.importing.input_files import Files, ImportOptions
@@ -32,7 +33,7 @@ def _list_for(file: SourceText, files: Files) -> list[SourceText]:
         return files.singular if folders and "tests" in folders else files.others
     if name.endswith(".json"):
         return files.suites if '"expectations"' in file.text else files.others
-    if name in ("dbt_project.yml", "dbt_project.yaml"):
+    if name in PROJECT_FILES:
         return files.projects
     keys = _keys_of(file)
     if any(key.startswith(_SODA_HEADERS) for key in keys):

@@ -67,6 +67,13 @@ def test_a_file_is_read_with_the_project_that_it_lies_in(project: Path, monkeypa
     assert "# 5 of 6 tests carried over" in err
     assert "# not carried over: staging/schema.yml:6: " in err
     assert out.count("severity: warn") == 5
+    monkeypatch.chdir(project / "models/staging")
+    assert run("schema.yml", "--namespace", "shop")[1] == out
+    monkeypatch.chdir(project)
+    assert run("models/staging/schema.yml", "--namespace", "shop")[1] == out
+    (project / "nested").mkdir()
+    (project / "nested/dbt_project.yml").write_text("name: other\n")
+    assert run(".", "--namespace", "shop")[1].count("severity: warn") == 6
 
 
 @pytest.mark.parametrize(

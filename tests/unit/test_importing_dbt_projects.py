@@ -255,3 +255,38 @@ def test_projects_in_one_folder_do_not_share_variables_or_definitions() -> None:
         "shop.a": "select a from shop.a", "shop.b": "select b from shop.b",
     }  # fmt: skip
     assert reasons(result) == ["1: shop.c: own: several other projects define own, and differently"]
+
+
+def test_settings_of_a_definition_count_between_those_of_the_project_and_of_the_test() -> None:
+    macro = "{% test own(model) %}{{ config(severity='error') }}select 1 from {{ model }}{% endtest %}"
+    text = "models: [{name: o, tests: [own, own: {warn_if: '> 3', severity: warn}]}]"
+    first, second = imported(text, macro, project="name: mine\ntests: {+severity: warn}").checks["shop.o"]
+    assert "severity" not in first["sql"] and second["sql"]["severity"] == "warn"
+    filtered = macro.replace("severity='error'", "where='a > 1'")
+    assert "the definition of the test itself sets where" in reasons(imported(text, filtered))[0]
+
+
+def test_a_limit_beside_a_threshold_changes_what_fails_and_is_listed() -> None:
+    text = (
+        "models: [{name: o, columns: [{name: a, tests: [unique: {limit: 10}, not_null: {limit: 9, error_if: '>9'}]}]}]"
+    )
+    result = imported(text)
+    assert result.checks == {"shop.o": [{"unique": {"column": "a", "scope": "table"}}]}
+    assert "a `limit` of the rows" in reasons(result)[0]
+
+
+def test_tests_of_a_project_whose_settings_cannot_be_read_are_listed() -> None:
+    files = Files(
+        dbt=[
+            SourceText("a/models/s.yml", "models: [{name: a, columns: [{name: a, tests: [unique]}]}]"),
+            SourceText("b/models/s.yml", "models: [{name: b, columns: [{name: a, tests: [unique]}]}]"),
+            SourceText("c/models/s.yml", "models: [{name: c, columns: [{name: a, tests: [unique]}]}]"),
+        ],
+        projects=[SourceText("a/dbt_project.yml", "tests: ["), SourceText("b/dbt_project.yml", "name: b")],
+        unread=[("c/dbt_project.yml", "it is not written in UTF-8")],
+    )
+    result = import_files(files, ImportOptions(namespace="shop"))
+    assert list(result.checks) == ["shop.b"]
+    assert [each.file for each in result.left] == [
+        *("c/dbt_project.yml", "a/dbt_project.yml", "a/models/s.yml", "c/models/s.yml"),
+    ]
