@@ -1,6 +1,7 @@
 """Importing the files of dbt: each project with its own macros, variables and settings."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sluice.errors import InvalidPipeline
@@ -12,6 +13,17 @@ from sluice.importing.imported import ImportedChecks, SourceText, unreadable
 from sluice.importing.input_files import Files, ImportOptions
 from sluice.importing.jinja_values import DbtValues
 from sluice.importing.yaml_lines import read_yaml_of_dbt
+
+
+@dataclass
+class _Part:
+    """The files of one project, or those that lie in none."""
+
+    project: DbtProject
+    values: DbtValues
+    trees: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    macros: list[SourceText] = field(default_factory=list)
+    singular: list[SourceText] = field(default_factory=list)
 
 
 def import_dbt(files: Files, options: ImportOptions, *, lenient: bool) -> list[ImportedChecks]:
@@ -29,41 +41,58 @@ def import_dbt(files: Files, options: ImportOptions, *, lenient: bool) -> list[I
         root, _, name = path.rpartition("/")
         if name in PROJECT_FILES:
             projects.append(DbtProject(root=root, problem=why))
-    trees = [(file.path, tree) for file in files.dbt for tree in _tree(file, problems, lenient)]
-    paths = [*(path for path, _ in trees), *(file.path for file in files.singular)]
-    owners = list({_key(project): project for project in (project_of(projects, path) for path in paths)}.values())
-    runs = []
-    for owner in owners:
-        values = DbtValues(options.namespace or "", {**(owner.variables if owner else {}), **options.variables},
-                           options.target)  # fmt: skip
-        own, others = _macros_of(files.macros, projects, owner)
-        run = DbtImport(values, DbtMacros(values, own, others), owner, options.scope, options.dialect)
-        own_trees = [(path, tree) for path, tree in trees if project_of(projects, path) == owner]
-        names = [tree for path, tree in trees if project_of(projects, path) != owner] + [tree for _, tree in own_trees]
-        for tree in names:  # what a project names itself counts more than what another one does
-            names_in(tree, values)
-        for path, tree in own_trees:
-            _import_tree(run, path, tree)
-        for file in files.singular:
-            if project_of(projects, file.path) == owner:
-                run.import_singular(file)
-        runs.append(run.imported)
-    return [problems, *runs]
+    parts = _Parts(projects, options)
+    for file in files.dbt:
+        parts.of(file.path).trees += [(file.path, tree) for tree in _tree(file, problems, lenient)]
+    for file in files.singular:
+        parts.of(file.path).singular.append(file)
+    for file in files.macros:
+        parts.of(file.path).macros.append(file)
+    return [problems, *(_import_part(part, parts.others_of(part), options) for part in parts.all())]
 
 
-def _key(project: DbtProject | None) -> str | None:
-    return project.root if project else None
+class _Parts:
+    """The parts of an import by the project that they belong to."""
+
+    def __init__(self, projects: Sequence[DbtProject], options: ImportOptions) -> None:
+        self._projects, self._options = projects, options
+        self._parts: dict[str | None, _Part] = {}
+
+    def of(self, path: str) -> _Part:
+        """Return the part that a file belongs to."""
+        project = project_of(self._projects, path)
+        root = project.root if project else None
+        if root not in self._parts:
+            owner, options = project or DbtProject(), self._options
+            values = DbtValues(options.namespace or "", {**owner.variables, **options.variables}, options.target)
+            self._parts[root] = _Part(owner, values)
+        return self._parts[root]
+
+    def all(self) -> list[_Part]:
+        """Return the parts, of which each knows its tables by their names."""
+        for part in self._parts.values():
+            for _, tree in part.trees:
+                names_in(tree, part.values)
+        return [*self._parts.values()]
+
+    def others_of(self, part: _Part) -> list[_Part]:
+        """Return the parts but for one."""
+        return [each for each in self._parts.values() if each is not part]
 
 
-def _macros_of(
-    macros: Iterable[SourceText], projects: list[DbtProject], owner: DbtProject | None
-) -> tuple[list[SourceText], list[SourceText]]:
-    """Return the files of macros of a project, and those of the others."""
-    own: list[SourceText] = []
-    others: list[SourceText] = []
-    for file in macros:
-        (own if project_of(projects, file.path) == owner else others).append(file)
-    return own, others
+def _import_part(part: _Part, others: list[_Part], options: ImportOptions) -> ImportedChecks:
+    values = part.values
+    for each in others:  # what a project names itself counts more than what another one does
+        values.models = {**each.values.models, **values.models}
+        values.sources = {**each.values.sources, **values.sources}
+        values.unknown_tables = {**each.values.unknown_tables, **values.unknown_tables}
+    macros = DbtMacros(values, part.macros, (file for each in others for file in each.macros))
+    run = DbtImport(values, macros, part.project, options.scope, options.dialect)
+    for path, tree in part.trees:
+        _import_tree(run, path, tree)
+    for file in part.singular:
+        run.import_singular(file)
+    return run.imported
 
 
 def _project(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[DbtProject]:

@@ -38,9 +38,9 @@ class DbtImport:
     """One import of the property files and singular tests of a project."""
 
     def __init__(
-        self, values: DbtValues, macros: DbtMacros, project: DbtProject | None, scope: str, dialect: str | None
+        self, values: DbtValues, macros: DbtMacros, project: DbtProject, scope: str, dialect: str | None
     ) -> None:
-        self._values, self._macros, self._project = values, macros, project or DbtProject()
+        self._values, self._macros, self._project = values, macros, project
         self._scope, self._dialect = scope, dialect
         self.imported = ImportedChecks()
 

@@ -68,7 +68,7 @@ class DbtMacros:
         except NotCarriedOver:
             raise
         except Exception as error:  # a template may raise anything
-            raise NotCarriedOver(f"the project's test {test} cannot be resolved: {str(error)[:160]}") from error
+            raise NotCarriedOver(f"the project's test {test} cannot be resolved: {_problem(error)}") from error
 
     def singular(self, text: str, tables: list[str]) -> tuple[str, dict[str, Any]]:
         """Return the SQL of a singular test and what it sets by `config(…)`; collect the tables that it refers to.
@@ -95,7 +95,7 @@ class DbtMacros:
         except NotCarriedOver:
             raise
         except Exception as error:  # a template may raise anything
-            raise NotCarriedOver(f"it cannot be resolved: {str(error)[:160]}") from error
+            raise NotCarriedOver(f"it cannot be resolved: {_problem(error)}") from error
         return query, self.config
 
     def _compile(self) -> None:
@@ -184,6 +184,10 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
                 yield "", value
     except TemplateError:
         return  # dbt reads none of such a file; what comes before is understood
+
+
+def _problem(error: Exception) -> str:
+    return "it needs too much memory" if isinstance(error, MemoryError) else str(error)[:160] or type(error).__name__
 
 
 class _Adapter:
