@@ -27,26 +27,26 @@ def length_range(column: str, limits: Range, target: Target) -> Draft:
 
 @expectation("expect_column_values_to_match_regex")
 def _regex(args: Arguments, target: Target) -> Draft:
-    column, pattern = column_of(args), _with_flags(args.text("regex"), args)
+    column, pattern = column_of(args), _flags(args) + args.text("regex")
     good = f"{column_sql(column)} RLIKE {literal(pattern)}"
     return on_column(column, target, good, "match_regex", pattern=pattern)
 
 
 @expectation("expect_column_values_to_not_match_regex")
 def _not_regex(args: Arguments, target: Target) -> Draft:
-    column, pattern = column_of(args), _with_flags(args.text("regex"), args)
+    column, pattern = column_of(args), _flags(args) + args.text("regex")
     good = f"NOT ({column_sql(column)} RLIKE {literal(pattern)})"
     return on_column(column, target, good, "not_match_regex", pattern=pattern)
 
 
-def _with_flags(pattern: str, args: Arguments) -> str:
-    """Return a pattern with the flags of dbt_expectations inside: `i`, `m` and `s` mean the same in Java."""
+def _flags(args: Arguments) -> str:
+    """Return what begins a pattern with the flags of dbt_expectations: `i`, `m` and `s` mean the same in Java."""
     args.ignore("is_raw")
     flags = str(args.take("flags", default=""))
     if unknown := set(flags) - set("cims"):
         raise NotCarriedOver(f"the flag {min(unknown)!r} of a regular expression has no equivalent here")
     kept = "".join(flag for flag in flags if flag != "c")
-    return f"(?{kept}){pattern}" if kept else pattern
+    return f"(?{kept})" if kept else ""
 
 
 @expectation(
@@ -71,15 +71,18 @@ def _pattern_list(args: Arguments, target: Target, *, positive: bool) -> Draft:
     In Great Expectations a value must match none of the patterns of a "not" list; in dbt_expectations, `match_on: any`,
     the default, asks that it does not match one of them.
     """
-    column, every = column_sql(column_of(args)), args.take("match_on", default="any") == "all"
-    regexes = [_with_flags(str(each), args) for each in args.listed("regex_list")]
+    column, match_on = column_sql(column_of(args)), args.take("match_on", default="any")
+    if match_on not in ("any", "all"):
+        raise NotCarriedOver(f"match_on is {str(match_on)[:40]!r}, and may be any or all")
+    flags = _flags(args)
+    regexes = [flags + str(each) for each in args.listed("regex_list")]
     likes = [str(each) for each in args.listed("like_pattern_list", "pattern_list")]
     if not regexes and not likes:
         raise NotCarriedOver("the list of patterns is missing")
     verb = "RLIKE" if regexes else "LIKE"
     tests = [f"{'' if positive else 'NOT '}{column} {verb} {literal(each)}" for each in regexes or likes]
     tests = [f"({test})" for test in tests]
-    return row_condition(target, (" AND " if every else " OR ").join(tests))
+    return row_condition(target, (" AND " if match_on == "all" else " OR ").join(tests))
 
 
 @expectation("expect_column_values_to_match_like_pattern")
