@@ -6,17 +6,26 @@ from typing import Any
 from sluice.importing.imported import AlwaysPasses, NotCarriedOver
 from sluice.importing.sql_text import bound_sql, number
 
+UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+"""What reading a test may raise whose values have other types than its tool takes."""
+_FLAGS = {"true": True, "false": False, "1": True, "0": False}
+
 
 class Arguments:
     """The arguments of a test by name. What nobody takes has no equivalent, and the test is not carried over."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = {str(key).lower(): value for key, value in given.items()}
+        self._all = dict(self._given)
 
     def take(self, *names: str, default: Any = None) -> Any:
         """Return the first of these arguments that is given, and a default if it is absent or null."""
         values = [self._given.pop(name) for name in names if name in self._given]
         return next((value for value in values if value is not None), default)
+
+    def given(self, name: str) -> Any:
+        """Return an argument, also one that was taken before; None if it is absent."""
+        return self._all.get(name)
 
     def required(self, *names: str) -> Any:
         """Return an argument that the test cannot be without.
@@ -35,9 +44,16 @@ class Arguments:
         return list(value) if isinstance(value, list | tuple) else [value]
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Return an argument that is true or false, also where it is spelled as text."""
+        """Return an argument that is true or false, also where it is spelled as text.
+
+        Raises:
+            NotCarriedOver: it is neither.
+        """
         value = self.take(name, default=default)
-        return value.strip().lower() == "true" if isinstance(value, str) else bool(value)
+        known = _FLAGS.get(str(value).strip().lower())
+        if known is None:
+            raise NotCarriedOver(f"{name!r} is {str(value)[:40]!r}, and neither true nor false")
+        return known
 
     def text(self, *names: str) -> str:
         """Return a required argument as text."""
@@ -71,7 +87,7 @@ class Arguments:
         Raises:
             NotCarriedOver: one was not.
         """
-        left = [name for name, value in self._given.items() if value not in (None, False, [], "")]
+        left = [name for name, value in self._given.items() if value is not None]
         if left:
             raise NotCarriedOver(f"{', '.join(map(repr, left))} has no equivalent here")
 

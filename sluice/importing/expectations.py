@@ -5,8 +5,8 @@ from typing import Any
 
 from sluice.importing.arguments import Arguments, Range
 from sluice.importing.drafts import Draft, Target, bad_rows, native
-from sluice.importing.imported import AlwaysPasses, NotCarriedOver
-from sluice.importing.sql_text import bound_sql, column_sql, literal, literals, number, plain_name
+from sluice.importing.imported import NotCarriedOver
+from sluice.importing.sql_text import TextValue, bound_sql, column_sql, is_time, literal, literals, number, plain_name
 
 Builder = Callable[[Arguments, Target], Draft]
 EXPECTATIONS: dict[str, Builder] = {}
@@ -28,9 +28,15 @@ def column_of(args: Arguments, *names: str) -> str:
     return args.text(*(names or ("column", "column_name")))
 
 
-def row_condition(target: Target, good: str) -> Draft:
-    """Return the draft of a condition on each row; a row for which it is unknown is good."""
-    return Draft(bad_rows(target, f"NOT ({good})"), native("expression_is_true", expression=f"coalesce({good}, TRUE)"))
+def row_condition(target: Target, good: str, kept: str | None = None) -> Draft:
+    """Return the draft of a condition on each row, or of those that another condition keeps.
+
+    A row for which it is unknown is good.
+    """
+    rows = target.narrowed(kept)
+    where = rows.where if kept else None
+    check = native("expression_is_true", expression=f"coalesce({good}, TRUE)", where=where)
+    return Draft(bad_rows(rows, f"NOT ({good})"), check)
 
 
 def on_column(column: str, target: Target, good: str, name: str, **parameters: Any) -> Draft:
@@ -74,7 +80,7 @@ def in_set(column: str, values: list[Any], target: Target) -> Draft:
     """Every value is one of a list."""
     kept = [value for value in values if value is not None]
     if not kept:
-        raise AlwaysPasses("the set of values is empty, and it always passes")
+        raise NotCarriedOver("the set of values is empty")
     return on_column(column, target, f"{column_sql(column)} IN ({literals(kept)})", "accepted_values", values=kept)
 
 
@@ -88,7 +94,7 @@ def not_in_set(column: str, values: list[Any], target: Target) -> Draft:
     """No value is one of a list."""
     kept = [value for value in values if value is not None]
     if not kept:
-        raise AlwaysPasses("the set of values is empty, and it always passes")
+        raise NotCarriedOver("the set of values is empty")
     good = f"{column_sql(column)} NOT IN ({literals(kept)})"
     return on_column(column, target, good, "not_accepted_values", values=kept)
 
@@ -122,7 +128,7 @@ def unquoted(values: list[Any]) -> list[Any]:
 
 @expectation("expect_column_distinct_values_to_equal_set")
 def _equal_set(args: Arguments, target: Target) -> Draft:
-    column, values = column_of(args), list(dict.fromkeys(_set_values(args)))
+    column, values = column_of(args), _distinct_values(args)
     good, extra = f"{column_sql(column)} IN ({literals(values)})", _missing_members(column, values, target)
     query = f"SELECT DISTINCT {column_sql(column)} AS member FROM {target.rows} AS rows WHERE NOT ({good})"
     plain = plain_name(column)
@@ -132,7 +138,14 @@ def _equal_set(args: Arguments, target: Target) -> Draft:
 
 @expectation("expect_column_distinct_values_to_contain_set")
 def _contain_set(args: Arguments, target: Target) -> Draft:
-    return Draft(_missing_members(column_of(args), list(dict.fromkeys(_set_values(args))), target))
+    return Draft(_missing_members(column_of(args), _distinct_values(args), target))
+
+
+def _distinct_values(args: Arguments) -> list[Any]:
+    values = list(dict.fromkeys(_set_values(args)))
+    if not values:
+        raise NotCarriedOver("the set of values is empty")
+    return values
 
 
 def _missing_members(column: str, values: list[Any], target: Target) -> str:
@@ -143,15 +156,14 @@ def _missing_members(column: str, values: list[Any], target: Target) -> str:
 
 @expectation("expect_column_most_common_value_to_be_in_set")
 def _most_common(args: Arguments, target: Target) -> Draft:
-    column, values, top = column_sql(column_of(args)), _set_values(args), int(args.take("top_n", default=1))
-    args.ignore("ties_okay", "data_type")
-    counted = (
-        f"SELECT {column} AS member, count(*) AS times FROM {target.rows} AS rows WHERE {column} IS NOT NULL "
-        f"GROUP BY {column}"
-    )
+    column, values, top = column_sql(column_of(args)), _set_values(args), number(args.take("top_n", default=1))
+    args.ignore("data_type")
+    if not isinstance(top, int):
+        raise NotCarriedOver("top_n is no whole number")
+    counted = f"SELECT {column} AS member, count(*) AS times FROM {target.rows} AS rows GROUP BY {column}"
     ranked = f"SELECT member, times, dense_rank() OVER (ORDER BY times DESC) AS place FROM ({counted}) AS counted"
     return Draft(
-        f"SELECT member, times FROM ({ranked}) AS ranked WHERE place <= {top} AND member NOT IN ({literals(values)})"
+        f"SELECT member, times FROM ({ranked}) AS ranked WHERE place = {top} AND member NOT IN ({literals(values)})"
     )
 
 
@@ -168,23 +180,21 @@ def value_range(column: str, limits: Range, target: Target) -> Draft:
     given = {name: value for name, value in given.items() if value is not None}
     strict = {limits.strict_low if "min" in given else None, limits.strict_high if "max" in given else None} - {None}
     good = limits.holds(column_sql(column))
-    is_text = any(isinstance(value, str) and not _is_date(value) for value in given.values())
+    is_text = any(isinstance(value, str) and not is_time(value) for value in given.values())
     if len(strict) > 1 or is_text:
         return row_condition(target, good)
     if any(isinstance(value, str) for value in given.values()):
         good = _dated(limits).holds(column_sql(column))
+    given = {name: str(value) if isinstance(value, TextValue) else value for name, value in given.items()}
     inclusive = False if strict == {True} else None
     return on_column(column, target, good, "accepted_range", **given, inclusive=inclusive)
 
 
-def _is_date(text: str) -> bool:
-    parts = text.strip()[:10].split("-")
-    return len(parts) == 3 and all(part.isdigit() for part in parts) and len(parts[0]) == 4
-
-
 def _dated(limits: Range) -> Range:
     low, high = (
-        f"TIMESTAMP '{each.strip()}'" if isinstance(each, str) and _is_date(each) else each
+        f"TIMESTAMP '{each.strip()}'"
+        if isinstance(each, str) and is_time(each) and not isinstance(each, TextValue)
+        else each
         for each in (limits.low, limits.high)
     )
     return Range(low, high, limits.strict_low, limits.strict_high)

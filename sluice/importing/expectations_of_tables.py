@@ -4,9 +4,10 @@ from typing import Any
 
 from sluice.importing.arguments import Arguments, Range
 from sluice.importing.drafts import Draft, Target, native
-from sluice.importing.expectations import column_of, expectation, row_condition
+from sluice.importing.expectations import column_of, expectation
+from sluice.importing.expectations_of_rows import without_missing
 from sluice.importing.imported import NotCarriedOver
-from sluice.importing.sql_text import bound_sql, column_sql, literal, number, plain_name
+from sluice.importing.sql_text import bound_sql, column_sql, number, plain_name
 
 
 def measured(expression: str, good: str, target: Target, groups: list[Any] | None = None) -> str:
@@ -25,10 +26,11 @@ def aggregate_range(expression: str, limits: Range, target: Target, groups: list
 
 def _aggregate(args: Arguments, target: Target, function: str, name: str, **parameters: Any) -> Draft:
     column, limits, groups = column_of(args), args.range(), args.listed("group_by")
-    args.ignore("parse_strings_as_datetimes")
-    plain, bounds = plain_name(column), limits.as_numbers
+    plain, bounds, expression = plain_name(column), limits.as_numbers, function.format(column_sql(column))
     checks = native(name, column=plain, **bounds, **parameters) if plain and bounds else []
-    return aggregate_range(function.format(column_sql(column)), limits, target, groups, checks)
+    if args.flag("needs_values"):  # of Great Expectations: without a value it fails
+        return Draft(measured(expression, f"coalesce({limits.holds('observed')}, FALSE)", target, groups), checks)
+    return aggregate_range(expression, limits, target, groups, checks)
 
 
 @expectation("expect_column_max_to_be_between")
@@ -64,17 +66,8 @@ def _median(args: Arguments, target: Target) -> Draft:
 @expectation("expect_column_quantile_values_to_be_between")
 def _quantile(args: Arguments, target: Target) -> Draft:
     args.ignore("allow_relative_error")
-    ranges = args.take("quantile_ranges")
-    if ranges is None:
-        quantile = args.required("quantile")
-        return _aggregate(args, target, f"percentile({{}}, {quantile})", "quantile_in_range", quantile=quantile)
-    column, checks, queries = column_of(args), [], []
-    for quantile, pair in zip(ranges.get("quantiles", []), ranges.get("value_ranges", []), strict=True):
-        limits = Range(*pair)
-        bounds = limits.as_numbers
-        checks += native("quantile_in_range", column=column, quantile=quantile, **bounds) if bounds else []
-        queries.append(measured(f"percentile({column_sql(column)}, {quantile})", limits.holds("observed"), target))
-    return Draft(" UNION ALL ".join(queries), checks if len(checks) == len(queries) else [])
+    quantile = args.required("quantile")
+    return _aggregate(args, target, f"percentile({{}}, {quantile})", "quantile_in_range", quantile=quantile)
 
 
 @expectation("expect_column_unique_value_count_to_be_between")
@@ -141,29 +134,26 @@ def _row_count_equal(args: Arguments, target: Target) -> Draft:
 
 @expectation("expect_table_row_count_to_equal_other_table", "expect_table_row_count_to_equal_other_table_times_factor")
 def _row_count_other(args: Arguments, target: Target) -> Draft:
-    other, factor = args.text("compare_model", "other_table_name"), number(args.take("factor", default=1))
+    factor = number(args.take("factor", default=1))
     if factor is None:
         raise NotCarriedOver("factor is no number")
     groups = [args.listed("group_by"), args.listed("compare_group_by")]
-    condition = args.take("compare_row_condition") or target.where
-    theirs = Target(other, condition)
-    if any(groups) or target.where or condition:
+    theirs = _other(args, args.text("compare_model", "other_table_name"), target)
+    if any(groups) or target.where or theirs.where:
         return equal_expressions(target, theirs, ("count(*)", f"count(*) * {factor}"), groups, "> 0")
     query = (
         f"SELECT * FROM (SELECT (SELECT count(*) FROM {target.rows}) AS observed, "
         f"(SELECT count(*) FROM {theirs.rows}) * {factor} AS expected) AS counted WHERE observed <> expected"
     )
     ratio = None if factor == 1 else factor
-    return Draft(query, native("equal_row_count", to=other, min_ratio=ratio, max_ratio=ratio))
+    return Draft(query, native("equal_row_count", to=theirs.table, min_ratio=ratio, max_ratio=ratio))
 
 
 @expectation("equal_expression", "expect_table_aggregation_to_equal_other_table")
 def _equal_expression(args: Arguments, target: Target) -> Draft:
     own = args.text("expression")
     theirs = str(args.take("compare_expression", default=own))
-    other = Target(str(args.take("compare_model", default=target.table)), args.take("compare_row_condition"))
-    if other.where is None:
-        other = Target(other.table, target.where)
+    other = _other(args, args.take("compare_model"), target)
     groups = [args.listed("group_by"), args.listed("compare_group_by")]
     share, tolerance = args.take("tolerance_percent"), args.take("tolerance", default=0)
     difference = f"/ nullif(observed * 1.0, 0) > {bound_sql(share)}" if share else f"> {bound_sql(tolerance)}"
@@ -174,11 +164,25 @@ def _equal_expression(args: Arguments, target: Target) -> Draft:
 def _distinct_count_other(args: Arguments, target: Target) -> Draft:
     column = column_of(args)
     other = str(args.take("compare_column_name", default=column))
-    theirs = Target(
-        str(args.take("compare_model", default=target.table)), args.take("compare_row_condition") or target.where
-    )
+    theirs = _other(args, args.take("compare_model"), target)
     counts = (f"count(DISTINCT {column_sql(column)})", f"count(DISTINCT {column_sql(other)})")
     return equal_expressions(target, theirs, counts, [[], []], "> 0")
+
+
+def _other(args: Arguments, table: Any, target: Target) -> Target:
+    """Return what a table is compared with: rows of another table, or other rows of its own.
+
+    Without a condition of its own it has the `row_condition` of the test. The `where` of dbt's settings is about the
+    tested table alone.
+    """
+    own, given = args.take("compare_row_condition"), args.given("row_condition")
+    if table is not None:
+        return Target(str(table), own or given)
+    if own is None:
+        return target
+    if target.where != given:
+        raise NotCarriedOver("a `where` beside compare_row_condition and without compare_model has no equivalent here")
+    return Target(target.table, own)
 
 
 def equal_expressions(
@@ -204,35 +208,7 @@ def equal_expressions(
     )
 
 
-@expectation("expect_column_pair_values_to_be_equal")
-def _pair_equal(args: Arguments, target: Target) -> Draft:
-    return _pair(args, target, "=")
-
-
-@expectation("expect_column_pair_values_a_to_be_greater_than_b")
-def _pair_greater(args: Arguments, target: Target) -> Draft:
-    return _pair(args, target, ">=" if args.flag("or_equal") else ">")
-
-
-def _pair(args: Arguments, target: Target, operator: str) -> Draft:
-    left, right = args.text("column_a"), args.text("column_b")
-    args.ignore("ignore_row_if", "parse_strings_as_datetimes", "allow_cross_type_comparisons")
-    draft = row_condition(target, f"{column_sql(left)} {operator} {column_sql(right)}")
-    names = plain_name(left), plain_name(right)
-    if None in names or left == right:
-        return draft
-    return Draft(draft.query, native("compare_columns", left=names[0], operator=operator, right=names[1]))
-
-
-@expectation("expect_column_pair_values_to_be_in_set")
-def _pair_in_set(args: Arguments, target: Target) -> Draft:
-    left, right = column_sql(args.text("column_a")), column_sql(args.text("column_b"))
-    args.ignore("ignore_row_if")
-    pairs = [f"({left} = {literal(one)} AND {right} = {literal(two)})" for one, two in args.listed("value_pairs_set")]
-    return row_condition(target, " OR ".join(pairs))
-
-
-@expectation("expect_compound_columns_to_be_unique", "expect_multicolumn_values_to_be_unique")
+@expectation("expect_compound_columns_to_be_unique")
 def _compound(args: Arguments, target: Target) -> Draft:
     columns, ignored = args.listed("column_list"), args.take("ignore_row_if", default="all_values_are_missing")
     args.ignore("quote_columns")
@@ -241,10 +217,8 @@ def _compound(args: Arguments, target: Target) -> Draft:
 
 def unique_columns(columns: list[str], target: Target, ignored: str = "never") -> Draft:
     """Every combination of values occurs once; rows with nulls may be left out."""
-    listed = ", ".join(map(column_sql, columns))
-    missing = [f"{column_sql(each)} IS NULL" for each in columns]
-    joined = {"all_values_are_missing": " AND ", "any_value_is_missing": " OR "}.get(ignored)
-    chosen = target.narrowed(f"NOT ({joined.join(missing)})") if joined else target
+    listed, joined = ", ".join(map(column_sql, columns)), without_missing(columns, ignored)
+    chosen = target.narrowed(joined)
     query = f"SELECT {listed}, count(*) AS times FROM {chosen.rows} AS rows GROUP BY {listed} HAVING count(*) > 1"
     names = [plain_name(each) for each in columns]
     checks = [] if None in names or joined or len(names) < 2 else native("unique_combination_of_columns", columns=names)
@@ -252,14 +226,6 @@ def unique_columns(columns: list[str], target: Target, ignored: str = "never") -
         return Draft(query, checks)
     where = chosen.where
     return Draft(query, native("unique_combination_of_columns", columns=names, where=where))
-
-
-@expectation("expect_select_column_values_to_be_unique_within_record")
-def _unique_within(args: Arguments, target: Target) -> Draft:
-    columns = [column_sql(str(each)) for each in args.listed("column_list")]
-    args.ignore("ignore_row_if", "quote_columns")
-    pairs = [f"{one} <> {two}" for index, one in enumerate(columns) for two in columns[index + 1 :]]
-    return row_condition(target, " AND ".join(pairs))
 
 
 @expectation("expect_multicolumn_sum_to_equal")

@@ -1,5 +1,6 @@
 """Writing Spark SQL for imported tests: quoted names, literals, and which text is a plain column."""
 
+import math
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -16,8 +17,13 @@ from sluice.sql.tokens import SqlProblem, tokens
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _QUOTED = re.compile(r"""(["`])([^"`]+)\1""")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
 _PLACEHOLDER = re.compile(r"__\w+__")
 """A name between double underscores: macros of a project replace it before dbt runs the test."""
+
+
+class TextValue(str):
+    """A text that is a value, where any other text is an expression of SQL."""
 
 
 def plain_name(text: str) -> str | None:
@@ -43,8 +49,10 @@ def literal(value: Any) -> str:
     """Return a value as a literal of Spark SQL.
 
     Raises:
-        NotCarriedOver: it is a list or a mapping.
+        NotCarriedOver: it is a list, a mapping, or a number that is not finite.
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NotCarriedOver(f"{value} is no finite number")
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value}'"
     if isinstance(value, date):
@@ -60,19 +68,28 @@ def literals(values: Sequence[Any]) -> str:
 
 
 def number(value: Any) -> int | float | None:
-    """Return the number that a value is or spells, or None."""
-    if isinstance(value, bool):
+    """Return the finite number that a value is, or that a text other than a value spells, or None."""
+    if isinstance(value, bool | TextValue):
         return None
-    if isinstance(value, int | float):
+    if isinstance(value, int):
         return value
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        return int(value) if re.fullmatch(r"\s*[+-]?\d+\s*", value) else float(value)
-    return None
+        value = int(value) if re.fullmatch(r"\s*[+-]?\d+\s*", value) else float(value)
+    return value if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def is_time(text: str) -> bool:
+    """Return whether the whole of a text is a date, with or without a time, as in `2020-01-31 10:00`."""
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return _DATE.match(text.strip()) is not None
 
 
 def bound_sql(value: Any) -> str:
-    """Return a bound of a range: a number, a literal date, or the expression that a text is."""
-    if isinstance(value, str):
+    """Return a bound of a range: a literal, or the number or expression that a text is, unless it is a value."""
+    if isinstance(value, str) and not isinstance(value, TextValue):
         return value.strip() if number(value) is not None else f"({value.strip()})"
     return literal(value)
 

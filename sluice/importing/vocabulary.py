@@ -2,15 +2,21 @@
 
 from sluice.importing import (
     expectations_of_columns,
+    expectations_of_rows,
+    expectations_of_suites,
     expectations_of_tables,
     expectations_of_text,
     expectations_of_time,
 )
 from sluice.importing.expectations import EXPECTATIONS
+from sluice.importing.expectations_of_suites import SUITE_EXPECTATIONS
 
 __all__ = [
     "EXPECTATIONS",
+    "SUITE_EXPECTATIONS",
     "expectations_of_columns",
+    "expectations_of_rows",
+    "expectations_of_suites",
     "expectations_of_tables",
     "expectations_of_text",
     "expectations_of_time",
