@@ -1,20 +1,33 @@
 """Importing from SodaCL: the checks of `checks.yml` files."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sluice.errors import InvalidPipeline
+from sluice.importing.arguments import UNREADABLE
 from sluice.importing.drafts import Draft, Limits, Target, bad_rows, finished, native, sql_check
 from sluice.importing.expectations_of_tables import measured
 from sluice.importing.imported import ImportedChecks, NotCarriedOver, Parameters, SourceText
 from sluice.importing.jinja_values import plain_identifier
+from sluice.importing.soda_freshness import FRESHNESS, freshness_checks
 from sluice.importing.soda_metrics import alert_query, metric_draft
 from sluice.importing.soda_schema import schema_checks
-from sluice.importing.soda_text import Metric, as_list, parse_metric, threshold_sql, value_of
-from sluice.importing.soda_values import MISSING, SETTINGS, VALIDITY
-from sluice.importing.sql_text import column_sql, plain_name, quoted_name, spark_condition
+from sluice.importing.soda_settings import (
+    ALERTS,
+    alerts_of,
+    bare,
+    columns_in,
+    datasets_of,
+    kind_of,
+    require_known,
+    written_checks,
+)
+from sluice.importing.soda_text import Metric, parse_metric, threshold_sql
+from sluice.importing.soda_values import MISSING, VALIDITY
+from sluice.importing.sql_text import plain_name, quoted_name, spark_condition
 from sluice.importing.yaml_lines import line_of, plain, read_yaml
+from sluice.sql.tokens import SqlProblem, without_comments
 
 _HEADER = re.compile(r"""checks for\s+(?P<table>"[^"]+"|`[^`]+`|\S+)(?:\s+(?:\[(?P<filter>[^\]]+)\]|(?P<bare>\w+)))?""")
 _FILTER = re.compile(r"""filter\s+(?P<table>"[^"]+"|\S+)\s+\[?(?P<name>[^\]]+)\]?""")
@@ -25,9 +38,6 @@ _REFERENCE = re.compile(
     r"values in\s+\(?(?P<own>[^)]+?)\)?\s+must (?P<no>not )?exist in\s+(?P<table>\S+)\s+\(?(?P<theirs>[^)]+?)\)?"
 )
 _SAME_ROWS = re.compile(r"row_count same as\s+(?P<table>\S+)(?:\s+in\s+(?P<source>\S+))?")
-_FRESHNESS = re.compile(
-    r"freshness(?:\s+using\s+(?P<old>\S+)|\s*\((?P<column>[^)]+)\))(?:\s+with\s+(?P<now>\S+))?(?:\s*<\s*(?P<age>.+))?"
-)
 _NO_CHECKS = ("profile columns", "discover datasets", "discover tables", "sample datasets", "variables")
 _NO_EQUIVALENT = {
     "anomaly": "it compares with Soda's own history: the check `volume` compares with earlier publications",
@@ -71,42 +81,57 @@ class SodaImport:
 
     def _read_settings(self, tree: Any) -> None:
         for header, body in tree.items() if isinstance(tree, dict) else ():
-            if (match := _FILTER.fullmatch(str(header).strip())) and isinstance(body, dict):
-                self._filters[_bare(match["table"]), match["name"].strip()] = str(body.get("where", ""))
+            if (match := _FILTER.fullmatch(str(header).strip())) and isinstance(body, dict) and body.get("where"):
+                self._filters[bare(match["table"]), match["name"].strip()] = str(body["where"])
             if (match := _CONFIGURATIONS.fullmatch(str(header).strip())) and isinstance(body, dict):
                 for key, value in plain(body).items():
                     if setting := _COLUMN_SETTING.fullmatch(key):
-                        known = self._configurations.setdefault((_bare(match[1]), _bare(setting["column"])), {})
+                        known = self._configurations.setdefault((bare(match[1]), bare(setting["column"])), {})
                         known[setting["setting"]] = value
 
     def _import_section(self, path: str, header: str, body: Any, line: int) -> None:
         text = header.strip()
-        if text.startswith(_NO_CHECKS) or _FILTER.fullmatch(text) or _CONFIGURATIONS.fullmatch(text):
+        if text.startswith(_NO_CHECKS) or _FILTER.fullmatch(text):
+            return
+        if _CONFIGURATIONS.fullmatch(text):
+            self._list_unknown(path, text, body, line)
             return
         if match := _HEADER.fullmatch(text):
-            self._import_table(path, match["table"], (match["filter"] or match["bare"] or "").strip(), body)
+            self._import_table(path, match["table"], (match["filter"] or match["bare"] or "").strip(), body, line)
         elif text.startswith(("for each dataset", "for each table")) and isinstance(body, dict):
-            for table in _datasets(body):
+            for table in datasets_of(body):
                 if "%" in table or "*" in table or table.startswith(("exclude", "include")):
-                    for _, _, written in _written(body.get("checks")):
+                    for _, _, written in written_checks(body.get("checks")):
                         why = f"the tables of {table!r} are not known here: name them"
                         self.imported.leave("", (path, line), written[:60], why)
                 else:
-                    self._import_table(path, table, "", body.get("checks"))
+                    self._import_table(path, table, "", body.get("checks"), line)
         else:
             self.imported.leave("", (path, line), text[:60], "this section has no equivalent here")
 
-    def _import_table(self, path: str, table: str, filter_name: str, checks: Any) -> None:
+    def _list_unknown(self, path: str, header: str, body: Any, line: int) -> None:
+        """List the settings of columns that are not known: checks would mean something else without them."""
+        for key in body if isinstance(body, dict) else filter(None, [body]):
+            match = _COLUMN_SETTING.fullmatch(str(key))
+            if match is None or match["setting"] not in (*MISSING, *VALIDITY):
+                at = (path, line_of(body, key, line))
+                self.imported.leave("", at, header[:60], f"{str(key)[:60]!r} has no equivalent here")
+
+    def _import_table(self, path: str, table: str, filter_name: str, checks: Any, header: int) -> None:
         name = self._table(table)
-        for line, settings, written in _written(checks):
-            test = _kind(written)
+        if checks is not None and not isinstance(checks, list):
+            self.imported.leave(name, (path, header), "the checks", "they are no list")
+        for line, settings, written in written_checks(checks):
+            test, about = kind_of(written), columns_in(written)
             try:
-                target = self._target(name, _bare(table), filter_name)
+                target = self._target(name, bare(table), filter_name)
                 made = self._checks(written, settings, target)
             except NotCarriedOver as error:
-                self.imported.leave(name, (path, line), test, str(error), about=_about(written))
+                self.imported.leave(name, (path, line), test, str(error), about=about)
+            except UNREADABLE as error:
+                self.imported.leave(name, (path, line), test, f"it cannot be read: {error}", about=about)
             else:
-                self.imported.add(name, (path, line), test, made, about=_about(written))
+                self.imported.add(name, (path, line), test, made, about=about)
 
     def _target(self, name: str, table: str, filter_name: str) -> Target:
         if not filter_name:
@@ -118,7 +143,10 @@ class SodaImport:
     def _condition(self, text: str) -> str:
         if variable := _VARIABLE.search(text):
             raise NotCarriedOver(f"{variable[0]} is set when Soda scans")
-        return spark_condition(re.sub(r"\s+", " ", text), self._dialect)
+        try:
+            return without_comments(spark_condition(text, self._dialect)).strip()
+        except SqlProblem as error:
+            raise NotCarriedOver(str(error)) from error
 
     def _checks(self, written: str, settings: Mapping[str, Any], target: Target) -> list[Parameters]:
         if variable := _VARIABLE.search(f"{written} {settings}"):
@@ -134,43 +162,42 @@ class SodaImport:
         if written.startswith("failed rows"):
             return self._failed_rows(settings, target, title)
         if match := _REFERENCE.fullmatch(written):
+            require_known(settings)
             return self._reference(match, target, title)
         if match := _SAME_ROWS.fullmatch(written):
+            require_known(settings)
             return self._same_rows(match, target, title)
-        if match := _FRESHNESS.fullmatch(written):
-            return _freshness(match, settings, target, title)
+        if match := FRESHNESS.fullmatch(written):
+            return freshness_checks(match, settings, target, title)
         return self._metric(written, settings, target, title)
 
     def _metric(self, written: str, settings: Mapping[str, Any], target: Target, title: str) -> list[Parameters]:
         metric = parse_metric(written)
-        column = _bare(metric.arguments[0]) if metric.arguments else ""
-        known = {**self._configurations.get((_bare(target.table.rpartition(".")[2]), column), {}), **settings}
+        column = bare(metric.arguments[0]) if metric.arguments else ""
+        known = {**self._configurations.get((bare(target.table.rpartition(".")[2]), column), {}), **settings}
         own = {f"{metric.name} {kind}": kind for kind in ("expression", "query")}
-        if key := next((key for key in known if key in own), None):
-            return self._own_metric(metric, str(known[key]), own[key], known, target, title)
-        allowed = (*SETTINGS, *MISSING, *VALIDITY, "filter", "warn", "fail")
-        if unknown := [key for key in settings if key not in allowed]:
-            raise NotCarriedOver(f"{unknown[0]!r} has no equivalent here")
-        alerts = list(_alerts(settings))
-        if metric.threshold is None or alerts:
-            if not alerts:
-                raise NotCarriedOver("the check has no threshold")
+        if key := next((key for key in settings if key in own), None):
+            return self._own_metric(metric, str(settings[key]), own[key], settings, target, title)
+        require_known(settings, *MISSING, *VALIDITY, *ALERTS, "filter")
+        if alerts := alerts_of(settings, metric.threshold):
             return [sql_check(alert_query(metric, known, target, alert), title, level) for level, alert in alerts]
         return finished(metric_draft(metric, known, target), target, Limits(), title)
 
     def _own_metric(
         self, metric: Metric, sql: str, kind: str, settings: Mapping[str, Any], target: Target, title: str
     ) -> list[Parameters]:
-        """Return the checks of a metric that the file defines by an expression or by a query."""
+        """Return the checks of a metric that the file defines by an expression or by a query.
+
+        A query has its own conditions: a filter has no equivalent beside it.
+        """
+        require_known(settings, f"{metric.name} {kind}", *ALERTS, *(["filter"] if kind == "expression" else []))
         text = self._condition(sql)
         value = f"SELECT {text} AS observed FROM {target.rows} AS rows" if kind == "expression" else ""
         observed = value or f"SELECT ({self._qualified(text)}) AS observed"
         shape = f"SELECT * FROM ({observed}) AS measured WHERE "
+        alerts = alerts_of(settings, metric.threshold)
         if metric.threshold is not None:
             return [sql_check(f"{shape}NOT coalesce({threshold_sql(metric.threshold)}, FALSE)", title)]
-        alerts = [(level, alert.strip().removeprefix("when")) for level, alert in _alerts(settings)]
-        if not alerts:
-            raise NotCarriedOver("the check has no threshold")
         return [sql_check(f"{shape}{threshold_sql(alert)}", title, level) for level, alert in alerts]
 
     def _qualified(self, query: str) -> str:
@@ -183,11 +210,12 @@ class SodaImport:
         )
 
     def _failed_rows(self, settings: Mapping[str, Any], target: Target, title: str) -> list[Parameters]:
+        """Return the checks of rows that are bad by a condition, or by a query that has its own conditions."""
         condition, query = settings.get("fail condition"), settings.get("fail query")
-        allowed = (*SETTINGS, "fail condition", "fail query", "filter", "warn", "fail", "name")
-        if unknown := [key for key in settings if key not in allowed]:
-            raise NotCarriedOver(f"{unknown[0]!r} has no equivalent here")
-        alerts = list(_alerts(settings))
+        require_known(settings, "fail condition" if query is None else "fail query", "filter", *ALERTS)
+        if query is not None and "filter" in settings:
+            raise NotCarriedOver("'filter' beside `fail query` has no equivalent here")
+        alerts = alerts_of(settings, None) if any(level in settings for level in ALERTS) else []
         title = title if title != "failed rows" else ""
         if condition is not None:
             bad = self._condition(str(condition))
@@ -199,89 +227,28 @@ class SodaImport:
         if not alerts:
             return finished(draft, target, Limits(), title)
         counted = f"SELECT * FROM (SELECT count(*) AS observed FROM ({draft.query}) AS bad_rows) AS counted WHERE "
-        return [sql_check(counted + threshold_sql(a.strip().removeprefix("when")), title, level) for level, a in alerts]
+        return [sql_check(counted + threshold_sql(alert), title, level) for level, alert in alerts]
 
     def _reference(self, match: re.Match[str], target: Target, title: str) -> list[Parameters]:
-        own, theirs = ([each.strip() for each in match[name].split(",")] for name in ("own", "theirs"))
+        """Return the check that values occur elsewhere; a row counts if one of its columns has a value."""
+        own, theirs = ([plain_name(each) for each in match[name].split(",")] for name in ("own", "theirs"))
         other = self._table(match["table"])
-        if len(own) != len(theirs):
-            raise NotCarriedOver("the two lists of columns have different lengths")
-        on = " AND ".join(
-            f"rows.{column_sql(one)} = theirs.{column_sql(two)}" for one, two in zip(own, theirs, strict=True)
-        )
-        known = " AND ".join(f"rows.{column_sql(each)} IS NOT NULL" for each in own)
+        if len(own) != len(theirs) or None in (*own, *theirs):
+            raise NotCarriedOver("the two lists are not as many names of columns")
+        on = " AND ".join(f"rows.`{one}` = theirs.`{two}`" for one, two in zip(own, theirs, strict=True))
+        known = " OR ".join(f"rows.`{each}` IS NOT NULL" for each in own)
         join = "LEFT SEMI" if match["no"] else "LEFT ANTI"
         joined = f"{target.rows} AS rows {join} JOIN {quoted_name(other)} AS theirs ON {on}"
-        query = f"SELECT rows.* FROM {joined} WHERE {known}"
-        simple = len(own) == 1 and not match["no"] and plain_name(own[0]) and plain_name(theirs[0])
+        query, simple = f"SELECT rows.* FROM {joined} WHERE {known}", len(own) == 1 and not match["no"]
         checks = native("relationships", column=own[0], to=other, field=theirs[0]) if simple else []
         return finished(Draft(query, checks), target, Limits(), title)
 
     def _same_rows(self, match: re.Match[str], target: Target, title: str) -> list[Parameters]:
         other = self._table(match["table"])
         if source := match["source"]:  # a data source is a namespace, as a source of dbt is
-            other = f"{plain_identifier(_bare(source))}.{other.rpartition('.')[2]}"
+            other = f"{plain_identifier(bare(source))}.{other.rpartition('.')[2]}"
         query = measured(f"count(*) - (SELECT count(*) FROM {quoted_name(other)})", "observed = 0", target)
         return finished(Draft(query, native("equal_row_count", to=other)), target, Limits(), title)
 
     def _table(self, name: str) -> str:
-        return f"{self._namespace}.{plain_identifier(_bare(name).rpartition('.')[2])}"
-
-
-def _freshness(match: re.Match[str], settings: Mapping[str, Any], target: Target, title: str) -> list[Parameters]:
-    column, alerts = (match["column"] or match["old"]).strip(), list(_alerts(settings))
-    if match["now"]:
-        raise NotCarriedOver(f"{match['now']} is set when Soda scans")
-    age = f"unix_timestamp(current_timestamp()) - unix_timestamp(max(CAST({column_sql(column)} AS TIMESTAMP)))"
-    if alerts:
-        raised = [(level, threshold_sql(alert.strip().removeprefix("when"))) for level, alert in alerts]
-        return [sql_check(measured(age, f"NOT coalesce({sql}, TRUE)", target), title, level) for level, sql in raised]
-    if match["age"] is None:
-        raise NotCarriedOver("the check has no threshold")
-    seconds = int(value_of(match["age"]))
-    plain_column = plain_name(column)
-    checks = native("freshness", column=plain_column, max_age=f"{seconds}s") if plain_column and seconds else []
-    return finished(
-        Draft(measured(age, f"coalesce(observed < {seconds}, FALSE)", target), checks), target, Limits(), title
-    )
-
-
-def _alerts(settings: Mapping[str, Any]) -> Iterator[tuple[Literal["fail", "warn"], str]]:
-    levels: tuple[Literal["fail", "warn"], ...] = ("fail", "warn")
-    for level in levels:
-        for each in as_list(settings.get(level) or []):
-            if isinstance(each, str) and each.strip().startswith("when"):
-                yield level, each
-
-
-def _written(checks: Any) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Yield the line, the settings and the text of each check of a list."""
-    for index, each in enumerate(checks if isinstance(checks, list) else []):
-        line = line_of(checks, index)
-        if isinstance(each, dict) and each:
-            key = next(iter(each))
-            body = each[key]
-            siblings = {str(name): plain(value) for name, value in each.items() if name != key}
-            settings = plain(body) if isinstance(body, dict) else {}
-            text = str(key).strip() if not isinstance(body, str | int | float) else f"{key} {body}"
-            yield line, {**siblings, **settings}, text
-        else:
-            yield line, {}, str(each).strip()
-
-
-def _datasets(body: Mapping[str, Any]) -> list[str]:
-    return [str(each) for key in ("datasets", "tables") for each in as_list(body.get(key) or [])]
-
-
-def _bare(name: str) -> str:
-    return name.strip().strip('"`')
-
-
-def _kind(written: str) -> str:
-    """Return the kind of a check, as counts name it."""
-    return re.split(r"[\s(<>=!]", written.strip(), maxsplit=1)[0] or written[:40]
-
-
-def _about(written: str) -> str:
-    match = re.search(r"\(([^)]*)\)", written)
-    return match[1].strip() if match else ""
+        return f"{self._namespace}.{plain_identifier(bare(name).rpartition('.')[2])}"

@@ -13,7 +13,6 @@ from sluice.importing.soda_values import (
     format_pattern,
     missing_condition,
     valid_condition,
-    whole,
 )
 from sluice.importing.sql_text import number, plain_name
 
@@ -71,7 +70,8 @@ def metric_sql(metric: Metric, settings: Mapping[str, Any], target: Target) -> s
             f"(SELECT count(*) FROM (SELECT {listed} FROM {target.rows} AS rows WHERE {present} GROUP BY {listed} "
             "HAVING count(*) > 1) AS repeated)"
         )
-        return f"max({repeated})" if name == "duplicate_count" else f"max({repeated}) * 100.0 / nullif(count(*), 0)"
+        percent = " * 100.0 / nullif(count(*), 0)" if name == "duplicate_percent" else ""
+        return f"coalesce(max({repeated}){percent}, 0)"  # without rows there are no duplicates
     raise NotCarriedOver(f"the metric {metric.name!r} has no equivalent here")
 
 
@@ -94,8 +94,8 @@ def metric_draft(metric: Metric, settings: Mapping[str, Any], target: Target) ->
 
 
 def alert_query(metric: Metric, settings: Mapping[str, Any], target: Target, alert: str) -> str:
-    """Return the query of an alert, `when > 5`: it returns a row if the alert is raised."""
-    raised = threshold_sql(alert.strip().removeprefix("when").strip())
+    """Return the query of an alert, such as `> 5`: it returns a row if the alert is raised."""
+    raised = threshold_sql(alert)
     return measured(metric_sql(metric, settings, target), f"NOT coalesce({raised}, TRUE)", target)
 
 
@@ -152,7 +152,7 @@ def _native_setting(column: str, name: str, value: Any) -> dict[str, Any] | None
     if name == "valid format" and str(value).lower() in ("email", "uuid"):
         return native("valid_format", column=column, format=str(value).lower())[0]
     if name in ("valid format", "valid regex"):
-        pattern = format_pattern(str(value)) if name == "valid format" else whole(str(value))
+        pattern = format_pattern(str(value)) if name == "valid format" else str(value)
         return native("match_regex", column=column, pattern=pattern)[0]
     return None
 

@@ -6,8 +6,8 @@ from typing import Any
 from sluice.importing.drafts import native
 from sluice.importing.expectations_of_columns import column_types
 from sluice.importing.imported import NotCarriedOver, Parameters
+from sluice.importing.soda_settings import SETTINGS
 from sluice.importing.soda_text import as_list
-from sluice.importing.soda_values import SETTINGS
 
 _CHANGES = {
     "column add": ["added"],
@@ -25,15 +25,11 @@ def schema_checks(settings: Mapping[str, Any]) -> list[Parameters]:
         NotCarriedOver: a part of it has no equivalent.
     """
     checks: list[Parameters] = []
-    if unknown := [key for key in settings if key not in (*SETTINGS, "fail", "warn") and " when " not in key]:
+    older = ("fail when ", "warn when ")
+    if unknown := [key for key in settings if key not in (*SETTINGS, "fail", "warn") and not key.startswith(older)]:
         raise NotCarriedOver(f"{unknown[0]!r} has no equivalent here")
     for level in ("fail", "warn"):
-        # Older releases wrote `fail when …` in one key.
-        when = f"{level} when"
-        older = {key.removeprefix(f"{level} "): each for key, each in settings.items() if key.startswith(when)}
-        body = settings.get(level) or older
-        alerts = body if isinstance(body, dict) else {k: v for e in body if isinstance(e, dict) for k, v in e.items()}
-        for name, value in alerts.items():
+        for name, value in _alerts(settings, level):
             build = _ALERTS.get(str(name).strip())
             if build is None:
                 raise NotCarriedOver(f"{name!r} has no equivalent here")
@@ -42,6 +38,25 @@ def schema_checks(settings: Mapping[str, Any]) -> list[Parameters]:
     if not checks:
         raise NotCarriedOver("the schema check says neither `fail` nor `warn`")
     return checks
+
+
+def _alerts(settings: Mapping[str, Any], level: str) -> list[tuple[str, Any]]:
+    """Return each `when` of a level with its value.
+
+    They stand in a mapping, in a list of mappings, or each in one key with the level, as in `fail when …`.
+
+    Raises:
+        NotCarriedOver: the level has another form.
+    """
+    pairs: list[tuple[str, Any]] = []
+    for body in as_list(settings.get(level) or []):
+        if not isinstance(body, dict):
+            raise NotCarriedOver(f"`{level}: {str(body)[:60]}` is no mapping")
+        pairs += [(str(name), value) for name, value in body.items()]
+    older = [
+        (key.removeprefix(f"{level} "), value) for key, value in settings.items() if key.startswith(f"{level} when ")
+    ]
+    return pairs + older
 
 
 def _required(value: Any) -> list[Parameters]:

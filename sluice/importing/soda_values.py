@@ -14,11 +14,6 @@ VALIDITY = (
     "valid values", "valid min", "valid max", "valid length", "valid min length", "valid max length", "valid regex",
     "valid format", "invalid values", "invalid regex", "invalid format",
 )  # fmt: skip
-SETTINGS = (
-    "name", "title", "identity", "attributes", "samples limit", "samples columns", "samples filter",
-    "collect failed rows", "description", "owner", "tags", "severity",
-)  # fmt: skip
-"""What changes nothing about what passes."""
 
 
 def missing_condition(column: str, settings: Mapping[str, Any]) -> str:
@@ -27,7 +22,7 @@ def missing_condition(column: str, settings: Mapping[str, Any]) -> str:
     if values := [each for each in as_list(settings.get("missing values") or []) if each is not None]:
         tests.append(f"{column} IN ({literals(values)})")
     if (pattern := settings.get("missing regex")) is not None:
-        tests.append(f"{column} RLIKE {literal(whole(str(pattern)))}")
+        tests.append(f"{column} RLIKE {literal(str(pattern))}")
     if (name := settings.get("missing format")) is not None:
         tests.append(f"{column} RLIKE {literal(format_pattern(str(name)))}")
     return " OR ".join(tests)
@@ -50,7 +45,7 @@ def valid_condition(column: str, settings: Mapping[str, Any]) -> str:
     tests += [f"{column} {sign} {_number(settings, name)}" for name, sign in bounds if name in settings]
     for name, positive in (("valid regex", True), ("invalid regex", False)):
         if name in settings:
-            tests.append(f"{'' if positive else 'NOT '}{column} RLIKE {literal(whole(str(settings[name])))}")
+            tests.append(f"{'' if positive else 'NOT '}{column} RLIKE {literal(str(settings[name]))}")
     for name, positive in (("valid format", True), ("invalid format", False)):
         if name in settings:
             pattern = literal(format_pattern(str(settings[name])))
@@ -60,13 +55,8 @@ def valid_condition(column: str, settings: Mapping[str, Any]) -> str:
     return " AND ".join(f"({each})" for each in tests)
 
 
-def whole(pattern: str) -> str:
-    """Return a regular expression that a whole value matches."""
-    return f"^(?:{pattern.removeprefix('^').removesuffix('$')})$"
-
-
 def format_pattern(name: str) -> str:
-    """Return the regular expression of a format by its name.
+    """Return the regular expression of a format by its name, which a whole value matches.
 
     Raises:
         NotCarriedOver: it has no equivalent.
