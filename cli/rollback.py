@@ -1,10 +1,10 @@
 """The command that rolls a published run back."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from temporalio.client import Client
 
 from cli.context import CommandContext, run_command
@@ -13,9 +13,15 @@ from runtime.find_run import read_request
 from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
-from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult, PublishedChecks
+from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.rollback import choose_rollback_pipeline, rollback_pipeline
+from sluice.publishing.rollback import (
+    choose_rollback_pipeline,
+    describe_missing_checks,
+    describe_older_checks,
+    rollback_pipeline,
+    tables_without_checks,
+)
 from sluice.settings import read_environment
 
 app = typer.Typer(add_completion=False)
@@ -54,13 +60,17 @@ def rollback(
             context.console.print(f"[yellow]Its readers stay:[/] {reader}", highlight=False, soft_wrap=True)
         context.console.print(f"Rolling back {', '.join(restore.runs)}", highlight=False)
         older = {} if given else plan.older
-        for published_by, restored in _by_run(older).items():
-            by = f"audited by the checks under which {published_by} published this version"
-            context.console.print(f"{', '.join(restored)}: {by}", highlight=False, soft_wrap=True)
-        options = StartOptions(restore=restore)
-        fields = {"runs": restore.runs, "tables": sorted(restore.tables), "readers": plan.readers}
+        for line in describe_older_checks(older):
+            context.console.print(line, highlight=False, soft_wrap=True)
         checks = {table: published.table for table, published in older.items()}
         audited = rollback_pipeline(chosen, restore.tables, plan.remaining, checks)
+        unaudited = tables_without_checks(audited, plan.remaining)
+        if unaudited:
+            missing = describe_missing_checks(unaudited, chosen.name, is_given=given is not None)
+            context.console.print(f"[yellow]Not audited:[/] {escape(missing)}", highlight=False, soft_wrap=True)
+        options = StartOptions(restore=restore)
+        fields = {"runs": restore.runs, "tables": sorted(restore.tables), "readers": plan.readers}
+        fields["unaudited"] = unaudited
         return await start_and_follow(context, audited, None, options, detach=detach, **fields)
 
     run_command(command, as_json, prepare)
@@ -70,11 +80,3 @@ async def _read_pipeline(client: Client, plan: PlanRollbackResult) -> Pipeline |
     """Return the pipeline of the run as Temporal has it, if it still has it."""
     request = await read_request(client, plan.workflow_id, plan.restore.runs[-1]) if plan.workflow_id else None
     return request.pipeline if request else None
-
-
-def _by_run(older: Mapping[str, PublishedChecks]) -> dict[str, list[str]]:
-    """Return, by the run that published them, the tables whose versions have checks of their own."""
-    tables: dict[str, list[str]] = {}
-    for table, published in sorted(older.items()):
-        tables.setdefault(published.workflow_id, []).append(table)
-    return tables

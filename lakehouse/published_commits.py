@@ -1,7 +1,9 @@
 """What main's commits published, read back from main's history alone: Temporal need not know the runs any more."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import islice
 
 from pydantic import ValidationError
 
@@ -86,29 +88,61 @@ def recorded_pipeline(properties: Mapping[str, str]) -> Pipeline | None:
 
 
 def find_published_checks(catalog: BranchCatalog, versions: Mapping[str, str]) -> dict[str, PublishedChecks]:
-    """Return the checks under which versions of tables were published, where their commits record them.
+    """Return the checks by which versions of tables are audited, where main's history records them.
+
+    They are those of the last run, up to the version, that published the table with any: a compaction without checks
+    changes no row, and does not hide them. Where no run had any, the table has none here.
 
     Args:
         versions: by table, a hash of main that holds the version.
     """
-    wanted, reached = dict(versions), set[str]()
+
+    @cache
+    def changed(parent: str, hash: str) -> frozenset[str]:
+        return frozenset(diff.name for diff in catalog.diff(parent, catalog.main, hash))
+
+    commits = list(islice(catalog.history(catalog.main), _SEARCHED_COMMITS))
     checks: dict[str, PublishedChecks] = {}
-    for number, commit in enumerate(catalog.history(catalog.main)):
-        reached |= {table for table, hash in wanted.items() if hash == commit.hash}
-        if not wanted or not commit.parent or number >= _SEARCHED_COMMITS:
-            break
-        pipeline = recorded_pipeline(commit.properties)
-        if not reached or (pipeline and not reached & pipeline.tables.keys()):
-            continue
-        for diff in catalog.diff(commit.parent, catalog.main, commit.hash):
-            if diff.name not in reached:
-                continue
-            reached.discard(diff.name)
-            del wanted[diff.name]
-            if pipeline and diff.name in pipeline.tables:
-                run = commit.properties.get(WORKFLOW_ID, commit.hash)
-                checks[diff.name] = PublishedChecks(workflow_id=run, table=pipeline.tables[diff.name])
+    for table, hash in versions.items():
+        hashes = [commit.hash for commit in commits]
+        until_then = commits[hashes.index(hash) :] if hash in hashes else []
+        commit = _commit_with_checks(table, until_then, changed)
+        pipeline = recorded_pipeline(commit.properties) if commit else None
+        if commit and pipeline:
+            published, restored = (catalog.table_version(catalog.main, table, at) for at in (commit.hash, hash))
+            checks[table] = PublishedChecks(
+                workflow_id=commit.properties.get(WORKFLOW_ID, commit.hash),
+                table=pipeline.tables[table],
+                is_of_version=published == restored,
+            )
     return checks
+
+
+def _commit_with_checks(
+    table: str, commits: Sequence[CommitInfo], changed: Callable[[str, str], Collection[str]]
+) -> CommitInfo | None:
+    """Return the last commit that published a table with checks; where there is none, the last one without.
+
+    None where it is not known: a commit before all with checks does not say which it had.
+
+    Args:
+        commits: those of main up to the version, the newest first.
+        changed: returns the tables that differ between two hashes of main.
+    """
+    taken_back: set[str] = set()
+    without: CommitInfo | None = None
+    for commit in commits:
+        taken_back.update(_listed(commit.properties.get(ROLLED_BACK, "")))
+        if not commit.parent or commit.properties.get(RUN_ID) in taken_back:
+            continue
+        pipeline = recorded_pipeline(commit.properties)
+        if pipeline and table not in pipeline.tables:
+            continue
+        if pipeline and not pipeline.tables[table].checks:
+            without = without or commit
+        elif table in changed(commit.parent, commit.hash):
+            return commit if pipeline else None
+    return without
 
 
 def _published_commit(commit: CommitInfo) -> PublishedCommit:

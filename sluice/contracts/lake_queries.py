@@ -127,11 +127,14 @@ class PlanRollbackInput(Model):
 
 
 class PublishedChecks(Model):
-    """The checks of a table under which a run published one of its versions."""
+    """The checks of whole tables under which a run published a version of a table."""
 
     workflow_id: str
     """The run, by its workflow id."""
     table: Table
+    """Without checks where no run up to the version had any."""
+    is_of_version: bool = True
+    """Whether the run published the version itself, and not an earlier one, before runs without checks."""
 
 
 class PlanRollbackResult(Model):
@@ -146,7 +149,7 @@ class PlanRollbackResult(Model):
     recorded: Pipeline | None = None
     """The checks of whole tables and the approval of the run's pipeline, if the run's commit on main has them."""
     older: dict[str, PublishedChecks] = Field(default_factory=dict)
-    """By table that remains, the checks under which its restored version was published, where main records them."""
+    """By table that remains, the checks of the last run up to its version that had any, where main records them."""
     readers: list[str] = Field(default_factory=list)
     """The later runs whose checks read the tables that are restored, each as a sentence."""
 

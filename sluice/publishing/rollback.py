@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from sluice.audit.bad_rows import is_quarantine_table
+from sluice.contracts.lake_queries import PublishedChecks
 from sluice.contracts.write import TableChange
 from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
 from sluice.pipeline.model import Pipeline
@@ -215,12 +217,13 @@ def rollback_pipeline(
     """Return the pipeline of a roll-back: the checks of whole tables, for the tables that remain after it.
 
     A restored version is audited by the checks that it was published under: later ones may be about what came later,
-    as a number of rows that only a later version has.
+    as a number of rows that only a later version has. Of a version that was published without checks, as by a
+    compaction, they are the last ones before it.
 
     Args:
         earlier: the pipeline of the run that is rolled back, for tables without older checks.
         tables: the tables that are restored or dropped.
-        older: by table, the checks under which its restored version was published.
+        older: by table, the checks of the last run up to its restored version that had any.
     """
     restored = {}
     for name in tables:
@@ -229,6 +232,41 @@ def rollback_pipeline(
         restored[name] = Table(checks=[check for check in checks if check.scope == "table"])
     changed = earlier.model_copy(update={"write": Write(job="rollback"), "tables": restored})
     return Pipeline.model_validate(changed.model_dump(by_alias=True))
+
+
+def describe_older_checks(older: Mapping[str, PublishedChecks]) -> list[str]:
+    """Say of each run by whose checks restored versions are audited which tables these are."""
+    tables: dict[str, list[str]] = {}
+    for table, published in sorted(older.items()):
+        which = "this version" if published.is_of_version else "an earlier version, the last one with any"
+        by = f"audited by the checks under which {published.workflow_id} published {which}"
+        if published.table.checks:
+            tables.setdefault(by, []).append(table)
+    return [f"{', '.join(restored)}: {by}" for by, restored in tables.items()]
+
+
+def tables_without_checks(audit: Pipeline, remaining: Collection[str]) -> list[str]:
+    """Return the tables that a roll-back restores and that no check audits; quarantine tables never have any.
+
+    Args:
+        audit: the pipeline of the roll-back.
+    """
+    return [name for name in remaining if not audit.tables[name].checks and not is_quarantine_table(name)]
+
+
+def describe_missing_checks(tables: Sequence[str], pipeline: str, *, is_given: bool) -> str:
+    """Say that a roll-back restores tables without an audit, and what can be done.
+
+    Args:
+        pipeline: the name of the pipeline whose run is rolled back.
+        is_given: whether a person named the file that has the checks.
+    """
+    where = "the file of --pipeline" if is_given else "main's history up to this version"
+    named = f"name a pipeline by --pipeline FILE: a file of {pipeline} with such checks"
+    return (
+        f"no checks are known for {', '.join(tables)}: {where} has none of whole tables (`scope: table`), so nothing "
+        f"is audited; {named}"
+    )
 
 
 def choose_rollback_pipeline(

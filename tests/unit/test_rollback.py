@@ -21,10 +21,13 @@ from sluice.publishing.rollback import (
     PublishedCommit,
     check_restored,
     choose_rollback_pipeline,
+    describe_missing_checks,
+    describe_older_checks,
     find_published_run,
     plan_rollback,
     rollback_pipeline,
     runs_taken_back,
+    tables_without_checks,
 )
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
@@ -200,6 +203,75 @@ def test_the_checks_of_a_version_are_found_on_main(lake: MemoryLake) -> None:
     assert planned.older["t.x"].workflow_id == first.ref.workflow_id
     assert [check.check for check in planned.older["t.x"].table.checks] == ["unique"]
     assert plan(lake, first.run_id, with_later=True).older == {}, "it was not there before"
+
+
+UNIQUE = {"check": "unique", "column": "id", "scope": "table"}
+COUNT = {"check": "row_count", "min": 2, "scope": "table"}
+
+
+def test_a_compaction_does_not_hide_the_checks_of_the_rows(lake: MemoryLake) -> None:
+    """A roll-back to what a compaction published was audited by its checks, of which it has none."""
+    loaded, compaction, last = LakeRun(lake, checks={"t.x": [UNIQUE]}), LakeRun(lake, pipeline="compact"), LakeRun(lake)
+    for run in (loaded, compaction, last):
+        run.published(1)
+    older = plan(lake, last.run_id).older
+    assert [check.check for check in older["t.x"].table.checks] == ["unique"]
+    assert describe_older_checks(older) == [
+        f"t.x: audited by the checks under which {loaded.ref.workflow_id} published an earlier version, the last one "
+        "with any"
+    ]
+    older = plan(lake, compaction.run_id, with_later=True).older
+    assert describe_older_checks(older) == [
+        f"t.x: audited by the checks under which {loaded.ref.workflow_id} published this version"
+    ]
+
+
+def test_checks_that_no_publication_had_are_not_those_of_a_later_one(lake: MemoryLake) -> None:
+    first, checked = LakeRun(lake), LakeRun(lake, checks={"t.x": [UNIQUE]})
+    first.published(1)
+    checked.published(2)
+    planned = plan(lake, checked.run_id)
+    assert planned.recorded and not planned.older["t.x"].table.checks and not describe_older_checks(planned.older)
+    older = {name: each.table for name, each in planned.older.items()}
+    audit = rollback_pipeline(planned.recorded, planned.restore.tables, planned.remaining, older)
+    assert tables_without_checks(audit, planned.remaining) == ["t.x"]
+
+
+def test_checks_of_a_run_that_was_taken_back_are_not_those_of_what_was_restored(lake: MemoryLake) -> None:
+    first, wrong = LakeRun(lake, checks={"t.x": [UNIQUE]}), LakeRun(lake, checks={"t.x": [COUNT]})
+    back, last = LakeRun(lake), LakeRun(lake)
+    first.published(1)
+    wrong.published(2)
+    wanted = plan(lake, wrong.run_id).restore
+    restored = restore(lake, back, wanted)
+    assert back.publish(restored.branch, restored.write_result, restore=wanted).merged
+    last.published(3)
+    older = plan(lake, last.run_id).older["t.x"]
+    assert (older.workflow_id, older.is_of_version) == (first.ref.workflow_id, True)
+
+
+def test_checks_that_are_not_recorded_are_not_guessed(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    LakeRun(lake, checks={"t.x": [UNIQUE]}).published(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(certificate, "_MAX_ROLLBACK_PIPELINE", 100)
+        LakeRun(lake, checks={"t.x": [COUNT]}).published(2)
+    LakeRun(lake, pipeline="compact").published(3)
+    last = LakeRun(lake)
+    last.published(4)
+    assert plan(lake, last.run_id).older == {}
+
+
+def test_a_roll_back_without_checks_says_so() -> None:
+    text = "name: p\nwrite: {job: j.py}\ntables: {n.a: {checks: [not_null: x]}, n.b: {}, n.b__quarantine: {}}\n"
+    pipeline = parse_pipeline(text, "p.yml")
+    tables = list(pipeline.tables)
+    audit = rollback_pipeline(pipeline, tables, tables)
+    assert tables_without_checks(audit, tables) == ["n.a", "n.b"]
+    assert tables_without_checks(rollback_pipeline(pipeline, tables, []), []) == [], "what is dropped is not audited"
+    message = describe_missing_checks(["n.a", "n.b"], "p", is_given=False)
+    assert message.startswith("no checks are known for n.a, n.b: main's history")
+    assert "name a pipeline by --pipeline FILE: a file of p" in message
+    assert "the file of --pipeline has none" in describe_missing_checks(["n.a"], "p", is_given=True)
 
 
 def test_readers_are_told_from_certificates(lake: MemoryLake) -> None:
