@@ -40,6 +40,7 @@ class AuditedTables:
             referenced = [self._referenced(input, each) for each in referenced_tables(table.checks)]
             present = {each.reference.key: each for each in referenced if each}
             audited = audited_table(name, table.checks, state, present, changed_tables=changed, now=now)
+            audited = replace(audited, statistics=replace(audited.statistics, requeued=input.requeued))
             compares = input.keys and table.on_bad_rows == "quarantine"
             yield name, replace(audited, carried=_carried_rows(state, input.base)) if compares else audited
 

@@ -112,6 +112,8 @@ class TableStatistics:
     """The rows of other tables that checks reference, by `name` or `name@main`; None under row-level deletes."""
     now: datetime = datetime(1970, 1, 1, tzinfo=timezone.utc)
     """When the audit began."""
+    requeued: bool = False
+    """Whether the run requeues rows: those that it adds are a few of earlier batches, and no batch of their own."""
 
     def files(self, scope: Scope) -> Sequence[FileStatistics]:
         """Return the files of a scope."""

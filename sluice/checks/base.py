@@ -44,6 +44,17 @@ def pass_or_fail(passed: bool, observed: Any, failed_rows: int | None = None) ->
     return Evaluation(level="pass" if passed else "fail", observed=observed, failed_rows=failed_rows)
 
 
+def judge_size(observed: Any, *, too_few: bool, too_many: bool, requeued: bool) -> Evaluation:
+    """Return the evaluation of the size of what a run adds.
+
+    A lower bound says whether a batch is complete. It is not applied to a requeue, which adds a few rows of earlier
+    batches: what is observed says so where it would have failed.
+    """
+    if too_few and requeued:
+        return pass_or_fail(not too_many, f"{observed} (the lower bound is not applied to a requeue)")
+    return pass_or_fail(not too_few and not too_many, observed)
+
+
 class TableReference(Model):
     """Another table that a check reads, on the audited branch or on `main` at the run's base."""
 

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ByteSize, Field, model_validator
 
 from sluice.audit.statistics import ChangeStatistics, StatisticsNeed, TableStatistics
-from sluice.checks.base import Check, Evaluation, between, pass_or_fail, require_range
+from sluice.checks.base import Check, Evaluation, between, judge_size, pass_or_fail, require_range
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -119,7 +119,12 @@ class _Amount(_ChangeCheck):
 
     def prove(self, statistics: TableStatistics) -> Evaluation:
         amount, (low, high) = self.amount(statistics.change), self.limits()
-        return pass_or_fail((low is None or amount >= low) and (high is None or amount <= high), amount)
+        return judge_size(
+            amount,
+            too_few=low is not None and amount < low,
+            too_many=high is not None and amount > high,
+            requeued=statistics.requeued,
+        )
 
 
 class AddedFiles(_Amount):

@@ -14,7 +14,7 @@ from sluice.checks.base import (
     Metrics,
     TableReference,
     between,
-    pass_or_fail,
+    judge_size,
     require_range,
 )
 from sluice.checks.rows import Filtered
@@ -62,9 +62,11 @@ class RowCount(Filtered):
 
     def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
         rows = int(metrics["rows"])
-        return pass_or_fail(
-            (self.min is None or rows >= self.min) and (self.max is None or rows <= self.max),
+        return judge_size(
             rows,
+            too_few=self.min is not None and rows < self.min,
+            too_many=self.max is not None and rows > self.max,
+            requeued=statistics.requeued and self.scope == "added",
         )
 
     @classmethod
@@ -120,8 +122,12 @@ class EqualRowCount(Check):
 
     def evaluate(self, metrics: Metrics, statistics: TableStatistics) -> Evaluation:
         rows, theirs = int(metrics["rows"]), int(metrics["theirs"])
-        good = self.min_ratio * theirs <= rows <= self.max_ratio * theirs
-        return pass_or_fail(good, f"{rows}, and {theirs} in {self.reference.key}")
+        return judge_size(
+            f"{rows}, and {theirs} in {self.reference.key}",
+            too_few=rows < self.min_ratio * theirs,
+            too_many=rows > self.max_ratio * theirs,
+            requeued=statistics.requeued and self.scope == "added",
+        )
 
 
 class Volume(Check):
@@ -173,10 +179,11 @@ class Volume(Check):
             words = f"{rows} rows, and {len(before)} publications before: too few to tell"
             return Evaluation(level=self.if_fewer, observed=words)
         mean = fmean(before)
-        good = (self.min_ratio is None or rows >= self.min_ratio * mean) and (
-            self.max_ratio is None or rows <= self.max_ratio * mean
-        )
         spread = stdev(before) if len(before) > 1 else 0.0
-        if self.deviations is not None:
-            good = good and abs(rows - mean) <= self.deviations * spread
-        return pass_or_fail(good, f"{rows} rows; mean {mean:.6g}, deviation {spread:.6g} of {len(before)}")
+        is_far = self.deviations is not None and abs(rows - mean) > self.deviations * spread
+        return judge_size(
+            f"{rows} rows; mean {mean:.6g}, deviation {spread:.6g} of {len(before)}",
+            too_few=(is_far and rows < mean) or (self.min_ratio is not None and rows < self.min_ratio * mean),
+            too_many=(is_far and rows > mean) or (self.max_ratio is not None and rows > self.max_ratio * mean),
+            requeued=statistics.requeued,
+        )

@@ -28,6 +28,8 @@ class AuditInput(Model):
     """When the audit began, in ISO 8601; `freshness` measures from here."""
     keys: list[str] = Field(default_factory=list)
     """The columns that the run merged rows by, if it did: then files that it added hold unchanged rows, too."""
+    requeued: bool = False
+    """Whether the run requeues rows: the lower bounds of the size of a batch are not applied to them."""
     rows_were_quarantined: bool = False
     """Whether it is the second audit of an attempt, after its bad rows were quarantined."""
     show_values: bool = False

@@ -1,16 +1,18 @@
 """The decisions of an audit: planning, engine choice, carry-over, file selection, verdicts, row quarantine."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lakehouse.audited_tables import AuditedTables
 from sluice.audit.answers import check_key, verdicts
 from sluice.audit.bad_rows import bad_row_limit, bad_rows_of_table, quarantinable_checks
 from sluice.audit.carry_over import carried_over_verdicts
 from sluice.audit.engine_choice import accepted_checks, duckdb_refusals, field_id_problem
 from sluice.audit.files import other_live_files, referenced_files
-from sluice.audit.planner import plan_audit, sample_group
+from sluice.audit.planner import plan_audit, prove_checks, sample_group
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.spark_target import spark_target
 from sluice.audit.statistics import ColumnStatistics, FileStatistics, SchemaField, TableStatistics
@@ -23,6 +25,9 @@ from sluice.contracts.references import RunRef
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.pipeline.table import Table
 from sluice.sql.dialect import DUCKDB, SPARK
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
+from tests.harness.quarantined_run import LakeRun
 
 TYPES = {"c": "int", "s": "string", "list": "list<int>"}
 FIELDS = [SchemaField(number, name, kind) for number, (name, kind) in enumerate(TYPES.items(), 1)]
@@ -108,6 +113,21 @@ def test_a_check_goes_to_the_first_engine_that_does_not_refuse_it() -> None:
     checks = dict(enumerate(audited.checks))
     assert list(accepted_checks(audited, checks, [RefusesAll(), RefusesOdd()])) == [0, 2]
     assert accepted_checks(audited, checks, [RefusesAll()]) == accepted_checks(audited, checks, []) == {}
+
+
+def test_a_table_is_audited_as_one_with_requeued_rows(tmp_path: Path) -> None:
+    lake = MemoryLake(MemoryCatalog(), tmp_path)
+    run = LakeRun(lake)
+    branch = run.open()
+    run.append(branch, 1)
+    listed = {"t.x": Table.model_validate({"checks": [{"check": "row_count", "min": 2}]})}
+    ends = {"base": branch.base, "head": lake.catalog.head(branch.name)}
+    for requeued, level in ((False, "fail"), (True, "pass")):
+        input = AuditInput(run_ref=run.ref, branch=branch.name, tables=listed, requeued=requeued, **ends)
+        ((_, audited),) = AuditedTables(lake.catalog, {}).load(input)
+        assert audited
+        (proven,) = prove_checks(audited.checks, audited.statistics).values()
+        assert proven and proven.level == level
 
 
 def audit_input(**tables: Any) -> AuditInput:

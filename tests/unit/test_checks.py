@@ -1,6 +1,7 @@
 """The registry: thresholds, mistakes that are told early, and the schema for editors."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,51 @@ def test_the_scope_of_a_change(written: Any, first: str, second: str) -> None:
         check(written).prove(TableStatistics(types=TYPES, added=added, change=each)) for each in (CHANGE, REWRITE)
     ]
     assert [each.level for each in results if each] == [first, second]
+
+
+FEW = TableStatistics(
+    types=TYPES, added=[FileStatistics(rows=1)], live=[FileStatistics(rows=3)],
+    change=ChangeStatistics(added_files=1, added_bytes=500, volumes=(100, 110, 90)), referenced_rows={"a.c": 10},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"row_count": {"min": 10}},
+        {"row_count": {"min": 10, "max": 20}},
+        {"equal_row_count": "a.c"},
+        {"volume": {"deviations": 3}},
+        {"volume": {"min_ratio": 0.5, "max_ratio": 2}},
+        {"added_files": {"min": 2}},
+        {"added_bytes": {"min": "1KiB"}},
+    ],
+)
+def test_the_least_size_of_a_batch_is_not_asked_of_a_requeue(written: Any) -> None:
+    batch, requeued = check(written).prove(FEW), check(written).prove(replace(FEW, requeued=True))
+    assert batch and requeued and (batch.level, requeued.level) == ("fail", "pass")
+    assert requeued.observed == f"{batch.observed} (the lower bound is not applied to a requeue)"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"row_count": {"max": 0}},
+        {"row_count": {"min": 10, "scope": "table"}},
+        {"equal_row_count": {"to": "a.c", "scope": "table"}},
+        {"added_files": {"max": 0}},
+        {"volume": {"max_ratio": 0.001}},
+        {"volume": {"deviations": 1, "max_ratio": 0.001}},
+    ],
+)
+def test_other_bounds_are_asked_of_a_requeue_too(written: Any) -> None:
+    batch, requeued = check(written).prove(FEW), check(written).prove(replace(FEW, requeued=True))
+    assert batch and requeued and (batch.level, requeued.level) == ("fail", "fail")
+
+
+def test_a_requeue_that_is_large_enough_says_nothing_of_bounds() -> None:
+    requeued = check({"row_count": {"min": 1}}).prove(replace(FEW, requeued=True))
+    assert requeued and (requeued.level, requeued.observed) == ("pass", 1)
 
 
 def test_the_schema_for_editors_knows_what_the_parser_knows() -> None:

@@ -50,6 +50,21 @@ async def test_bad_rows_are_quarantined_and_the_rest_audited_again(harness: Work
     assert harness.fakes.calls[first : first + 7] == [*middle, "publish_branch"]
 
 
+async def test_an_audit_knows_that_rows_are_requeued(harness: WorkflowHarness) -> None:
+    requeued: list[bool] = []
+
+    async def audit(input: Any, _: int) -> AuditResult:
+        requeued.append(input["requeued"])
+        return AuditResult(decided=[])
+
+    harness.fakes.overrides["audit_branch"] = audit
+    tables: dict[str, Any] = {"t.x": {}, "t.x__quarantine": {}}
+    for write in ({"mode": "requeue", "statements": ["INSERT INTO t.x SELECT 1"]}, {"source": {"path": "/in.csv"}}):
+        result = await harness.end(await harness.start(write=write, tables=tables if "mode" in write else {"t.x": {}}))
+        assert result.outcome == "published"
+    assert requeued == [True, False]
+
+
 async def test_above_the_cap_nothing_is_published(harness: WorkflowHarness) -> None:
     async def too_many(_: Any, __: int) -> QuarantineRowsResult:
         return QuarantineRowsResult(bad_rows={"t.x": 9}, above_cap=["t.x"])

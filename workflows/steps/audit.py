@@ -122,6 +122,7 @@ def _audit_input(state: RunState) -> AuditInput:
         tables=state.request.pipeline.tables,
         now=workflow.now().isoformat(),
         keys=state.request.pipeline.write.keys,
+        requeued=state.request.pipeline.write.traits.moves_quarantined_rows,
         rows_were_quarantined=bool(state.result.bad_rows),
         show_values=state.request.pipeline.show_values,
         previous_audit=state.previous_audit,
