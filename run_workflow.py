@@ -6,6 +6,11 @@ python run_workflow.py --help
 
 import sys
 
+from runtime.interpreter import can_run
+
+if not can_run("sluice"):
+    sys.exit(2)
+
 from cli.app import main
 
 if __name__ == "__main__":

@@ -5,10 +5,16 @@
 Settings come from the environment and `.env`; see `.env.example`. SIGINT and SIGTERM stop it.
 """
 
+import sys
+
+from runtime.interpreter import can_run
+
+if not can_run("worker"):
+    sys.exit(2)
+
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack

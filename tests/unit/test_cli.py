@@ -1,11 +1,16 @@
 """What the command line prints: stages and verdicts in order, each once, and the report of a run."""
 
 import io
+import subprocess
+import sys
 
+import pytest
 from rich.console import Console
 
 from cli.report import print_report
 from cli.watch import ShownStatus
+from devstack.stack import ROOT
+from runtime.interpreter import interpreter_problem
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus, Stage, StageEvent
 from sluice.contracts.write import TableChange
@@ -72,3 +77,17 @@ def test_the_report_fits_on_a_terminal_of_80_columns() -> None:
     text = output.getvalue()
     assert "append, created  336,776" in text and "one of EWR," in text
     assert "duckdb" in text and "…" not in text
+
+
+@pytest.mark.parametrize(("program", "name"), [("run_workflow.py", "sluice"), ("worker.py", "worker")])
+def test_a_python_without_the_packages_is_told_in_one_line_which_one_has_them(program: str, name: str) -> None:
+    isolated = [sys.executable, "-I", "-S", "-c"]  # without the packages of this environment
+    start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); runpy.run_path({program!r}, run_name='__main__')"
+    ended = subprocess.run([*isolated, start], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert ended.stderr.startswith(f"{name}: ") and ".venv/bin/python" in ended.stderr
+
+
+def test_a_python_that_is_too_old_is_told_the_version_that_is_needed() -> None:
+    assert interpreter_problem((3, 10), has_packages=True) == ""
+    assert "this is Python 3.9, and Sluice needs 3.10 or later" in interpreter_problem((3, 9), has_packages=False)
