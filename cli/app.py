@@ -13,11 +13,12 @@ from temporalio.client import WorkflowUpdateFailedError
 from cli.approving import WAITING, make_decision, report_name, shown_report
 from cli.check_pipeline import check_pipeline
 from cli.checks import list_checks
-from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, run_command
+from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, print_error, run_command
 from cli.follow import follow_and_report, start_and_follow
 from cli.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
 from cli.report import print_status
+from cli.unknown_command import unknown_command
 from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
 from runtime.find_run import RunLookup, find_run, query_status, read_result
@@ -204,11 +205,16 @@ def main(arguments: Sequence[str]) -> None:
     known = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
     known |= {*LAZY_COMMANDS}
     words = list(arguments)
+    problem = ""
     if not words or (words[0] not in known and words[0] not in ("--help", "-h")):
+        problem = unknown_command(words[0], known) if words else ""
         words.insert(0, _DEFAULT)
     try:
-        app(words, prog_name="run_workflow.py", standalone_mode=True)
-        code = 0
+        if problem:
+            code = print_error(InvalidPipeline(problem), "--json" in words, WRONG_USE)
+        else:
+            app(words, prog_name="run_workflow.py", standalone_mode=True)
+            code = 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else WRONG_USE
     # Short-lived programs on Temporal's native client can abort while Python shuts down, and the exit code

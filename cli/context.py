@@ -100,10 +100,10 @@ def run_command(
         print(interruption.message, file=sys.stderr)
         code = DETACHED
     except SluiceError as error:
-        code = _print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
+        code = print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
     except RPCError as error:
         unreachable = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
-        code = _print_error(error, as_json, UNREACHABLE if unreachable else FAILED)
+        code = print_error(error, as_json, UNREACHABLE if unreachable else FAILED)
     raise typer.Exit(code)
 
 
@@ -113,7 +113,7 @@ def check_locally(check: Callable[[], None], as_json: bool) -> None:
         check()
     except SluiceError as error:
         raise typer.Exit(
-            _print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
+            print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
         ) from None
 
 
@@ -148,7 +148,8 @@ async def _connect_and_run(
     return await command(CommandContext(client, settings, console, as_json, interruption, report), prepared)
 
 
-def _print_error(error: Exception, as_json: bool, code: int) -> int:
+def print_error(error: Exception, as_json: bool, code: int) -> int:
+    """Print an error as one message, with --json as an object too; return the exit code."""
     print(f"sluice: {error}", file=sys.stderr)
     if as_json:
         print(json.dumps({"outcome": None, "error": str(error), "exit_code": code}))

@@ -31,4 +31,4 @@ def interpreter_problem(version: tuple, has_packages: bool) -> str:  # type: ign
         why = f"{sys.executable} does not have Sluice's packages"
     if (_ROOT / _OWN_PYTHON).exists():
         return f"{why}: run it by {_OWN_PYTHON}, or activate that by `source .venv/bin/activate`"
-    return f"{why}: `make setup` installs them for {_OWN_PYTHON}; run it by that"
+    return f"{why}: `make setup` installs {_OWN_PYTHON}, which can run it"

@@ -3,11 +3,14 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from cli import quarantine
 from cli.report import print_report
+from cli.unknown_command import QUARANTINE_COMMANDS, unknown_command
 from cli.watch import ShownStatus
 from devstack.stack import ROOT
 from runtime.interpreter import interpreter_problem
@@ -91,3 +94,32 @@ def test_a_python_without_the_packages_is_told_in_one_line_which_one_has_them(pr
 def test_a_python_that_is_too_old_is_told_the_version_that_is_needed() -> None:
     assert interpreter_problem((3, 10), has_packages=True) == ""
     assert "this is Python 3.9, and Sluice needs 3.10 or later" in interpreter_problem((3, 9), has_packages=False)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("lst", "there is no command or pipeline file 'lst' (did you mean 'list'?)"),
+        ("statsu", "there is no command or pipeline file 'statsu' (did you mean 'status'?)"),
+        ("xyzzy", "there is no command or pipeline file 'xyzzy'; `--help` lists the commands"),
+        ("release", "there is no command 'release': it is `quarantine release RUN`"),
+        ("relase", "there is no command or pipeline file 'relase' (did you mean 'quarantine release'?)"),
+    ],
+)
+def test_a_first_word_that_is_no_command_is_answered_with_the_one_that_was_meant(word: str, message: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "run_workflow.py", word, "library-loans"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (2, f"sluice: {message}\n")
+
+
+def test_files_and_options_are_no_misspelt_commands(tmp_path: Path) -> None:
+    (tmp_path / "release").touch()
+    for word in ("lst.yml", "pipelines/lst", "--detach", str(tmp_path / "release")):
+        assert unknown_command(word, ["list"]) == ""
+
+
+def test_the_commands_of_the_quarantine_are_those_that_it_has() -> None:
+    names = {each.name or getattr(each.callback, "__name__", "") for each in quarantine.app.registered_commands}
+    assert names - {"list"} == QUARANTINE_COMMANDS
