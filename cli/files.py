@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from cli.context import CommandContext, run_command
-from cli.layout import print_rows
+from cli.layout import print_entries
 from runtime.pipeline_input import identify_paths
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
@@ -63,7 +63,7 @@ def _print(context: CommandContext, listed: ListFilesResult) -> None:
         for each in listed.files
     ]
     if rows:
-        print_rows(console, ("file", "table", "outcome", "run", "since", "commit"), rows)
+        print_entries(console, ("file", "table", "outcome", "run", "since", "commit"), rows, beside=1)
     else:
         console.print("No run loaded such a file.")
     if listed.total > len(listed.files):

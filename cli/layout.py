@@ -1,7 +1,7 @@
 """Print events and tables on consoles of any width.
 
-An event wraps at words; a table that does not fit becomes a record for each row. No word is folded unless it is wider
-than the console. Where the output is no terminal, each event is one line.
+An event wraps at words; a table that does not fit becomes a record, or two lines, for each row. No word is folded
+unless it is wider than the console. Where the output is no terminal, each event is one line.
 """
 
 from collections.abc import Sequence
@@ -66,6 +66,32 @@ def print_rows(
         console.print(_table(named, cells, widths, style))
 
 
+def fits(console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]]) -> bool:
+    """Return whether a table has one line for each row: no cell wraps."""
+    named = [_shown_column(column) for column in columns]
+    measured = _measured(console, named, [[visible(cell) for cell in row] for row in rows])
+    wanted = sum(max(cell.maximum for cell in column) for column in measured)
+    one_line_each = not any("\n" in visible(cell).plain for row in rows for cell in row)
+    return one_line_each and wanted + _GAP * (len(columns) - 1) <= console.width
+
+
+def print_entries(
+    console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]], *, beside: int
+) -> None:
+    """Print rows as a table, or as two lines each where a cell would wrap: what names a row, and the rest below it.
+
+    Args:
+        beside: how many cells are in the first of two lines.
+    """
+    if fits(console, columns, rows):
+        print_rows(console, columns, rows)
+        return
+    for row in rows:
+        cells = [visible(cell) for cell in row]
+        print_line(console, Text(), Text("  ").join(cells[:beside]))
+        print_line(console, Text("    "), Text("  ").join([cell for cell in cells[beside:] if cell.plain]))
+
+
 def visible(text: str | Text) -> Text:
     """Return a text whose control characters are written out (`\\x1b`), so that data cannot control a terminal."""
     if isinstance(text, str):
@@ -92,10 +118,7 @@ def _column_widths(console: Console, columns: Sequence[Column], rows: Sequence[S
 
     What is left after the longest word of each column goes to the columns that want more, in equal parts.
     """
-    measured = [
-        [Measurement.get(console, console.options.update(width=100_000), cell) for cell in column]
-        for column in zip(*([Text(column.name) for column in columns], *rows), strict=True)
-    ]
+    measured = _measured(console, columns, rows)
     wanted = [max(cell.maximum for cell in column) for column in measured]
     widths = [max(cell.minimum for cell in column) for column in measured]
     left = console.width - _GAP * (len(columns) - 1) - sum(widths)
@@ -110,6 +133,14 @@ def _column_widths(console: Console, columns: Sequence[Column], rows: Sequence[S
             left -= more
         narrow = [index for index in narrow if widths[index] < wanted[index]]
     return widths
+
+
+def _measured(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[list[Measurement]]:
+    """Return, for each column, how wide its name and its cells are at least and at most."""
+    return [
+        [Measurement.get(console, console.options.update(width=100_000), cell) for cell in column]
+        for column in zip(*([Text(column.name) for column in columns], *rows), strict=True)
+    ]
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Sequence[Text]], widths: Sequence[int], style: str) -> Table:

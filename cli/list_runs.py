@@ -9,7 +9,7 @@ import typer
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from cli.context import CommandContext, no_preparation, run_command
-from cli.layout import print_rows
+from cli.layout import print_entries
 from runtime.find_run import find_handle, list_runs, query_status
 from runtime.start_run import SUMMARY_MEMO
 from sluice.errors import BadEnvironment
@@ -58,8 +58,9 @@ def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
         listed.add(run["workflow_id"])
         name = run["run_id"] if earlier else run["workflow_id"]
         state = run["outcome"] or run["stage"] or run["state"]
-        rows.append((name, state, format_time(run["started"]), run["summary"] or ", ".join(run["tables"])))
-    print_rows(context.console, ("run", "state", "started", "what"), rows)
+        what = run["summary"] or ", ".join(run["tables"])
+        rows.append((name, state, format_time(run["started"]), what))
+    print_entries(context.console, ("run", "state", "started", "what"), rows, beside=3)
 
 
 async def _run_fields(client: Client, execution: WorkflowExecution, room: asyncio.Semaphore) -> dict[str, Any]:

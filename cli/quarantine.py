@@ -13,7 +13,8 @@ from cli.context import CommandContext, no_preparation, run_command
 from cli.follow import start_and_follow
 from cli.keys import refuse
 from cli.layout import print_line, print_rows
-from cli.report import print_bad_rows, print_detail, print_verdict
+from cli.report import print_bad_rows, print_detail
+from cli.verdicts import print_verdict
 from runtime.find_run import read_request
 from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import execute_short_workflow, query_lake
@@ -96,7 +97,8 @@ def show(run: Quarantined, rows: Rows = 10, as_json: AsJson = False) -> None:
             print(json.dumps({**summary, **described.model_dump(mode="json", include={"tables", "checks"})}))
             return 0
         for name, value in summary.items():
-            print_detail(context.console, name, _shown(name, value))
+            if value != "":
+                print_detail(context.console, name, _shown(name, value))
         for check in sorted(described.checks, key=lambda check: not check.blocks):
             print_verdict(context.console, check)
             print_bad_rows(context.console, check, rows)

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from cli.layout import Column, print_line, print_rows, visible
+from cli.verdicts import WAIVED_STYLE, print_checks
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.contracts.write import TableChange
@@ -16,16 +17,12 @@ from sluice.presentation.waivers import (
     WAIVED,
     count_audit,
     how_to_waive,
-    shown_verdict,
     waiting_lines,
     waiver_lines,
-    waiver_of,
 )
 from sluice.publishing.retries import describe_attempts
 from sluice.sizes import format_size
 
-_VERDICT_COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
-_WAIVED_STYLE = "bold magenta"
 _WITH_FILES = 100
 """From this width on, the report shows files too: what was added, and what was read."""
 _OUTCOME_COLOURS = {
@@ -49,14 +46,14 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
     heading = Text(outcome, style=f"bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}")
     print_line(console, Text.assemble(heading, "  "), result.reason)
     for line in waiver_lines(result):
-        print_line(console, Text(f"{WAIVED}  ", style=_WAIVED_STYLE), line)
+        print_line(console, Text(f"{WAIVED}  ", style=WAIVED_STYLE), line)
     if result.input and result.input.summary:
         print_line(console, Text(), result.input.summary)
     with_files = console.width >= _WITH_FILES
     if result.tables:
         _print_tables(console, result.tables, with_files=with_files)
     if result.checks and with_verdicts:
-        _print_checks(console, result, with_files=with_files)
+        print_checks(console, result, with_files=with_files)
     for check in result.checks:
         print_bad_rows(console, check)
     details = {
@@ -83,20 +80,6 @@ def print_detail(console: Console, name: str, value: str) -> None:
     console.print(Text.assemble((f"{name:>12}", "dim"), "  ", visible(value)), highlight=False, soft_wrap=True)
 
 
-def print_verdict(console: Console, check: CheckResult) -> None:
-    """Print one verdict with its evidence."""
-    label = Text.assemble(" " * 10, (f"{check.verdict:5}", _VERDICT_COLOURS[check.verdict]), " ")
-    text = Text(describe_verdict(check))
-    text.append(f" ({check.answered_by})" if check.answered_by else "", style="dim")
-    print_line(console, label, text)
-
-
-def describe_verdict(check: CheckResult) -> str:
-    """Return what was checked, what was observed and what was expected."""
-    evidence = check.message or f"observed {check.observed}, expected {check.expected}"
-    return f"{check.table} {check.title}: {evidence}"
-
-
 def print_status(status: RunStatus, progress: str, console: Console) -> None:
     """Print the stage and progress of a run that has not ended."""
     console.print(f"[bold]{status.stage}[/]  {escape(progress)}", highlight=False)
@@ -106,7 +89,7 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
     if status.stage == "waiting for approval":
         console.print(f"[dim]decided[/] {escape(describe_wait(status))}", highlight=False)
         for line in waiting_lines(status.result):
-            print_line(console, Text("waiver   ", style=_WAIVED_STYLE), line)
+            print_line(console, Text("waiver   ", style=WAIVED_STYLE), line)
         if command := how_to_waive(status.result):
             console.print(visible(command), highlight=False, soft_wrap=True)
 
@@ -125,31 +108,6 @@ def _print_tables(console: Console, changes: dict[str, TableChange], *, with_fil
     for name, change in changes.items():
         if change.hint:
             print_line(console, Text("hint  ", style="yellow"), f"{name}: {change.hint}")
-
-
-def _print_checks(console: Console, result: RunResult, *, with_files: bool) -> None:
-    rows = [
-        (
-            Text(
-                shown_verdict(check, result.waived),
-                style=_WAIVED_STYLE if waiver_of(check, result.waived) else _VERDICT_COLOURS[check.verdict],
-            ),
-            check.table,
-            check.title,
-            check.message or str(check.observed),
-            check.expected,
-            _answered(check) if with_files else check.answered_by or "not answered",
-        )
-        for check in result.checks
-    ]
-    columns = ("verdict", "table", "check", "observed", "expected", "answered by")
-    print_rows(console, columns, rows, title=f"audit: {count_audit(result)}")
-
-
-def _answered(check: CheckResult) -> str:
-    """Return what answered a check, and how much was read for it."""
-    read = f", {check.files} file{'s' * (check.files != 1)}, {format_size(check.bytes)}" if check.files else ""
-    return f"{check.answered_by or 'not answered'}{read}"
 
 
 def print_bad_rows(console: Console, check: CheckResult, limit: int | None = None) -> None:

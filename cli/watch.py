@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError
 
 from cli.layout import one_line, print_line
-from cli.report import describe_verdict, print_verdict
+from cli.verdicts import describe_verdict, print_verdicts
 from runtime.find_run import Handle, query_status, read_result
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.progress import Progress
@@ -145,10 +145,9 @@ class ShownStatus:
             print_line(self._console, label, Text.assemble((event.stage, "bold"), f"  {event.note}".rstrip()))
 
     def _print_verdicts(self, checks: list[CheckResult]) -> None:
-        for check in checks:
-            if _verdict(check) not in self._verdicts:
-                self._verdicts.add(_verdict(check))
-                print_verdict(self._console, check)
+        known_since = [check for check in checks if _verdict(check) not in self._verdicts]
+        self._verdicts |= set(map(_verdict, known_since))
+        print_verdicts(self._console, known_since)
 
     def _print_waivers(self, result: RunResult) -> None:
         for line in waiver_lines(result):

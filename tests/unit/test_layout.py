@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from cli.layout import one_line, print_line, print_rows
+from cli.layout import one_line, print_entries, print_line, print_rows
 
 COLUMNS = ("verdict", "table", "check", "expected")
 ROWS: list[tuple[str, ...]] = [
@@ -108,3 +108,16 @@ def test_what_controls_a_terminal_is_shown_and_not_sent() -> None:
 def test_a_text_is_shortened_to_one_line() -> None:
     assert one_line("a job\nthat  writes", 40) == "a job that writes"
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_entries_take_at_most_two_lines_each(width: int) -> None:
+    output = io.StringIO()
+    rows = [
+        (f"data/loans/2026/loans_of_the_day_{day:02}.csv", "library.loans", "published", "x" * 50) for day in (1, 2)
+    ]
+    console = Console(file=output, width=width, force_terminal=True, color_system=None)
+    print_entries(console, ("file", "table", "outcome", "run"), rows, beside=1)
+    lines = output.getvalue().splitlines()
+    assert len(lines) == (3 if width > 100 else 4) and max(map(len, lines)) <= width
+    assert width > 100 or [line.split() for line in lines[:2]] == [[rows[0][0]], list(rows[0][1:])]

@@ -1,0 +1,76 @@
+"""Verdicts in a terminal: those that need a person first, and one line for each that passes."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from cli.report import print_report
+from cli.watch import ShownStatus
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.run import RunResult, RunStatus
+
+LONG = "each loan has a member who was registered on the day that the loan began, or was a guest of the library"
+
+
+def check(verdict: str, title: str, index: int = 0) -> CheckResult:
+    return CheckResult.model_validate({
+        "table": "library.loans_of_all_branches", "index": index, "check": "sql", "columns": [], "name": title,
+        "verdict": verdict, "observed": 0, "expected": "no row is returned by the query", "answered_by": "duckdb",
+    })  # fmt: skip
+
+
+def result_of(*checks: CheckResult) -> RunResult:
+    return RunResult(run_id="r", workflow_id="w", pipeline="p", outcome="published", checks=list(checks))
+
+
+def printed(result: RunResult, width: int) -> list[str]:
+    output = io.StringIO()
+    print_report(result, "http://ui", Console(file=output, width=width, force_terminal=True, color_system=None))
+    return [line.rstrip() for line in output.getvalue().splitlines()]
+
+
+def verdicts(lines: list[str]) -> list[str]:
+    known = ("pass", "warn", "fail", "error")
+    return [line.split()[0] for line in lines if line.startswith(" " * 10) and line.split()[0] in known]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_where_a_table_would_fold_what_blocks_is_first_and_a_pass_is_one_line(width: int) -> None:
+    lines = printed(result_of(check("pass", LONG), check("warn", "b"), check("pass", "c"), check("fail", LONG)), width)
+    assert verdicts(lines) == ["fail", "warn", "pass", "pass"]
+    passes = [number for number, line in enumerate(lines) if line.strip().startswith("pass")]
+    assert passes[1] == passes[0] + 1 and lines[passes[0]].endswith("…")
+    text = " ".join(" ".join(lines).split())
+    assert f"fail library.loans_of_all_branches sql({LONG[:20]}" in text and "no row is returned by the query" in text
+    assert max(map(len, lines)) <= width
+
+
+def test_of_many_checks_that_pass_the_number_is_shown() -> None:
+    many = [check("pass", f"{number} {LONG}", number) for number in range(21)]
+    lines = printed(result_of(*many, check("fail", "b", 30)), 80)
+    assert verdicts(lines) == ["fail", "pass"]
+    assert "          pass  21 checks; --json lists all" in lines
+
+
+def test_a_run_that_is_followed_shows_them_in_the_same_way_and_once() -> None:
+    many = [check("pass", f"{number} {LONG}", number) for number in range(21)]
+    result = result_of(*many, check("fail", "b", 30))
+    output = io.StringIO()
+    shown = ShownStatus(Console(file=output, width=80, force_terminal=True, color_system=None))
+    for _ in range(2):
+        shown.update(RunStatus(stage="auditing", events=[], result=result))
+    assert verdicts(output.getvalue().splitlines()) == ["fail", "pass"]
+    assert shown.has_shown(result.checks)
+
+
+def test_bad_rows_are_counted_as_rows() -> None:
+    bad = CheckResult(
+        table="t.a", check="not_null", columns=["id"], verdict="fail", observed=3, failed_rows=3, expected="no nulls"
+    )
+    digest = bad.model_dump_json()
+    assert "3 bad rows" in " ".join(printed(result_of(bad), 120)) and bad.model_dump_json() == digest
+    one = bad.model_copy(update={"observed": 1, "failed_rows": 1})
+    assert "1 bad row " in " ".join(printed(result_of(one), 120))
+    counted = bad.model_copy(update={"check": "row_count", "failed_rows": None})
+    assert "bad rows" not in " ".join(printed(result_of(counted), 120))
