@@ -60,15 +60,19 @@ class CommandContext:
         """Return the address of a run in the Web UI."""
         return f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
 
-    def report_result(self, result: RunResult, *, with_verdicts: bool = True) -> int:
-        """Print how a run ended; return its exit code."""
+    def report_result(self, result: RunResult, *, with_verdicts: bool = True, released: str = "") -> int:
+        """Print how a run ended; return its exit code.
+
+        Args:
+            released: the run whose quarantine this one releases or repairs.
+        """
         if self.as_json:
             print(result.model_dump_json())
         elif self.report:
             print(markdown_report(result, self.link(result.workflow_id, result.run_id)))
         else:
             link = self.link(result.workflow_id, result.run_id)
-            print_report(result, link, self.console, with_verdicts=with_verdicts)
+            print_report(result, link, self.console, with_verdicts=with_verdicts, released=released)
         return exit_code(result)
 
     def print_result(self, fields: dict[str, Any], text: str) -> None:

@@ -35,11 +35,12 @@ async def start_and_follow(
     if detach:
         context.print_result({"workflow_id": workflow_id, "run_id": run_id, "pipeline": pipeline.name, **fields}, "")
         return 0
-    return await follow_and_report(context, await find_run(context.client, workflow_id))
+    released = options.resume.run_id if options.resume else ""
+    return await follow_and_report(context, await find_run(context.client, workflow_id), released)
 
 
-async def follow_and_report(context: CommandContext, run: RunLookup) -> int:
+async def follow_and_report(context: CommandContext, run: RunLookup, released: str = "") -> int:
     """Follow a run to its end, report it, and return its exit code."""
     context.interruption.message = _DETACHED
     followed = await watch_run(context.client, run.handle, context.console)
-    return context.report_result(followed.result, with_verdicts=not followed.verdicts_shown)
+    return context.report_result(followed.result, with_verdicts=not followed.verdicts_shown, released=released)

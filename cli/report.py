@@ -10,9 +10,10 @@ from cli.layout import Column, print_line, print_rows, visible
 from cli.verdicts import WAIVED_STYLE, print_checks
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
-from sluice.contracts.write import TableChange
-from sluice.presentation.changes import describe_change
+from sluice.presentation.changes import describe_change, rows_heading
+from sluice.presentation.checks import describe_warnings
 from sluice.presentation.decisions import describe_decisions, describe_wait
+from sluice.presentation.next_steps import next_steps
 from sluice.presentation.waivers import (
     WAIVED,
     count_audit,
@@ -35,11 +36,14 @@ _OUTCOME_COLOURS = {
 }
 
 
-def print_report(result: RunResult, link: str, console: Console, *, with_verdicts: bool = True) -> None:
-    """Print how a run ended: outcome and reason, tables, checks with samples of bad rows, and details.
+def print_report(
+    result: RunResult, link: str, console: Console, *, with_verdicts: bool = True, released: str = ""
+) -> None:
+    """Print how a run ended: outcome and reason, tables, checks with samples of bad rows, details, what to do next.
 
     Args:
         with_verdicts: whether each verdict is printed; where the run was followed, they were.
+        released: the run whose quarantine this one releases or repairs; empty if it does neither.
     """
     outcome = result.outcome or "under way"
     console.print()
@@ -51,7 +55,7 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
         print_line(console, Text(), result.input.summary)
     with_files = console.width >= _WITH_FILES
     if result.tables:
-        _print_tables(console, result.tables, with_files=with_files)
+        _print_tables(console, result, with_files=with_files)
     if result.checks and with_verdicts:
         print_checks(console, result, with_files=with_files)
     for check in result.checks:
@@ -69,6 +73,8 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
         "run": result.workflow_id,
         "report": result.report,
         "Web UI": link,
+        "warned": describe_warnings(result.checks) if result.outcome in ("published", "checked") else None,
+        **next_steps(result, released),
     }
     for name, value in details.items():
         if value:
@@ -94,8 +100,9 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
             console.print(visible(command), highlight=False, soft_wrap=True)
 
 
-def _print_tables(console: Console, changes: dict[str, TableChange], *, with_files: bool) -> None:
-    columns: list[Column | str] = ["table", "operation", "rows", Column("rows after", "right")]
+def _print_tables(console: Console, result: RunResult, *, with_files: bool) -> None:
+    changes = result.tables
+    columns: list[Column | str] = ["table", "operation", "rows", Column(rows_heading(result), "right")]
     if with_files:
         columns += [Column("files added", "right"), Column("bytes added", "right"), "distribution"]
     rows = []

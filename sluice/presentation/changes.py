@@ -1,5 +1,6 @@
 """What a run did to a table, as people say it: `50 inserted, 50 updated (92 rewritten unchanged)`."""
 
+from sluice.contracts.run import RunResult
 from sluice.contracts.write import RowCounts, TableChange
 
 
@@ -19,6 +20,11 @@ def describe_change(change: TableChange) -> str:
         f"files of {change.deleted_rows:,} rows rewritten into {change.added_rows:,}; "
         "how many of them changed is not known"
     )
+
+
+def rows_heading(result: RunResult) -> str:
+    """Return what the number of rows in the end is called: those of the branch, where main has not got them."""
+    return "rows after" if result.outcome in (None, "published") else "rows on the branch"
 
 
 def _describe_counts(rows: RowCounts) -> str:

@@ -10,7 +10,7 @@ from sluice.approval.waivers import WaivedCheck
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult
 from sluice.contracts.write import TableChange
-from sluice.presentation.changes import describe_change
+from sluice.presentation.changes import describe_change, rows_heading
 from sluice.presentation.waivers import WAIVED, count_audit, shown_verdict, waiver_lines
 from sluice.publishing.outcomes import observed_text
 from sluice.publishing.retries import describe_attempts
@@ -27,7 +27,7 @@ def markdown_report(result: RunResult, link: str) -> str:
         lines += ["", cell(result.reason, 1000)]
     lines += waiver_list(result)
     if result.tables:
-        lines += ["", "| table | operation | rows | rows after |", "|---|---|---|---:|"]
+        lines += ["", f"| table | operation | rows | {rows_heading(result)} |", "|---|---|---|---:|"]
         lines += [table_row(name, change) for name, change in result.tables.items()]
     if result.checks:
         table = check_table(result.checks, show_values=False, waived=result.waived)

@@ -74,3 +74,35 @@ def test_bad_rows_are_counted_as_rows() -> None:
     assert "1 bad row " in " ".join(printed(result_of(one), 120))
     counted = bad.model_copy(update={"check": "row_count", "failed_rows": None})
     assert "bad rows" not in " ".join(printed(result_of(counted), 120))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "released", "run"),
+    [
+        ("quarantined", "", "r"),
+        ("published", "", ""),
+        ("discarded", "", ""),
+        ("failed", "", ""),
+        ("discarded", "earlier", "earlier"),
+        ("published", "earlier", ""),
+        ("failed", "earlier", ""),
+    ],
+)
+def test_the_report_ends_with_what_can_be_done_about_quarantined_rows(outcome: str, released: str, run: str) -> None:
+    result = RunResult.model_validate(
+        {"run_id": "r", "workflow_id": "w", "pipeline": "p", "outcome": outcome, "branch": "quarantine/p/d/r"}
+    )
+    output = io.StringIO()
+    print_report(result, "http://ui", Console(file=output, width=140), released=released)
+    last = [line.strip() for line in output.getvalue().splitlines()[-2:]]
+    if run:
+        assert last[0] == f"to look  python run_workflow.py quarantine show {run}"
+        assert all(f"{command} {run}" in last[1] for command in ("quarantine release", "repair", "discard"))
+    else:
+        assert "quarantine show" not in output.getvalue()
+
+
+def test_a_run_that_published_names_the_checks_that_warned() -> None:
+    lines = printed(result_of(check("warn", "b"), check("pass", "c")), 200)
+    assert lines[-1].strip() == "warned  sql(b) of library.loans_of_all_branches"
+    assert "warned" not in " ".join(printed(result_of(check("pass", "c")), 200))

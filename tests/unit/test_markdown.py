@@ -37,7 +37,7 @@ def test_a_report_of_a_check() -> None:
         "",
         "the audit failed",
         "",
-        "| table | operation | rows | rows after |",
+        "| table | operation | rows | rows on the branch |",
         "|---|---|---|---:|",
         "| t.orders | overwrite | 50 inserted, 50 updated (92 rewritten unchanged) | 250 |",
         "",
@@ -59,3 +59,10 @@ def test_values_and_markup_of_data_stay_out() -> None:
     (row,) = [line for line in markdown_report(_report(checks=[largest]), LINK).splitlines() if "**fail**" in line]
     assert "meier" not in row and "<b>" not in row
     assert r"\| y \\d \[a\](b) &#64;ana" in row
+
+
+def test_the_rows_of_a_run_that_published_are_those_of_main() -> None:
+    change = TableChange(operation="append", added_rows=2, total_rows=250)
+    for outcome, heading in (("published", "rows after"), ("quarantined", "rows on the branch")):
+        report = markdown_report(_report(outcome=outcome, tables={"t.orders": change}), LINK)
+        assert f"| table | operation | rows | {heading} |" in report
