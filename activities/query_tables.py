@@ -10,7 +10,7 @@ from activities.errors import as_application_error
 from engine.duckdb_session import DuckDBSession, ParquetView
 from lakehouse.catalog import BranchCatalog
 from lakehouse.queried_tables import read_queried_tables, resolve_ref
-from lakehouse.sql_query import read_rows, tables_in
+from lakehouse.sql_query import asks_for_tables, read_rows, tables_in
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 
 
@@ -29,8 +29,11 @@ class QueryTablesActivity:
 
     @activity.defn(name="query_tables")
     def query_tables(self, input: QueryTablesInput) -> QueryRows:
-        """Return the rows of a query; all tables are read at one hash."""
+        """Return the rows of a query; all tables are read at one hash. `SHOW TABLES` lists them."""
         with as_application_error():
+            if asks_for_tables(input.sql):
+                branch, head = resolve_ref(self.catalog, input.ref)
+                return QueryRows(columns=["name"], rows=[[name] for name in self.catalog.list_tables(branch, head)])
             names = tables_in(input.sql)
             branch, head = resolve_ref(self.catalog, input.ref)
             tables = read_queried_tables(self.catalog, self.io, branch, head, names)

@@ -167,6 +167,9 @@ class BranchCatalog(Protocol):
     def table_version(self, branch: str, name: str, at: str | None = None) -> TableVersion | None:
         """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
 
+    def list_tables(self, branch: str, at: str) -> list[str]:
+        """Return the names of the tables of a branch at a hash of it, in order."""
+
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
         """Return the tables that differ between the hash `base` and a branch at `head`.
 

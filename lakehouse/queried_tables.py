@@ -13,12 +13,15 @@ from lakehouse.quarantine import find_quarantined_branch
 from sluice.audit.engine_choice import DUCKDB_KINDS, field_id_problem, file_problem
 from sluice.audit.statistics import SchemaField
 from sluice.errors import InvalidInput, InvalidPipeline
-from sluice.identifiers import ATTEMPTS, attempt_of, run_of
+from sluice.identifiers import ATTEMPTS, attempt_of, run_of, suggestion
 from sluice.sizes import format_size
 from sluice.sql.values import kind_of
 
 _MAX_BYTES = 64 * 2**20
 """How much of a table is read into memory, where DuckDB does not read its files itself."""
+
+_NAMED = 5
+"""So many tables are named where a query names one that is not there."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def read_queried_tables(
     for name in names:
         version = catalog.table_version(branch, name, head)
         if version is None:
-            raise InvalidInput(f"there is no table {name} on {branch}")
+            raise InvalidInput(f"there is no table {name} on {branch}{_tables_meant(name, catalog, branch, head)}")
         state = TableState.load(version, None, io)
         fields = schema_fields(state.table.schema())
         files = [entry.data_file for entry in state.entries(added_only=False)]
@@ -88,6 +91,15 @@ def read_queried_tables(
         left -= size
         tables.append(QueriedTable(name, fields, rows=_rows(name, state)))
     return tables
+
+
+def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> str:
+    """Return which table is meant by a name that none has, or else which tables there are."""
+    tables = catalog.list_tables(branch, head)
+    if close := suggestion(name, tables):
+        return close
+    named = ", ".join([*tables[:_NAMED], *(["…"] if len(tables) > _NAMED else [])])
+    return f'; there are {named}: `query "SHOW TABLES"` lists all' if tables else "; there is no table at all"
 
 
 def _reads_files(state: TableState, fields: Sequence[SchemaField], files: Sequence[DataFile]) -> bool:

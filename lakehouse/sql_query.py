@@ -1,6 +1,7 @@
 """SQL of a person, in a DuckDB that reaches nothing but what it is given: no other file, no network, no setting."""
 
 import json
+import re
 import time
 from threading import Timer
 from typing import Any
@@ -21,6 +22,7 @@ _BATCH = 1000
 _LARGER_IN_MEMORY = 20
 """How much larger rows may be in memory than as JSON: a wide column of short values."""
 _NARROW = "ask for less, by fewer columns, a condition or LIMIT"
+_SHOW_TABLES = re.compile(r"\s*SHOW\s+(?:ALL\s+)?TABLES\s*;?\s*", re.I)
 _LOCKED = "SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true"
 
 
@@ -61,6 +63,11 @@ def read_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryRows:
         raise InvalidInput(str(error).split("\n\n")[0]) from None
     finally:
         timer.cancel()
+
+
+def asks_for_tables(sql: str) -> bool:
+    """Return whether SQL asks which tables there are: this is answered by the catalog."""
+    return _SHOW_TABLES.fullmatch(sql) is not None
 
 
 def tables_in(sql: str) -> list[str]:

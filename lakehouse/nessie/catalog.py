@@ -4,6 +4,7 @@ References go through PyNessie, the rest through the client of `rest_v2`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -88,9 +89,9 @@ class NessieCatalog:
             head = self.head(self.main)
             if head != self._root:
                 return head
+            begin = [put_namespace_operation([ROOT_NAMESPACE])]
             try:
-                operations = [put_namespace_operation([ROOT_NAMESPACE])]
-                return self._rest.commit(self.main, head, "Begin the lake", operations, {})
+                return self._rest.commit(self.main, head, "Begin the lake", begin, {})
             except NessieRequestRefused as error:
                 if error.status != 409:
                     raise
@@ -159,11 +160,8 @@ class NessieCatalog:
 
     def delete_branch_at(self, name: str, head: str) -> None:
         """Delete a branch only if it is still at the hash `head`; it may be gone already."""
-        with translate_nessie_errors(self.uri):
-            try:
-                self._v1.delete_branch(name, head)
-            except (NessieNotFoundException, NessieConflictException):
-                return
+        with translate_nessie_errors(self.uri), suppress(NessieNotFoundException, NessieConflictException):
+            self._v1.delete_branch(name, head)
 
     def fork_point(self, branch: str) -> str:
         """Return the newest hash that a branch has in common with main."""
@@ -174,6 +172,11 @@ class NessieCatalog:
         """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
         with translate_nessie_errors(self.uri):
             return table_version(self._content(branch, name, at))
+
+    def list_tables(self, branch: str, at: str) -> list[str]:
+        """Return the names of the tables of a branch at a hash of it, in order."""
+        with translate_nessie_errors(self.uri):
+            return sorted(self._rest.tables(branch, at))
 
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
         """Return the tables that differ between the hash `base` and a branch at `head`."""
@@ -293,6 +296,5 @@ class NessieCatalog:
 
         Not by PyNessie: it cannot read a namespace that somebody gave properties.
         """
-        names = sorted({namespace for table in tables for namespace in namespaces_of(table)})
-        missing = [each for each in names if self._rest.content(branch, list(each), head) is None]
-        return [put_namespace_operation(list(each)) for each in missing]
+        names = map(list, sorted({namespace for table in tables for namespace in namespaces_of(table)}))
+        return [put_namespace_operation(each) for each in names if self._rest.content(branch, each, head) is None]

@@ -16,6 +16,7 @@ from sluice.errors import BadEnvironment, ServiceUnavailable
 
 _TIMEOUT = (5.0, 60.0)
 """Seconds to connect, and to wait for an answer."""
+_TABLE = "ICEBERG_TABLE"
 _PAGE = 250
 
 
@@ -40,6 +41,11 @@ class NessieRest:
             if error.status == 404:
                 return None
             raise
+
+    def tables(self, branch: str, at: str) -> Iterator[str]:
+        """Yield the names of the tables of a branch at a hash."""
+        for page in self._pages(f"trees/{_ref(branch, at)}/entries", {}):
+            yield from (".".join(each["name"]["elements"]) for each in page["entries"] if each["type"] == _TABLE)
 
     def create_orphan(self, branch: str, main: str, root: str) -> None:
         """Create a branch at the root of all history, if it does not exist."""

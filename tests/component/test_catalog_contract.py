@@ -179,6 +179,13 @@ def test_what_a_branch_holds_is_not_on_main(lake: Lake) -> None:
     assert lake.on_main() is None
 
 
+def test_the_tables_of_a_branch_are_listed_at_a_hash(lake: Lake) -> None:
+    _require(lake, "new_tables")
+    branch, head = lake.open("a1", lake.put(1))
+    listed, before = (lake.catalog.list_tables(branch.name, at) for at in (head, branch.base))
+    assert listed == sorted(listed) and set(listed) - set(before) == {lake.table()}
+
+
 def test_an_earlier_hash_holds_the_earlier_version(lake: Lake) -> None:
     branch, first = lake.open("a1", lake.put(1))
     second = lake.catalog.commit_tables(branch.name, first, "second", [lake.put(2)])

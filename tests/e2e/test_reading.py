@@ -89,6 +89,9 @@ def test_a_branch_that_waits_is_read_before_it_is_published(published: SystemHar
         answer = published.command("query", sql, *ref, "--json")
         assert answer.code == 0 and answer.json == {"rows": [{"n": count}]}, answer
     wrong = published.command("query", "SELECT * FROM shop.oders")
-    assert (wrong.code, wrong.err.strip()) == (2, "sluice: there is no table shop.oders on main")
+    assert (wrong.code, wrong.err.strip()) == (
+        2,
+        "sluice: there is no table shop.oders on main (did you mean 'shop.orders'?)",
+    )
     published.cancel(run)
     assert published.wait_for_end(run).code == 5

@@ -133,6 +133,11 @@ class MemoryCatalog:
                 return None
             return self._commits[at or self._branches[branch]].tables.get(name)
 
+    def list_tables(self, branch: str, at: str) -> list[str]:
+        """Return the names of the tables of a branch at a hash of it, in order."""
+        with self._lock:
+            return sorted(self._commits[at].tables)
+
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
         """Return the tables that differ between the hash `base` and a branch at `head`."""
         with self._lock:

@@ -78,7 +78,8 @@ def test_nested_columns_are_read_as_rows(lake: MemoryLake, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("sql", "ref", "message"),
     [
-        ("SELECT * FROM shop.oders", "", "there is no table shop.oders on main"),
+        ("SELECT * FROM shop.oders", "", "there is no table shop.oders on main (did you mean 'shop.orders'?)"),
+        ("SELECT * FROM x.y", "", "there is no table x.y on main; there are a.b.items, shop.orders: "),
         ("SELECT * FROM orders", "", "name the table 'orders' with its namespace"),
         ("SELECT * FROM a.b.items", "", 'write a namespace with dots in quotes: "a.b".items'),
         ("SELECT nme FROM shop.orders", "", 'column "nme" not found'),
@@ -122,6 +123,13 @@ def test_descriptions_and_pivots(lake: MemoryLake, tmp_path: Path) -> None:
     assert len(_query(lake, tmp_path, "SUMMARIZE shop.orders").rows) == 2
     pivoted = _query(lake, tmp_path, "SELECT * FROM (PIVOT shop.orders ON id IN (1, 2) USING sum(v)::INT)")
     assert pivoted.rows == [[10, 20]] or len(pivoted.rows) == 2
+
+
+@pytest.mark.parametrize("sql", ["SHOW TABLES", "show all tables;"])
+def test_the_tables_of_a_ref_are_listed(lake: MemoryLake, tmp_path: Path, sql: str) -> None:
+    lake.append_rows(BRANCH, "shop.returns", [{"id": 3, "v": 30}])
+    assert _query(lake, tmp_path, sql) == QueryRows(columns=["name"], rows=[["a.b.items"], ["shop.orders"]])
+    assert _query(lake, tmp_path, sql, RUN).rows == [["a.b.items"], ["shop.orders"], ["shop.returns"]]
 
 
 def test_the_latest_attempt_of_a_run_is_read(lake: MemoryLake, tmp_path: Path) -> None:
