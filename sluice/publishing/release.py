@@ -1,6 +1,7 @@
 """What the release of a quarantine does: a run that verifies and audits its rows again."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 from sluice.contracts.existing_rows import Resume, ResumeBranchInput
@@ -13,6 +14,9 @@ from sluice.pipeline.write import Write
 from sluice.publishing.written_tables import WrittenTable, check_rebased
 
 _ID_DIGITS = 12
+_STATEMENT = re.compile(r"statement (\d{1,6}): ")
+"""How a failed job of several statements says which one failed."""
+_SHOWN_OF_STATEMENT = 60
 
 
 def verified_write(
@@ -143,6 +147,22 @@ def describe_untouched_quarantine(resume: Resume) -> str:
     """Return, for a person, what a release or a repair that was not published leaves, and what can be done."""
     again = "repair it again" if resume.statements else "repair it, or release it again"
     return f"the quarantine {resume.branch} is untouched: {again}"
+
+
+def name_failed_statement(reason: str, resume: Resume) -> str:
+    """Return why a repair failed, with the number and the beginning of the statement that failed, where it is known."""
+    numbered = _STATEMENT.match(reason)
+    number = int(numbered[1]) if numbered else 1
+    if number > len(resume.statements) or (not numbered and len(resume.statements) > 1):
+        return reason
+    return f"statement {number} ({_beginning(resume.statements[number - 1])}): {_STATEMENT.sub('', reason)}"
+
+
+def _beginning(statement: str) -> str:
+    """Return the beginning of a statement, without the values that it has in quotes."""
+    text = " ".join(statement.split())
+    shown = re.split(r"[\"']", text, maxsplit=1)[0][:_SHOWN_OF_STATEMENT].rstrip()
+    return shown if shown == text else f"{shown} …"
 
 
 def choose_pipeline(quarantined: QuarantineSummary, earlier: Pipeline | None, given: Pipeline | None) -> Pipeline:

@@ -12,7 +12,7 @@ from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.presentation.decisions import describe_decisions, describe_state, describe_wait
-from sluice.publishing.release import describe_untouched_quarantine
+from sluice.publishing.release import describe_untouched_quarantine, name_failed_statement
 from sluice.times import format_time
 
 AT = "2026-11-22T07:40:11.123+00:00"
@@ -81,3 +81,22 @@ def test_what_a_refused_repair_leaves() -> None:
     )
     repaired = resume.model_copy(update={"statements": ["UPDATE t.x SET a = 1"]})
     assert describe_untouched_quarantine(repaired).endswith("is untouched: repair it again")
+
+
+@pytest.mark.parametrize(
+    ("statements", "reason", "shown"),
+    [
+        (
+            ["UPDATE t.x SET a = 1", "UPDATE t.x\n SET nme = 'Ana' WHERE b > 7"],
+            "statement 2: there is no column `nme`",
+            "statement 2 (UPDATE t.x SET nme = …): there is no column `nme`",
+        ),
+        (["DELETE FROM t.x"], "[PARSE] no", "statement 1 (DELETE FROM t.x): [PARSE] no"),
+        (["a", "b"], "[PARSE] no", "[PARSE] no"),
+        (["a"], "statement 7: no", "statement 7: no"),
+        ([], "no worker", "no worker"),
+    ],
+)
+def test_the_statement_of_a_repair_that_failed_is_named(statements: list[str], reason: str, shown: str) -> None:
+    resume = Resume(branch="quarantine/p/d/r", run_id="r", base="b", head="h", statements=statements)
+    assert name_failed_statement(reason, resume) == shown

@@ -102,3 +102,14 @@ async def test_a_quarantine_says_whether_its_write_was_verified(
     result = await harness.end(await harness.start())
     assert result.outcome == "failed" and (VERIFIED in kept[0].properties) is verified
     assert kept[0].head == (HEAD if verified else "")
+
+
+async def test_a_repair_that_fails_names_its_statement_and_what_it_leaves(harness: WorkflowHarness) -> None:
+    deleted = _noted(harness)
+    harness.fakes.overrides["write_table"] = fails_for_good
+    repair = RESUME.model_copy(update={"statements": ["UPDATE t.x SET nme = 1"]})
+    result = await harness.end(await harness.start(resume=repair))
+    assert result.outcome == "failed" and KEPT not in " ".join(deleted)
+    assert result.reason == (
+        f"statement 1 (UPDATE t.x SET nme = 1): it is wrong; the quarantine {KEPT} is untouched: repair it again"
+    )

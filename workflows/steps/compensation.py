@@ -11,7 +11,11 @@ with workflow.unsafe.imports_passed_through():
     from sluice.identifiers import quarantine_branch
     from sluice.publishing.certificate import quarantine_properties
     from sluice.publishing.outcomes import RunEnding, ending
-    from sluice.publishing.release import describe_untouched_quarantine, verified_write
+    from sluice.publishing.release import (
+        describe_untouched_quarantine,
+        name_failed_statement,
+        verified_write,
+    )
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import explain_error, root_cause
     from workflows.run_state import RunState
@@ -25,6 +29,7 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
         return  # after the merge there is nothing to compensate
     cause, reason = explain_error(error)
     request = state.request
+    stage = state.stage
     rows_are_kept_already = request.resume or request.restore
     end = ending(cause, request.pipeline.on_failure, may_keep=request.publish and not rows_are_kept_already)
     state.enter_stage("cleaning up" if end.outcome == "checked" else "compensating", reason)
@@ -41,7 +46,9 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
             reason += f" (and the branch {kept} could not be quarantined or deleted: {root_cause(failure)[1]})"
     if not state.is_published:
         outcome = end.final_outcome(is_kept=bool(kept))
-        if request.resume and end.cause in ("audit", "rejected", "expired", "cancelled"):
+        if request.resume and stage == "writing" and end.cause != "cancelled":
+            reason = name_failed_statement(reason, request.resume)
+        if request.resume and (stage == "writing" or end.cause in ("audit", "rejected", "expired", "cancelled")):
             reason += f"; {describe_untouched_quarantine(request.resume)}"
         if request.restore and end.cause == "audit":
             reason += "; to roll back by other checks, name a pipeline file by --pipeline"
