@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from temporalio.client import WorkflowUpdateFailedError
 
-from cli.approving import WAITING, make_decision, report_name, shown_report
+from cli.approving import WAITING, make_decision, refusal_in, report_name, shown_report
 from cli.check_pipeline import check_pipeline
 from cli.checks import list_checks
 from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, print_error, run_command
@@ -256,7 +256,7 @@ def _decide(
         try:
             counted = await lookup.handle.execute_update(WriteAuditPublish.decide, decision)
         except WorkflowUpdateFailedError as error:
-            raise InvalidPipeline(f"the decision was refused: {error.cause}") from error
+            raise InvalidPipeline(f"the decision was refused: {refusal_in(error)}") from error
         text = f"{'Approved' if approve else 'Rejected'} {workflow_id} as {counted.by}"
         now = await query_status(lookup.handle) if approve else None
         text += f" ({describe_wait(now)})" if now else ""

@@ -7,6 +7,8 @@ from datetime import datetime, timezone
 
 import typer
 from rich.console import Console
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.exceptions import FailureError
 
 from cli.report import print_report
 from cli.waiving import NO_WAIVER, WaiverRequest, make_waivers
@@ -71,6 +73,11 @@ def make_decision(
             _show_and_ask(status.result, report, decision, console, link)
     key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
     return decision.model_copy(update={"signature": sign(decision, run_id, key)}) if key else decision
+
+
+def refusal_in(error: WorkflowUpdateFailedError) -> str:
+    """Return why a run refused a decision, without the type of the error."""
+    return error.cause.message if isinstance(error.cause, FailureError) else str(error.cause)
 
 
 def shown_report(result: RunResult) -> AuditReport:

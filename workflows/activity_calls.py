@@ -67,6 +67,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.references import BranchRef
     from sluice.contracts.run import Notification, RecordRunInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
+    from sluice.sizes import format_count
     from workflows.activity_call import ONCE, ActivityCall, ActivityCaller, Kind, fixed, step_timeout
 
 _FIRST = 2
@@ -105,18 +106,18 @@ class ActivityCalls(ActivityCaller):
         lambda input: f"snapshots on {input.branch.name}")
     audit_branch = ActivityCall(
         "audit_branch", AuditInput, AuditResult, Kind.ACTIVITY,
-        lambda input: f"{input.check_count} checks at {input.head[:12]}, by metadata")
+        lambda input: f"{format_count(input.check_count, 'check')} at {input.head[:12]}, by metadata")
     audit_rebased_branch = ActivityCall(  # most of its verdicts are carried over
         "audit_branch", AuditInput, AuditResult, Kind.LOCAL_FIRST,
-        lambda input: f"{input.check_count} checks at {input.head[:12]}, after a rebase")
+        lambda input: f"{format_count(input.check_count, 'check')} at {input.head[:12]}, after a rebase")
     # The workflow counts the tries of a scan too: those that are lost with a worker do not count.
     scan_files = ActivityCall(
         "scan_files", ScanInput, AuditResult, Kind.LONG,
-        lambda input: f"{input.check_count} checks by DuckDB",
+        lambda input: f"{format_count(input.check_count, 'check')} by DuckDB",
         timeout=step_timeout, total_timeout=None, retry=ONCE)
     scan_branch = ActivityCall(
         "scan_branch", ScanInput, AuditResult, Kind.SPARK,
-        lambda input: f"{input.check_count} checks by Spark",
+        lambda input: f"{format_count(input.check_count, 'check')} by Spark",
         timeout=step_timeout, total_timeout=None, retry=ONCE, priority=_FIRST)
     quarantine_rows = ActivityCall(  # never retried: an attempt that fails here is rewritten on a new branch
         "quarantine_rows", QuarantineRowsInput, QuarantineRowsResult, Kind.SPARK,

@@ -19,6 +19,7 @@ from sluice.pipeline.model import Approval, Pipeline
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
+from sluice.pipeline.write_modes import unknown_mode
 
 Location = tuple[str | int, ...]
 
@@ -190,6 +191,8 @@ def _sentence(error: Any) -> str:
     message = message[0].lower() + message[1:] if message.startswith("Input should") else message
     given = f", not {error['input']!r}" if message.startswith("input should") else ""
     path = ".".join(str(part) for part in where if part != "[key]")
+    if where == ("write", "mode") and error["type"] == "literal_error":
+        return f"{path}: input should be {unknown_mode(str(error['input']))}"
     return f"{path}: {message}{given}" if where else message
 
 

@@ -9,6 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from sluice.identifiers import suggestion
+
 Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql", "compact", "requeue"]
 DEFAULT_MODE: Mode = "append"
 LoadedFilePolicy = Literal["skip", "refuse", "reload"]
@@ -55,6 +57,8 @@ class WriteMode:
     """Whether a run is started again with the same input without being asked to."""
 
 
+_OTHER_NAMES = {"upsert": "merge", "insert": "append", "replace": "overwrite", "update": "merge", "delete": "sql"}
+"""What other tools call a mode."""
 FIELDS = ("statements", "source", "transform", "options", "keys")
 """The fields of `write` that depend on the mode."""
 
@@ -143,3 +147,11 @@ def _problem(mode: Mode, field: str, missing: bool) -> str:
     if missing:
         return "give a source: the files to load"
     return f"`mode: {mode}` reads tables, not a source: it {WRITE_MODES[mode].summary}"
+
+
+def unknown_mode(mode: str) -> str:
+    """Return, for a person, that there is no such mode, which ones a pipeline may have, and which one is meant."""
+    modes = [name for name, each in WRITE_MODES.items() if each.is_for_pipelines]
+    meant = _OTHER_NAMES.get(mode.lower())
+    close = f" ({mode} is {meant!r})" if meant else suggestion(mode, modes)
+    return f"{', '.join(map(repr, modes[:-1]))} or {modes[-1]!r}, not {mode!r}{close}"

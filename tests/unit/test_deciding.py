@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import typer
 from rich.console import Console
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
 
 from cli import approving
-from cli.approving import check_named_report, make_decision, report_name, shown_report
+from cli.approving import check_named_report, make_decision, refusal_in, report_name, shown_report
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import new_approver_key, verification_error
@@ -123,3 +125,8 @@ def test_nothing_is_decided_where_nobody_shows_the_report() -> None:
         make_decision(
             "r", None, approve=True, by="ana", reason="", named=HASH, settings=Settings(), console=Console(), link=""
         )
+
+
+def test_a_refusal_of_the_run_is_its_reason_alone() -> None:
+    refused = WorkflowUpdateFailedError(ApplicationError("ana decided already", type="Refused"))
+    assert refusal_in(refused) == "ana decided already"

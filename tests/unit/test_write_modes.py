@@ -6,6 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from devstack.stack import ROOT
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.write import Write
 from sluice.pipeline.write_modes import FIELDS, WRITE_MODES, Mode, field_problem
 from spark_jobs.ingest import _JOBS_ON_TABLES, _WRITERS
@@ -55,3 +57,18 @@ def test_what_a_mode_implies_holds_together() -> None:
 def test_a_users_program_may_change_a_schema() -> None:
     assert not Write(job="theirs.py").schema_is_fixed
     assert Write.model_validate({"source": {"path": "a.csv"}}).schema_is_fixed
+
+
+@pytest.mark.parametrize(
+    ("mode", "meant"),
+    [
+        ("upsert", "not 'upsert' (upsert is 'merge')"),
+        ("appnd", "not 'appnd' (did you mean 'append'?)"),
+        ("x", "not 'x'"),
+    ],
+)
+def test_an_unknown_mode_is_answered_with_those_that_a_pipeline_may_have(mode: str, meant: str) -> None:
+    text = f"name: x\nwrite:\n  source: {{path: a.csv}}\n  mode: {mode}\ntables: {{a.b: {{}}}}\n"
+    with pytest.raises(InvalidPipeline) as refused:
+        parse_pipeline(text, "x.yml")
+    assert str(refused.value).endswith(f"'sql' or 'compact', {meant}") and "requeue" not in str(refused.value)

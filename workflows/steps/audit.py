@@ -12,6 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.audit import SCAN_ATTEMPTS, AuditInput, AuditResult, QuarantineRowsInput, ScanInput
     from sluice.contracts.write import JobReport, VerifyWriteInput
     from sluice.publishing.retries import AttemptLimit
+    from sluice.sizes import format_count
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, raise_if_cancelled
     from workflows.run_state import RunState
@@ -32,7 +33,7 @@ async def audit(calls: ActivityCalls, state: RunState) -> AuditReport:
 async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
     """Answer every check: by metadata, then by DuckDB, then by Spark what is left."""
     input = _audit_input(state)
-    state.enter_stage("auditing", f"{input.check_count} checks at {input.head[:12]}")
+    state.enter_stage("auditing", f"{format_count(input.check_count, 'check')} at {input.head[:12]}")
     plan = await (calls.audit_rebased_branch(input) if state.previous_audit else calls.audit_branch(input))
     verdicts, left = plan.decided, dict(plan.undecided)
     state.record_verdicts(verdicts)
@@ -40,7 +41,7 @@ async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
     input = input.model_copy(update={"previous_audit": None})  # scans answer what it does not
     if plan.files:
         scan = ScanInput(audit=input, undecided=plan.files)
-        state.enter_stage("scanning", f"{scan.check_count} checks by DuckDB")
+        state.enter_stage("scanning", f"{format_count(scan.check_count, 'check')} by DuckDB")
         scanned = await _scan(calls.scan_files, state, scan)
         verdicts = [*verdicts, *scanned.decided]
         for name, indexes in scanned.undecided.items():
@@ -49,7 +50,7 @@ async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
         raise_if_cancelled()
     if left:
         scan = ScanInput(audit=input, undecided=left)
-        state.enter_stage("scanning", f"{scan.check_count} checks by Spark")
+        state.enter_stage("scanning", f"{format_count(scan.check_count, 'check')} by Spark")
         scanned = await _scan(calls.scan_branch, state, scan)
         verdicts = [*verdicts, *scanned.decided]
         state.record_verdicts(verdicts)
@@ -62,7 +63,7 @@ async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
 async def _scan(call: Callable[[ScanInput], Awaitable[AuditResult]], state: RunState, scan: ScanInput) -> AuditResult:
     """Scan, and scan again where it fails; a scan that is lost with its worker or a service is waited out."""
     limit = AttemptLimit(SCAN_ATTEMPTS, state.request.policy.wait_timeout)
-    stage_note = f"{scan.check_count} checks again"
+    stage_note = f"{format_count(scan.check_count, 'check')} again"
 
     async def show(why: str, _: bool) -> None:
         state.enter_stage("scanning", f"{stage_note}: {why}")
