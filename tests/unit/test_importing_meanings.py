@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sluice.errors import InvalidPipeline
 from sluice.importing.imported import ImportedChecks, SourceText
 from sluice.importing.project import Files, ImportOptions, import_files
 
@@ -163,6 +164,12 @@ def test_an_argument_that_is_not_understood_is_never_ignored(argument: dict[str,
 def test_what_is_off_changes_nothing() -> None:
     off = {"parse_strings_as_datetimes": False, "allow_cross_type_comparisons": None, "unknown": None}
     assert of_expectation("expect_column_values_to_be_unique", column="a", **off)
+
+
+def test_a_suite_that_is_nested_too_deeply_is_refused() -> None:
+    files = Files(suites=[SourceText("gx/orders.json", "[" * 100_000)])
+    with pytest.raises(InvalidPipeline, match=r"gx/orders\.json cannot be read"):
+        import_files(files, ImportOptions(table="shop.orders"), lenient=False)
 
 
 def test_what_cannot_be_read_is_listed_and_the_rest_imported() -> None:
