@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from sluice.errors import InvalidPipeline
 from sluice.importing.imported import ImportedChecks, SourceText
@@ -96,7 +97,8 @@ def import_address(repositories: Repositories, address: Address, *, with_project
     """Import one file; return why, if it cannot be read at all."""
     file = SourceText(address.path, repositories.text(address))
     macros, project = repositories.project_of(address) if with_project else ([], [])
-    files = Files(**{_KINDS.get(address.group, "dbt"): [file]}, macros=macros, projects=project)
+    kind: dict[str, Any] = {_KINDS.get(address.group, "dbt"): [file]}
+    files = Files(**kind, macros=macros, projects=project)
     options = ImportOptions(namespace="lake", table="lake.suite" if address.group == "gx" else None)
     try:
         return import_files(files, options, lenient=False)
