@@ -19,5 +19,5 @@ def next_steps(result: RunResult, released: str = "") -> dict[str, str]:
         return {}
     return {
         "to look": f"{_COMMAND} show {run}",
-        "to decide": f'{_COMMAND} release {run}   or: repair {run} --sql "UPDATE …"   or: discard {run}',
+        "to decide": 'release, repair --sql "UPDATE …" or discard, in place of show',
     }

@@ -97,7 +97,7 @@ def test_the_report_ends_with_what_can_be_done_about_quarantined_rows(outcome: s
     last = [line.strip() for line in output.getvalue().splitlines()[-2:]]
     if run:
         assert last[0] == f"to look  python run_workflow.py quarantine show {run}"
-        assert all(f"{command} {run}" in last[1] for command in ("quarantine release", "repair", "discard"))
+        assert last[1] == 'to decide  release, repair --sql "UPDATE …" or discard, in place of show'
     else:
         assert "quarantine show" not in output.getvalue()
 
