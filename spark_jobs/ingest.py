@@ -23,6 +23,7 @@ from sluice.pipeline.table import Table, column_problems
 from sluice.pipeline.table_layout import order_parts, partition_parts
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
+from sluice.sizes import format_count
 from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
@@ -230,10 +231,7 @@ def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructTyp
 
 
 def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
-    """Make sure that each row has a key of its own, and return how many rows there are.
-
-    Otherwise a merge adds rows twice, or fails with an unclear error.
-    """
+    """Return how many rows there are; each must have a key of its own, or a merge would add rows twice."""
     for key in keys:
         if key not in rows.columns:
             raise InvalidInput(f"the merge key {key!r} is no column of the input{suggestion(key, rows.columns)}")
@@ -241,7 +239,7 @@ def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
     has_no_key = F.expr(" OR ".join(f"{quoted(key)} IS NULL" for key in keys))
     number, without = rows.agg(F.count(F.lit(1)), F.count(F.when(has_no_key, 1))).collect()[0]
     if without:
-        raise InvalidInput(f"{without} rows have no value in a merge key ({', '.join(keys)})")
+        raise InvalidInput(f"{format_count(without, 'row')} without a value in a merge key ({', '.join(keys)})")
     repeated = rows.groupBy(*columns).count().filter("count > 1").take(3)
     if repeated:
         examples = "; ".join(", ".join(str(row[key]) for key in keys) for row in repeated)

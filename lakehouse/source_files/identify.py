@@ -40,7 +40,9 @@ def find_files(source: Source, on_progress: OnProgress | None = None) -> list[In
     for path in source.paths:
         listed = {_one_spelling(each.path, base): each for each in _list(path)}
         if not listed:
-            raise InvalidInput(f"there are no files at {path!r} (looked in {_searched_path(path)})")
+            searched = _searched_path(path)
+            where = "" if searched == path else f" (looked in {searched})"
+            raise InvalidInput(f"there are no files at {path!r}{where}")
         for key, each in listed.items():
             files.setdefault(key, each)
     if not source.format:

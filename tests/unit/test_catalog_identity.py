@@ -197,6 +197,8 @@ NO_IDENTITY = {
     "query_audit_results": "a question",
     "query_tables": "a question",
     "list_files": "a question",
+    "examine_installation": "it looks at the catalog as it is now",
+    "examine_spark": "no catalog",
 }
 """Why the other activities do not compare the catalog's identity with a recorded one."""
 
