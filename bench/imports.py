@@ -4,7 +4,7 @@
 
 Each line of the list is a group (`sodacl`, `gx`, or one of dbt's files), a repository of GitHub, a commit and a path.
 What is not under `--mirror` is fetched from GitHub. A file of dbt is imported twice: alone, and with the macros of its
-project, as `import FOLDER` does.
+project, as `import FOLDER` does. What comes of a file is written as a pipeline file has it, and read as one.
 """
 
 import argparse
@@ -18,9 +18,11 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from cli.import_checks import checks_as_yaml
 from sluice.errors import InvalidPipeline
 from sluice.importing.imported import ImportedChecks, SourceText
 from sluice.importing.project import Files, ImportOptions, import_files
+from sluice.pipeline.file import parse_pipeline
 
 _QUOTED = re.compile(r"\{\{.*?\}\}|'[^']*'|\"[^\"]*\"|`[^`]*`|\(\(.*$")
 """What reasons quote of files: counts of reasons are about kinds."""
@@ -101,9 +103,23 @@ def import_address(repositories: Repositories, address: Address, *, with_project
     files = Files(**kind, macros=macros, projects=project)
     options = ImportOptions(namespace="lake", table="lake.suite" if address.group == "gx" else None)
     try:
-        return import_files(files, options, lenient=False)
+        imported = import_files(files, options, lenient=False)
     except InvalidPipeline as error:
         return str(error)
+    require_writable(imported)
+    return imported
+
+
+def require_writable(imported: ImportedChecks) -> None:
+    """Make sure that the checks of each table can be written as a pipeline file, and read again.
+
+    Raises:
+        InvalidPipeline: they cannot be read.
+        Exception: they cannot be written.
+    """
+    for table, checks in imported.checks.items():
+        written = checks_as_yaml({table: checks})
+        parse_pipeline(f"name: imported\nwrite: {{source: {{path: rows.csv}}}}\n{written}", "imported.yml")
 
 
 def measure(repositories: Repositories, addresses: list[Address], *, with_project: bool) -> dict[str, object]:

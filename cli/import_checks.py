@@ -72,7 +72,7 @@ def _import(path: Path, options: ImportOptions) -> tuple[str, str]:
     if options.scope == Scope.added.value and queries:
         report.append(f"# about the whole table nevertheless: {format_count(queries, 'check')} `sql`")
     report += [f"# {'not active' if each.inactive else 'not carried over'}: {each}" for each in imported.left]
-    return _as_yaml(imported.checks) if imported.checks else "", "\n".join(report)
+    return checks_as_yaml(imported.checks) if imported.checks else "", "\n".join(report)
 
 
 def _import_options(
@@ -102,7 +102,7 @@ def _import_options(
     return ImportOptions(namespace, table, scope.value, dialect.lower() if dialect else None, values, target)
 
 
-def _as_yaml(checks: dict[str, list[dict[str, Any]]]) -> str:
+def checks_as_yaml(checks: dict[str, list[dict[str, Any]]]) -> str:
     """Return checks as they stand in a pipeline file; a query is on lines of its own."""
     listed = {name: {"checks": [_as_written(each) for each in of_table]} for name, of_table in checks.items()}
     yaml = YAML()

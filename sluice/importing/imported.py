@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from pydantic import ValidationError
@@ -73,12 +74,13 @@ class ImportedChecks:
             about: what of the table it is about, such as a column.
         """
         try:
-            for check in checks:
+            written = [_as_written(check) for check in checks]
+            for check in written:
                 require_valid(check)
         except NotCarriedOver as error:
             self.leave(table, at, test, str(error), about=about)
             return
-        add_new(self.checks.setdefault(table, []), checks)
+        add_new(self.checks.setdefault(str(table), []), written)
         self.carried_over += 1
 
     def leave(
@@ -92,6 +94,25 @@ class ImportedChecks:
     def active_left(self) -> int:
         """The number of tests that run where they come from, and were not carried over."""
         return sum(not each.inactive for each in self.left)
+
+
+def _as_written(value: Any) -> Any:
+    """Return a value of a check as a file of YAML can hold it: a text that is more than that is a text.
+
+    Raises:
+        NotCarriedOver: a file cannot hold it.
+    """
+    if isinstance(value, Mapping):
+        return {_as_written(key): _as_written(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_written(each) for each in value]
+    if isinstance(value, str):
+        return str(value)
+    if value is None or isinstance(value, bool | date):
+        return value
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
+    raise NotCarriedOver(f"{str(value)[:60]!r} is no value that a pipeline file can hold")
 
 
 def add_new(listed: list[Parameters], checks: Sequence[Parameters]) -> None:

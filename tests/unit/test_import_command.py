@@ -185,3 +185,17 @@ def test_a_template_without_end_ends_the_import_in_time(project: Path, monkeypat
     code, out, err = run(str(project), "--namespace", "shop")
     assert (code, out) == (2, "")
     assert err == ("sluice: the import was stopped after 1 seconds: a macro may have no end; import fewer files\n")
+
+
+def test_a_test_of_a_table_without_other_tests_can_be_written(tmp_path: Path) -> None:
+    """What a query refers to by `ref` is more than a text while it is imported."""
+    for path, text in {
+        "dbt_project.yml": "name: p",
+        "models/s.yml": "models: [{name: a, columns: [{name: id, tests: [unique]}]}]",
+        "tests/n.sql": "select * from {{ ref('b') }} where x < 0",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    code, out, _ = run(str(tmp_path), "--namespace", "lake")
+    assert code == 0
+    assert "  lake.b:\n    checks:\n    - sql:" in out
