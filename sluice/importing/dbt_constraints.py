@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from sluice.importing.arguments import Arguments
 from sluice.importing.dbt_properties import DbtTable
+from sluice.importing.dbt_sql import DbtSql
 from sluice.importing.dbt_tests import DBT_TESTS, relationship
 from sluice.importing.drafts import Draft, Target, native
 from sluice.importing.expectations import row_condition
@@ -21,7 +22,7 @@ _SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
 
 
 def constraint_drafts(
-    table: DbtTable, values: DbtValues, target: Target
+    table: DbtTable, values: DbtValues, target: Target, sql: DbtSql
 ) -> Iterator[tuple[int, str, Callable[[], Draft]]]:
     """Yield the line, the name and what builds the draft of each constraint of a table and of its columns."""
     for node, column in [(table.node, None), *((each, str(each.get("name", ""))) for each in table.columns)]:
@@ -32,17 +33,19 @@ def constraint_drafts(
             kind = str(each.get("type", each) if isinstance(each, dict) else each)
             name = f"constraint {kind}{f'({column})' if column else ''}"
             given = plain(each) if isinstance(each, dict) else {}
-            yield line, name, partial(_constraint, kind.lower(), given, column, values, target)
+            yield line, name, partial(_constraint, kind.lower(), given, column, values, target, sql)
 
 
-def _constraint(kind: str, given: dict[str, Any], column: str | None, values: DbtValues, target: Target) -> Draft:
+def _constraint(
+    kind: str, given: dict[str, Any], column: str | None, values: DbtValues, target: Target, sql: DbtSql
+) -> Draft:
     listed = given.get("columns") or []
     columns = [column] if column else [str(each) for each in (listed if isinstance(listed, list) else [listed])]
     if kind == "check":
         expression = str(values.resolve(given.get("expression") or ""))
         if not expression:
             raise NotCarriedOver("the constraint has no `expression`")
-        return row_condition(target, f"({expression})")
+        return row_condition(target, f"({sql.condition(expression)})")
     if not columns:
         raise NotCarriedOver("the constraint names no columns")
     if kind == "not_null":
@@ -78,7 +81,7 @@ def contract_checks(table: DbtTable) -> Iterator[tuple[int, str, list[Parameters
 
 
 def freshness_drafts(
-    table: DbtTable, values: DbtValues, target: Target
+    table: DbtTable, values: DbtValues, target: Target, sql: DbtSql
 ) -> Iterator[tuple[int, Literal["fail", "warn"], Callable[[], tuple[Draft, Target]]]]:
     """Yield the line, the severity and what builds the draft of each limit on the age of a source's table."""
     source, node = table.source, table.node
@@ -94,18 +97,18 @@ def freshness_drafts(
     for key, severity in kinds:
         limit = freshness.get(key)
         if isinstance(limit, dict) and limit.get("count") is not None:
-            yield line, severity, _limit_on_age(limit, field, freshness.get("filter"), values, target)
+            yield line, severity, _limit_on_age(limit, field, freshness.get("filter"), values, target, sql)
 
 
 def _limit_on_age(
-    limit: dict[str, Any], field: Any, condition: Any, values: DbtValues, target: Target
+    limit: dict[str, Any], field: Any, condition: Any, values: DbtValues, target: Target, sql: DbtSql
 ) -> Callable[[], tuple[Draft, Target]]:
     def build() -> tuple[Draft, Target]:
         if field is None:
             raise NotCarriedOver("there is no `loaded_at_field`: dbt asks the warehouse when the table was loaded")
-        column, given = str(values.resolve(str(field))), values.resolve(limit)
+        column, given = sql.expression(str(values.resolve(str(field)))), values.resolve(limit)
         part, count = date_part(given.get("period", "day")), number(given["count"])
-        rows = target.narrowed(str(values.resolve(condition)) if condition else None)
+        rows = target.narrowed(sql.condition(values.resolve(condition)) if condition else None)
         name = plain_name(column)
         newest = f"max(CAST({column_sql(column)} AS TIMESTAMP))"
         is_new = f"observed >= current_timestamp() - {span(given['count'], part)}"

@@ -9,6 +9,7 @@ from sluice.importing.dbt_constraints import constraint_drafts, contract_checks,
 from sluice.importing.dbt_macros import DbtMacros
 from sluice.importing.dbt_project import DbtProject
 from sluice.importing.dbt_properties import DbtTable, DbtTest, is_enabled, tables_in, tests_of
+from sluice.importing.dbt_sql import DbtSql
 from sluice.importing.dbt_tests import known_test
 from sluice.importing.drafts import Draft, Limits, Target, finished
 from sluice.importing.imported import (
@@ -21,13 +22,10 @@ from sluice.importing.imported import (
     unreadable,
 )
 from sluice.importing.jinja_values import DbtValues, Relation
-from sluice.importing.sql_text import plain_name, spark_condition, spark_query
+from sluice.importing.sql_text import plain_name
 from sluice.importing.yaml_lines import line_of
 
 _CORE = ("not_null", "unique", "accepted_values", "relationships")
-_CONDITIONS = (
-    "row_condition", "compare_row_condition", "from_condition", "to_condition", "exclusion_condition", "condition",
-)  # fmt: skip
 _SEVERITIES = {"error": "fail", "warn": "warn", "fail": "fail", "warning": "warn"}
 _NOT_OF_DATA = {
     "unit_tests": "a unit test runs a model on rows of its own, and says nothing about a table",
@@ -41,7 +39,7 @@ class DbtImport:
         self, values: DbtValues, macros: DbtMacros, project: DbtProject, scope: str, dialect: str | None
     ) -> None:
         self._values, self._macros, self._project = values, macros, project
-        self._scope, self._dialect = scope, dialect
+        self._scope, self._sql = scope, DbtSql(dialect)
         self.imported = ImportedChecks()
 
     def import_tree(self, path: str, tree: Any) -> None:
@@ -93,31 +91,29 @@ class DbtImport:
     def _checks(self, table: DbtTable, column: Any, test: DbtTest, settings: Mapping[str, Any]) -> list[Parameters]:
         given, stated = self._values.resolve(dict(test.arguments)), self._values.resolve(dict(test.config))
         config = {**settings, **stated}
-        for key in _CONDITIONS:
-            if given.get(key):
-                given[key] = spark_condition(str(given[key]), self._dialect)
-        where = spark_condition(str(config["where"]), self._dialect) if config.get("where") else None
+        where = self._sql.condition(config["where"]) if config.get("where") else None
         target = Target(table.table, where, self._scope)
         name = _quoted_column(column) if column is not None else given.pop("column_name", None)
         title = f"{test.name}({plain_name(name) or name})" if name else test.name
         arguments = {**_column(name), **given}
-        if self._is_own(test.name) and (query := self._query_of_macro(test.name, arguments, target)):
+        relation = self._relation(table.table, config.get("where"))
+        if self._is_own(test.name) and (query := self._query_of_macro(test.name, arguments, relation)):
             # What the definition sets by `config(…)` counts more than the project's settings, and less than the test's.
-            limits = _limits({**settings, **self._macros.config, **stated})
-            return finished(Draft(spark_query(query, self._dialect)), target, limits, title)
+            limits = self._limits({**settings, **self._macros.config, **stated})
+            return finished(Draft(self._sql.query(query)), target, limits, title)
         builder = known_test(test.name)
         if builder is None:
             raise NotCarriedOver(_unknown(test.name))
         own = test.name.rpartition(".")[2].lower()
         if name and test.name.endswith((".expect_column_values_to_be_increasing", "_to_be_decreasing")):
             arguments.setdefault("sort_column", name)
-        args = Arguments({**arguments, "expectation": own})
+        args = Arguments({**self._sql.arguments(own, arguments, name), "expectation": own})
         args.ignore("additional_select_columns")
         target = target.narrowed(args.take("row_condition"))
         draft = builder(args, target)
         args.ignore("expectation")
         args.refuse_rest()
-        return finished(draft, target, _limits(config), title)
+        return finished(draft, target, self._limits(config), title)
 
     def _is_own(self, test: str) -> bool:
         """Return whether a test means one that a project defines, and not one that is known here."""
@@ -126,11 +122,11 @@ class DbtImport:
             return self._macros.overrides(own) or (test not in _CORE and self._macros.defines(own))
         return known_test(test) is None and self._macros.defines(own)
 
-    def _query_of_macro(self, test: str, arguments: Mapping[str, Any], target: Target) -> str | None:
+    def _query_of_macro(self, test: str, arguments: Mapping[str, Any], relation: Relation) -> str | None:
         """Return the query of a test that the project defines; None if a known one of its name stands in."""
         own = test.rpartition(".")[2]
         try:
-            query = self._macros.query(own, {"model": _relation(target), **arguments})
+            query = self._macros.query(own, {"model": relation, **arguments})
         except NotCarriedOver:
             if own.startswith("expect_"):
                 return None
@@ -141,7 +137,7 @@ class DbtImport:
 
     def _import_constraints(self, path: str, table: DbtTable) -> None:
         target = Target(table.table, scope=self._scope)
-        for line, name, build in constraint_drafts(table, self._values, target):
+        for line, name, build in constraint_drafts(table, self._values, target, self._sql):
 
             def checks(build: Callable[[], Draft] = build, name: str = name) -> list[Parameters]:
                 return finished(build(), target, Limits(), name)
@@ -151,7 +147,9 @@ class DbtImport:
             self._import(table, (path, line), name, partial(list, listed))
 
     def _import_freshness(self, path: str, table: DbtTable) -> None:
-        for line, severity, build in freshness_drafts(table, self._values, Target(table.table, scope=self._scope)):
+        for line, severity, build in freshness_drafts(
+            table, self._values, Target(table.table, scope=self._scope), self._sql
+        ):
             name = f"freshness ({'error' if severity == 'fail' else 'warn'}_after)"
             limits = Limits(severity=severity)
 
@@ -172,33 +170,35 @@ class DbtImport:
                 raise NotActive("it is not enabled")
             if not tables:
                 raise NotCarriedOver("the query reads no table by ref() or source()")
-            where, limits = config.get("where"), _limits(config)
+            where, limits = config.get("where"), self._limits(config)
             if where:
                 raise NotCarriedOver("a `where` of a whole query has no equivalent here")
-            checks = finished(Draft(spark_query(query, self._dialect)), Target(tables[0]), limits, name)
+            checks = finished(Draft(self._sql.query(query)), Target(tables[0]), limits, name)
             self.imported.add(tables[0], at, name, checks)
         except NotCarriedOver as error:
             self.imported.leave("", at, name, str(error), inactive=isinstance(error, NotActive))
         except Exception as error:  # what is written may have any shape, and concerns this test alone
             self.imported.leave("", at, name, unreadable(error))
 
+    def _limits(self, config: Mapping[str, Any]) -> Limits:
+        severity = _SEVERITIES.get(str(config.get("severity") or "error").strip().lower())
+        if severity is None:
+            raise NotCarriedOver(f"the severity {config.get('severity')!r} is neither error nor warn")
+        if config.get("limit") is not None and any(config.get(key) for key in ("error_if", "warn_if", "fail_calc")):
+            raise NotCarriedOver("a `limit` of the rows that are counted for a threshold has no equivalent here")
+        return Limits(
+            severity="warn" if severity == "warn" else "fail",
+            fail_if=str(config["error_if"]).strip() if config.get("error_if") else None,
+            warn_if=str(config["warn_if"]).strip() if config.get("warn_if") else None,
+            failures=str(self._sql.expression(config["fail_calc"])) if config.get("fail_calc") else "count(*)",
+        )
 
-def _limits(config: Mapping[str, Any]) -> Limits:
-    severity = _SEVERITIES.get(str(config.get("severity") or "error").strip().lower())
-    if severity is None:
-        raise NotCarriedOver(f"the severity {config.get('severity')!r} is neither error nor warn")
-    if config.get("limit") is not None and any(config.get(key) for key in ("error_if", "warn_if", "fail_calc")):
-        raise NotCarriedOver("a `limit` of the rows that are counted for a threshold has no equivalent here")
-    return Limits(
-        severity="warn" if severity == "warn" else "fail",
-        fail_if=str(config["error_if"]).strip() if config.get("error_if") else None,
-        warn_if=str(config["warn_if"]).strip() if config.get("warn_if") else None,
-        failures=str(config.get("fail_calc") or "count(*)"),
-    )
-
-
-def _relation(target: Target) -> Relation:
-    return Relation(target.table, target.rows if target.where else "")
+    def _relation(self, table: str, where: Any) -> Relation:
+        """Return the table in the SQL of a test of the project, which is translated as a whole."""
+        if self._sql.dialect is None:
+            target = Target(table, self._sql.condition(where) if where else None)
+            return Relation(table, target.rows if where else "")
+        return Relation(table, f"(SELECT * FROM {table} WHERE {where})" if where else "")
 
 
 def _column(name: Any) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""Importing from dbt: texts that are SQL, whose quotes mean a column in most systems and a text in Spark."""
+
+import pytest
+
+from tests.harness.imported_dbt import imported, reasons
+
+ADVICE = "say whose SQL it is with --dialect"
+
+
+def of_test(test: str, dialect: str | None = None) -> str:
+    """Import one test of a table, and return its check as text, or why there is none."""
+    result = imported(f"models:\n  - name: o\n    tests:\n      - {test}\n", dialect=dialect)
+    return str(result.checks["shop.o"][0]) if result.checks else reasons(result)[0]
+
+
+@pytest.mark.parametrize(
+    ("test", "translated"),
+    [
+        (
+            """dbt_utils.expression_is_true: {expression: '"kind" is not null'}""",
+            "coalesce((`kind` IS NOT NULL), TRUE)",
+        ),
+        ("""dbt_utils.recency: {datepart: month, field: '"ts"::date', interval: 1}""", "CAST(`ts` AS DATE)"),
+        ("""dbt_utils.accepted_range: {column_name: a, min_value: '"b" + 1'}""", "`a` >= (`b` + 1)"),
+        ("""not_null: {column_name: '"a" || "b"'}""", "(`a` || `b`) IS NOT NULL"),
+        ("""unique: {column_name: a, where: '"b" = 3'}""", "`b` = 3"),
+        ("""not_null: {column_name: a, fail_calc: 'sum("n")'}""", "sum(`n`)"),
+        ("""dbt_utils.at_least_one: {column_name: a, group_by_columns: ['"b"::int']}""", "CAST(`b` AS INT)"),
+    ],
+)
+def test_every_text_that_is_sql_is_translated_and_needs_a_dialect_where_it_has_double_quotes(
+    test: str, translated: str
+) -> None:
+    assert translated.lower() in of_test(test, "postgres").lower().replace("concat(`a`, `b`)", "`a` || `b`")
+    assert ADVICE in of_test(test)
+
+
+@pytest.mark.parametrize("dialect", [None, "postgres"])
+def test_a_text_that_is_one_name_in_double_quotes_is_a_column(dialect: str | None) -> None:
+    assert "'field': 'F'" in of_test("""relationships: {column_name: a, to: ref('b'), field: '"F"'}""", dialect)
+    assert "'column': 'Kind'" in of_test("""not_null: {column_name: '"Kind"'}""", dialect)
+    assert "`a` >= (`b`)" in of_test("""dbt_utils.accepted_range: {column_name: a, min_value: '"b"'}""", dialect)
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "bigquery", "spark"])
+def test_an_expression_under_a_column_is_translated_with_the_column(dialect: str) -> None:
+    test = """dbt_utils.expression_is_true: {expression: "in ('x')"}"""
+    text = f"models: [{{name: o, columns: [{{name: a, tests: [{test}]}}]}}]"
+    (check,) = imported(text, dialect=dialect).checks["shop.o"]
+    assert check["expression_is_true"]["expression"] == "coalesce((`a` IN ('x')), TRUE)"
+
+
+def test_double_quotes_are_a_text_where_the_dialect_says_so() -> None:
+    test = """dbt_utils.expression_is_true: {expression: 'kind = "x"'}"""
+    assert "kind = 'x'" in of_test(test, "bigquery")
+    assert "kind = 'x'" in of_test(test, "spark")
+
+
+def test_the_sql_of_a_project_is_translated_with_the_condition_of_the_test() -> None:
+    macro = """{% test own(model, column) %}select * from {{ model }} where "{{ column }}" is null{% endtest %}"""
+    text = """models: [{name: o, tests: [own: {column: a, config: {where: '"b" ~ ''x'''}}]}]"""
+    (check,) = imported(text, macro, dialect="postgres").checks["shop.o"]
+    assert check["sql"]["query"] == "SELECT * FROM (SELECT * FROM shop.o WHERE `b` RLIKE 'x') WHERE `a` IS NULL"
+    result = imported("models: [{name: o, tests: [own: {column: a}]}]", macro)
+    assert ADVICE in result.left[0].reason
+
+
+def test_constraints_and_freshness_are_translated() -> None:
+    text = """
+models: [{name: o, constraints: [{type: check, expression: '"a" > 1'}]}]
+sources:
+  - name: raw
+    freshness: {error_after: {count: 1, period: day}, filter: '"b" > 1'}
+    tables: [{name: s, loaded_at_field: '"t"::date'}]
+"""
+    checks = imported(text, dialect="postgres").checks
+    assert checks["shop.o"][0]["expression_is_true"]["expression"] == "coalesce((`a` > 1), TRUE)"
+    assert "CAST(`t` AS DATE)" in checks["raw.s"][0]["sql"]["query"]
+    assert "WHERE `b` > 1" in checks["raw.s"][0]["sql"]["query"]
+    assert all(ADVICE in each.reason for each in imported(text).left) and not imported(text).checks
