@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from sluice.importing.arguments import Arguments, Range
+from sluice.importing.dbt_sets import SETS
 from sluice.importing.drafts import Draft, Target, bad_rows, native
 from sluice.importing.expectations import (
     Builder,
@@ -20,7 +21,7 @@ from sluice.importing.imported import AlwaysPasses, NotCarriedOver
 from sluice.importing.sql_text import column_sql, number, plain_name
 from sluice.importing.vocabulary import EXPECTATIONS
 
-DBT_TESTS: dict[str, Builder] = {}
+DBT_TESTS: dict[str, Builder] = {**SETS}
 """What builds the draft of a test of dbt, by its name without the package."""
 PACKAGES = ("dbt", "dbt_utils", "dbt_expectations", "dbt_constraints", "dbt_utils_plus", "elementary")
 """Packages whose tests are known."""
@@ -39,8 +40,8 @@ def dbt_test(*names: str) -> Callable[[Builder], Builder]:
 def known_test(name: str) -> Builder | None:
     """Return what builds the draft of a test by its full name, such as `dbt_utils.recency`; None if it is unknown."""
     package, _, plain = name.strip().lower().rpartition(".")
-    if package and package not in PACKAGES:
-        return EXPECTATIONS.get(plain) if plain.startswith("expect_") else None  # a project's name for the same test
+    if package and package not in PACKAGES and not plain.startswith("expect_"):
+        return None  # else it is a project's name for the same test
     return DBT_TESTS.get(plain) or EXPECTATIONS.get(plain)
 
 

@@ -73,7 +73,7 @@ def unique(args: Arguments, target: Target) -> Draft:
 @expectation("expect_column_values_to_be_in_set", "expect_column_distinct_values_to_be_in_set")
 def _in_set(args: Arguments, target: Target) -> Draft:
     column = column_of(args)
-    return in_set(column, _set_values(args), target)
+    return in_set(column, set_values(args), target)
 
 
 def in_set(column: str, values: list[Any], target: Target) -> Draft:
@@ -86,7 +86,7 @@ def in_set(column: str, values: list[Any], target: Target) -> Draft:
 
 @expectation("expect_column_values_to_not_be_in_set")
 def _not_in_set(args: Arguments, target: Target) -> Draft:
-    column, values = column_of(args), _set_values(args)
+    column, values = column_of(args), set_values(args)
     return not_in_set(column, values, target)
 
 
@@ -99,7 +99,8 @@ def not_in_set(column: str, values: list[Any], target: Target) -> Draft:
     return on_column(column, target, good, "not_accepted_values", values=kept)
 
 
-def _set_values(args: Arguments) -> list[Any]:
+def set_values(args: Arguments) -> list[Any]:
+    """Return the values of a set; without quotes they are what they spell."""
     values, quoted = args.listed("value_set", "values"), args.flag("quote_values", True)
     return list(values) if quoted else unquoted(values)
 
@@ -128,8 +129,8 @@ def unquoted(values: list[Any]) -> list[Any]:
 
 @expectation("expect_column_distinct_values_to_equal_set")
 def _equal_set(args: Arguments, target: Target) -> Draft:
-    column, values = column_of(args), _distinct_values(args)
-    good, extra = f"{column_sql(column)} IN ({literals(values)})", _missing_members(column, values, target)
+    column, values = column_of(args), distinct_values(args)
+    good, extra = f"{column_sql(column)} IN ({literals(values)})", missing_members(column, values, target)
     query = f"SELECT DISTINCT {column_sql(column)} AS member FROM {target.rows} AS rows WHERE NOT ({good})"
     plain = plain_name(column)
     checks = native("accepted_values", column=plain, values=values, all_present=True) if plain else []
@@ -138,17 +139,23 @@ def _equal_set(args: Arguments, target: Target) -> Draft:
 
 @expectation("expect_column_distinct_values_to_contain_set")
 def _contain_set(args: Arguments, target: Target) -> Draft:
-    return Draft(_missing_members(column_of(args), _distinct_values(args), target))
+    return Draft(missing_members(column_of(args), distinct_values(args), target))
 
 
-def _distinct_values(args: Arguments) -> list[Any]:
-    values = list(dict.fromkeys(_set_values(args)))
+def distinct_values(args: Arguments) -> list[Any]:
+    """Return the values of a set, each once.
+
+    Raises:
+        NotCarriedOver: there is none.
+    """
+    values = list(dict.fromkeys(set_values(args)))
     if not values:
         raise NotCarriedOver("the set of values is empty")
     return values
 
 
-def _missing_members(column: str, values: list[Any], target: Target) -> str:
+def missing_members(column: str, values: list[Any], target: Target) -> str:
+    """Return the query of the values of a list that a column does not have."""
     rows = ", ".join(f"({literal(value)})" for value in values)
     present = f"SELECT 1 FROM {target.rows} AS rows WHERE {column_sql(column)} = members.member"
     return f"SELECT member FROM VALUES {rows} AS members(member) WHERE NOT EXISTS ({present})"
@@ -156,7 +163,7 @@ def _missing_members(column: str, values: list[Any], target: Target) -> str:
 
 @expectation("expect_column_most_common_value_to_be_in_set")
 def _most_common(args: Arguments, target: Target) -> Draft:
-    column, values, top = column_sql(column_of(args)), _set_values(args), number(args.take("top_n", default=1))
+    column, values, top = column_sql(column_of(args)), set_values(args), number(args.take("top_n", default=1))
     args.ignore("data_type")
     if not isinstance(top, int):
         raise NotCarriedOver("top_n is no whole number")

@@ -109,3 +109,29 @@ def test_an_empty_set_is_no_test() -> None:
     assert (
         reason_of("expect_column_values_to_be_in_set: {column_name: a, value_set: []}") == "the set of values is empty"
     )
+
+
+def checks_of(test: str) -> list[dict[str, Any]]:
+    result = imported(test)
+    assert not result.left, result.left
+    return result.checks["shop.orders"]
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted"),
+    [
+        ("expect_column_values_to_be_in_set", {}),
+        ("expect_column_distinct_values_to_be_in_set", {}),
+        ("expect_column_distinct_values_to_equal_set", {"all_present": True}),
+    ],
+)
+def test_a_null_is_not_in_a_set(name: str, accepted: dict[str, Any]) -> None:
+    """There the values are joined with the set, and a null has no partner."""
+    test = f"{name}: {{column_name: a, value_set: [x, y]"
+    assert checks_of(f"{test}}}") == [
+        {"not_null": {"column": "a", "scope": "table"}},
+        {"accepted_values": {"column": "a", "values": ["x", "y"], "scope": "table", **accepted}},
+    ]
+    (check,) = checks_of(f"{test}, config: {{severity: warn, warn_if: '> 3'}}}}")
+    assert "WHERE NOT coalesce(`a` IN ('x', 'y'), FALSE)" in check["sql"]["query"]
+    assert ("SELECT DISTINCT" in check["sql"]["query"]) == ("distinct" in name)
