@@ -237,7 +237,8 @@ def _recency(args: Arguments, target: Target) -> Draft:
     if whole_days:
         newest, now = f"CAST(max({sql}) AS DATE)", "current_date()"
     limit = f"{now} - {span(interval, part)}"
-    query = measured(newest, f"observed >= {f'CAST({limit} AS DATE)' if whole_days else limit}", target, groups)
+    is_new = f"observed >= {f'CAST({limit} AS DATE)' if whole_days else limit}"
+    query = measured(newest, f"coalesce({is_new}, FALSE)", target, groups)  # without a time it is as old as can be
     simple = plain and not groups and not whole_days and part not in ("month", "quarter", "year")
     length = number(interval)
     checks = native("freshness", column=plain, datepart=part, interval=length) if simple and length else []

@@ -78,3 +78,9 @@ sources:
     assert "CAST(`t` AS DATE)" in checks["raw.s"][0]["sql"]["query"]
     assert "WHERE `b` > 1" in checks["raw.s"][0]["sql"]["query"]
     assert all(ADVICE in each.reason for each in imported(text).left) and not imported(text).checks
+
+
+@pytest.mark.parametrize("more", ["", ", group_by_columns: [b]", ", ignore_time_component: true"])
+def test_a_table_without_a_time_is_not_recent(more: str) -> None:
+    written = of_test(f"dbt_utils.recency: {{datepart: day, field: cast(ts as timestamp), interval: 1{more}}}")
+    assert "WHERE NOT (coalesce(observed >= " in written
