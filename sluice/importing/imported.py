@@ -10,8 +10,11 @@ from pydantic import ValidationError
 
 from sluice.checks import REGISTRY, expand
 from sluice.errors import InvalidPipeline
+from sluice.importing.sql_shape import shape_problem
 
 Parameters = dict[str, Any]
+_SQL = frozenset(["expression", "where", "query"])
+"""Parameters of checks that are SQL."""
 
 
 class NotCarriedOver(Exception):
@@ -144,6 +147,10 @@ def require_valid(check: Mapping[str, Any]) -> None:
         path = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         raise NotCarriedOver(f"{path + ': ' if path else ''}{message}") from error
+    for parameters in check.values():
+        for name in _SQL & {*parameters} if isinstance(parameters, Mapping) else ():
+            if problem := shape_problem(str(parameters[name])):
+                raise NotCarriedOver(f"{name}: {problem}")
 
 
 def is_valid(check: Mapping[str, Any]) -> bool:

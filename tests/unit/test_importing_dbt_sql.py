@@ -84,3 +84,22 @@ sources:
 def test_a_table_without_a_time_is_not_recent(more: str) -> None:
     written = of_test(f"dbt_utils.recency: {{datepart: day, field: cast(ts as timestamp), interval: 1{more}}}")
     assert "WHERE NOT (coalesce(observed >= " in written
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["a > > 1", "coalesce(, true)", "concat(a,) = 'x'", "concat(a, , b) = 'x'", "a is", "a is 3", "a in ()", "() = a"],
+)
+def test_an_expression_that_is_no_sql_is_listed(expression: str) -> None:
+    """The parser of the validation lets these pass."""
+    written = of_test(f'dbt_utils.expression_is_true: {{expression: "{expression}"}}')
+    assert "dbt_utils.expression_is_true: " in written and "{'" not in written, written
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["a << 2 > 1", "cast(a as array<array<int>>) is not null", "a is not distinct from b", "exists(a, x -> x > 1)",
+     "current_date() > a", "a in (1, 2)", "struct(a).is = 1", "cast(a as map<int, array<int> >) is null"],
+)  # fmt: skip
+def test_an_expression_that_is_sql_is_carried_over(expression: str) -> None:
+    assert "'expression_is_true'" in of_test(f'dbt_utils.expression_is_true: {{expression: "{expression}"}}')
