@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from sluice.importing.arguments import Arguments, Range
-from sluice.importing.dbt_sets import SETS
+from sluice.importing.dbt_sets import SETS, SHARES
 from sluice.importing.drafts import Draft, Target, bad_rows, native
 from sluice.importing.expectations import (
     Builder,
@@ -21,7 +21,7 @@ from sluice.importing.imported import AlwaysPasses, NotCarriedOver
 from sluice.importing.sql_text import column_sql, number, plain_name
 from sluice.importing.vocabulary import EXPECTATIONS
 
-DBT_TESTS: dict[str, Builder] = {**SETS}
+DBT_TESTS: dict[str, Builder] = {**SETS, **SHARES}
 """What builds the draft of a test of dbt, by its name without the package."""
 PACKAGES = ("dbt", "dbt_utils", "dbt_expectations", "dbt_constraints", "dbt_utils_plus", "elementary")
 """Packages whose tests are known."""
@@ -121,10 +121,9 @@ def _at_least_one(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("not_constant")
 def _not_constant(args: Arguments, target: Target) -> Draft:
+    """There is not exactly one distinct value: no value is no constant, where the check `not_constant` asks for two."""
     column, groups = column_of(args), args.listed("group_by_columns")
-    plain = plain_name(column)
-    checks = native("not_constant", column=plain) if plain and not groups else []
-    return Draft(measured(f"count(DISTINCT {column_sql(column)})", "observed <> 1", target, groups), checks)
+    return Draft(measured(f"count(DISTINCT {column_sql(column)})", "observed <> 1", target, groups))
 
 
 @dbt_test("not_null_proportion")

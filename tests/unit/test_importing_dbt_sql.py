@@ -103,3 +103,17 @@ def test_an_expression_that_is_no_sql_is_listed(expression: str) -> None:
 )  # fmt: skip
 def test_an_expression_that_is_sql_is_carried_over(expression: str) -> None:
     assert "'expression_is_true'" in of_test(f'dbt_utils.expression_is_true: {{expression: "{expression}"}}')
+
+
+@pytest.mark.parametrize(
+    ("test", "condition"),
+    [
+        ("dbt_utils.not_constant: {", "observed <> 1"),
+        ("dbt_expectations.expect_column_max_to_be_between: {min_value: 1, ", "observed >= 1"),
+        ("dbt_expectations.expect_column_mean_to_be_between: {min_value: 1, ", "observed >= 1"),
+        ("dbt_expectations.expect_column_proportion_of_unique_values_to_be_between: {min_value: 1, ", "observed >= 1"),
+    ],
+)
+def test_an_aggregate_without_values_passes(test: str, condition: str) -> None:
+    """Checks of these names fail without values."""
+    assert f"WHERE NOT ({condition})" in of_test(f"{test}column_name: a}}")
