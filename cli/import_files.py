@@ -51,7 +51,7 @@ def read_files(path: Path) -> Files:
     if project is None:
         return own
     around = _files_in(project, (".sql", *PROJECT_FILES))
-    return Files(dbt=own.dbt, macros=around.macros, projects=around.projects, unread=around.unread)
+    return replace(own, macros=around.macros, projects=around.projects, others=around.others, unread=around.unread)
 
 
 def _project_of(path: Path) -> Path | None:

@@ -24,6 +24,8 @@ class _Part:
     trees: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     macros: list[SourceText] = field(default_factory=list)
     singular: list[SourceText] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
+    """The files of models by the names of these."""
 
 
 def import_dbt(files: Files, options: ImportOptions, *, lenient: bool) -> list[ImportedChecks]:
@@ -48,6 +50,9 @@ def import_dbt(files: Files, options: ImportOptions, *, lenient: bool) -> list[I
         parts.of(file.path).singular.append(file)
     for file in files.macros:
         parts.of(file.path).macros.append(file)
+    for file in files.others:
+        if file.path.endswith(".sql"):
+            parts.of(file.path).models[file.path.rpartition("/")[2].removesuffix(".sql")] = file.path
     return [problems, *(_import_part(part, parts.others_of(part), options) for part in parts.all())]
 
 
@@ -87,7 +92,7 @@ def _import_part(part: _Part, others: list[_Part], options: ImportOptions) -> Im
         values.sources = {**each.values.sources, **values.sources}
         values.unknown_tables = {**each.values.unknown_tables, **values.unknown_tables}
     macros = DbtMacros(values, part.macros, (file for each in others for file in each.macros))
-    run = DbtImport(values, macros, part.project, options.scope, options.dialect)
+    run = DbtImport(values, macros, part.project, options.scope, options.dialect, part.models)
     for path, tree in part.trees:
         _import_tree(run, path, tree)
     for file in part.singular:

@@ -36,9 +36,17 @@ class DbtImport:
     """One import of the property files and singular tests of a project."""
 
     def __init__(
-        self, values: DbtValues, macros: DbtMacros, project: DbtProject, scope: str, dialect: str | None
+        self,
+        values: DbtValues,
+        macros: DbtMacros,
+        project: DbtProject,
+        scope: str,
+        dialect: str | None,
+        models: Mapping[str, str] | None = None,
     ) -> None:
+        """Begin an import; `models` are the files of the models of the project, as far as they are known."""
         self._values, self._macros, self._project = values, macros, project
+        self._models = models or {}
         self._scope, self._sql = scope, DbtSql(dialect)
         self.imported = ImportedChecks()
 
@@ -77,8 +85,10 @@ class DbtImport:
     ) -> None:
         """Add the checks of one test, or why it is left."""
         try:
-            if not is_enabled(table.configs, self._values):
-                raise NotActive("it is not enabled")
+            file = self._models.get(table.names[-1], at[0]) if table.names and table.source is None else at[0]
+            stated = self._project.table_settings(table.kind, file, table.names)
+            if not is_enabled([stated, *table.configs], self._values):
+                raise NotActive("its table is not enabled" if stated else "it is not enabled")
             if table.problem:
                 raise NotCarriedOver(table.problem)
             self.imported.add(table.table, at, name, build(), about=about)

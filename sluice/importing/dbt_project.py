@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sluice.importing.dbt_properties import CONFIG
+from sluice.importing.dbt_properties import CONFIG, NODES
 from sluice.importing.imported import NotCarriedOver, SourceText
 from sluice.importing.yaml_lines import plain, read_yaml_of_dbt
 
@@ -25,6 +25,8 @@ class DbtProject:
     """The settings of tests, as they stand under `tests` or `data_tests`."""
     problem: str = ""
     """Why its settings are not known."""
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of tables, as they stand under `models`, `seeds`, `snapshots` and `sources`."""
 
     def folders_of(self, path: str) -> tuple[str, ...] | None:
         """Return the folders from that of the project down to a file; None if the file lies outside of the project."""
@@ -39,15 +41,31 @@ class DbtProject:
         """
         if self.problem:
             raise NotCarriedOver(f"the settings of its project are not known: {self.problem}")
+        stated = self._stated(self.tests, path, ())
+        return {name: value for name, value in stated.items() if name in CONFIG}  # the rest are folders
+
+    def table_settings(self, kind: str, path: str, names: Sequence[str]) -> dict[str, Any]:
+        """Return whether a table is `enabled`, where the project states it for the table or for a folder.
+
+        What the file of the table states counts more.
+
+        Args:
+            kind: `models`, `seeds`, `snapshots` or `sources`.
+            path: the file that makes it; for a source that which describes it.
+            names: the name of the table; before it that of its source.
+        """
+        stated = self._stated(self.tables.get(kind), path, names)
+        return {name: value for name, value in stated.items() if name == "enabled"}
+
+    def _stated(self, node: Any, path: str, names: Sequence[str]) -> dict[str, Any]:
+        """Return what stands under the project, under each folder around a file, and under names in them."""
         folders = self.folders_of(path) or ()
         settings: dict[str, Any] = {}
-        node: Any = self.tests
-        for part in ("", self.name, *folders[1:]):  # dbt leaves out the folder of all models, whatever it is called
+        for part in ("", self.name, *folders[1:], *names):  # dbt leaves out the folder of all models
             node = node.get(part) if part else node
             if not isinstance(node, dict):
                 break
-            stated = {key.removeprefix("+"): value for key, value in node.items() if not isinstance(value, dict)}
-            settings |= {name: value for name, value in stated.items() if name in CONFIG}  # the rest are folders
+            settings |= {key.removeprefix("+"): value for key, value in node.items() if not isinstance(value, dict)}
         return settings
 
 
@@ -73,7 +91,8 @@ def read_project(source: SourceText) -> DbtProject:
     tests: dict[str, Any] = {}
     for key in ("tests", "data_tests"):
         tests |= tree[key] if isinstance(tree.get(key), dict) else {}
-    return DbtProject(name, source.path.rpartition("/")[0], variables, tests)
+    tables = {kind: tree.get(kind) for kind in (*NODES, "sources")}
+    return DbtProject(name, source.path.rpartition("/")[0], variables, tests, tables=tables)
 
 
 def project_of(projects: Sequence[DbtProject], path: str) -> DbtProject | None:

@@ -51,6 +51,13 @@ class DbtTable:
     """The source that it is a table of; None for the others."""
     problem: str = ""
     """Why its name is not known here."""
+    kind: str = "sources"
+    """The key under which it stands."""
+
+    @property
+    def names(self) -> list[str]:
+        """Its name in settings of a project; before it that of its source."""
+        return [str(each["name"]) for each in (self.source, self.node) if each is not None and each.get("name")]
 
     @property
     def columns(self) -> list[Any]:
@@ -98,12 +105,12 @@ def tables_in(tree: Any, values: DbtValues) -> Iterator[DbtTable]:
             alias = config.get("alias") or node.get("alias")
             if not _mappings(node.get("versions")):
                 table, problem = _table(values, values.namespace, alias or name)
-                yield DbtTable(name, table, node, line_of(node), [config], None, problem)
+                yield DbtTable(name, table, node, line_of(node), [config], None, problem, kind)
             for version in _mappings(node.get("versions")):
                 number, own = version.get("v"), version.get("config") or {}
                 table, problem = _table(values, values.namespace, own.get("alias") or f"{name}_v{number}")
                 merged = _of_version(node, version)
-                yield DbtTable(f"{name}.v{number}", table, merged, line_of(version), [config, own], None, problem)
+                yield DbtTable(f"{name}.v{number}", table, merged, line_of(version), [config, own], None, problem, kind)
     for source in _mappings(tree.get("sources")):
         for node in _mappings(source.get("tables")):
             name, configs = str(node.get("name", "")), [source.get("config") or {}, node.get("config") or {}]

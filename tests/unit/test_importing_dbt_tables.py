@@ -1,5 +1,7 @@
 """Importing from dbt: sources and their age, constraints and contracts, and versions of models."""
 
+from sluice.importing.imported import SourceText
+from sluice.importing.project import Files, ImportOptions, import_files
 from tests.harness.imported_dbt import imported, reasons
 
 SOURCES = """
@@ -162,3 +164,46 @@ def test_checks_that_python_takes_for_equal_are_all_kept() -> None:
     values = "[{accepted_values: {values: [0, 1]}}, {accepted_values: {values: [false, true]}}]"
     checks = imported(f"models: [{{name: o, columns: [{{name: a, tests: {values}}}]}}]").checks["shop.o"]
     assert [repr(each["accepted_values"]["values"]) for each in checks] == ["[0, 1]", "[False, True]"]
+
+
+PROJECT = """
+name: p
+models: {p: {old: {+enabled: false, back: {+enabled: "{{ 1 == 1 }}"}}, single: {enabled: false}}}
+sources: {p: {raw: {b: {+enabled: false}}}}
+seeds: {+enabled: false}
+"""
+OF_PROJECT = """
+models:
+  - {name: a, columns: [{name: i, tests: [unique]}]}
+  - {name: single, constraints: [{type: not_null, columns: [i]}]}
+  - {name: stated, config: {enabled: true}, columns: [{name: i, tests: [unique]}]}
+  - {name: back, columns: [{name: i, tests: [unique]}]}
+seeds: [{name: s, columns: [{name: i, tests: [unique]}]}]
+sources:
+  - name: raw
+    tables:
+      - {name: a, columns: [{name: i, tests: [unique]}]}
+      - {name: b, columns: [{name: i, tests: [unique]}]}
+"""
+
+
+def test_what_the_project_disables_is_not_active_unless_the_file_of_the_table_states_otherwise() -> None:
+    """The folder that counts is that of the model, and not that of the file that describes it."""
+    paths = ("models/old/a.sql", "models/old/stated.sql", "models/old/back/back.sql", "models/single.sql")
+    files = Files(
+        dbt=[SourceText("models/all.yml", OF_PROJECT)],
+        projects=[SourceText("dbt_project.yml", PROJECT)],
+        others=[SourceText(path, "select 1") for path in paths],
+    )
+    result = import_files(files, ImportOptions(namespace="shop"))
+    assert list(result.checks) == ["shop.stated", "shop.back", "raw.a"]
+    assert [each.test.partition(":")[0] for each in result.left if each.inactive] == [
+        "shop.a.i", "shop.single", "shop.s.i", "raw.b.i",
+    ]  # fmt: skip
+    files = Files(dbt=[SourceText("models/old/all.yml", OF_PROJECT)], projects=files.projects)
+    assert list(import_files(files, ImportOptions(namespace="shop")).checks) == [
+        "shop.stated",
+        "shop.back",
+        "raw.a",
+        "raw.b",
+    ]
