@@ -63,8 +63,8 @@ def _constraint(
     raise NotCarriedOver(f"a constraint {kind} says nothing about the rows")
 
 
-def contract_checks(table: DbtTable) -> Iterator[tuple[int, str, list[Parameters]]]:
-    """Yield the line, the name and the checks of an enforced contract: the columns, and the types that Iceberg has."""
+def contract_checks(table: DbtTable) -> Iterator[tuple[int, str, Callable[[], list[Parameters]]]]:
+    """Yield the line, the name and what builds the checks of an enforced contract: its columns, and each type."""
     config = table.node.get("config") or {}
     contract = config.get("contract") or table.node.get("contract") or {}
     if contract.get("enforced") is not True or not table.columns:
@@ -74,10 +74,15 @@ def contract_checks(table: DbtTable) -> Iterator[tuple[int, str, list[Parameters
     for name, column in zip(names, table.columns, strict=True):
         try:
             kind = column_types([column["data_type"]]) if column.get("data_type") else None
-        except NotCarriedOver:
-            kind = None
-        checks += native("column_type", column=name, type=kind) if kind else []
-    yield table.line, "contract", checks
+        except NotCarriedOver as error:
+            yield line_of(column, "data_type", table.line), f"contract type({name})", partial(_refuse, str(error))
+        else:
+            checks += native("column_type", column=name, type=kind) if kind else []
+    yield table.line, "contract", partial(list, checks)
+
+
+def _refuse(why: str) -> list[Parameters]:
+    raise NotCarriedOver(why)
 
 
 def freshness_drafts(

@@ -1,7 +1,6 @@
 """Importing from dbt: the tests, constraints and freshness of the property files of a project."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from sluice.importing.arguments import Arguments
@@ -154,7 +153,7 @@ class DbtImport:
 
             self._import(table, (path, line), name, checks)
         for line, name, listed in contract_checks(table):
-            self._import(table, (path, line), name, partial(list, listed))
+            self._import(table, (path, line), name, listed)
 
     def _import_freshness(self, path: str, table: DbtTable) -> None:
         for line, severity, build in freshness_drafts(

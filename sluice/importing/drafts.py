@@ -160,5 +160,11 @@ def _level(text: str | None) -> str:
 
 
 def sql_check(query: str, name: str, severity: str = "fail") -> Parameters:
-    """Return a check that is a query, which returns the bad rows."""
-    return {"sql": {"name": name, "query": query, **({"severity": "warn"} if severity == "warn" else {})}}
+    """Return a check that is a query, which returns the bad rows; every one has a name in reports."""
+    return {
+        "sql": {
+            "name": name.strip() or "failed rows",
+            "query": query,
+            **({"severity": "warn"} if severity == "warn" else {}),
+        }
+    }

@@ -1,5 +1,6 @@
 """Importing from dbt: sources and their age, constraints and contracts, and versions of models."""
 
+from sluice.importing.drafts import sql_check
 from sluice.importing.imported import SourceText
 from sluice.importing.project import Files, ImportOptions, import_files
 from tests.harness.imported_dbt import imported, reasons
@@ -207,3 +208,23 @@ def test_what_the_project_disables_is_not_active_unless_the_file_of_the_table_st
         "raw.a",
         "raw.b",
     ]
+
+
+def test_a_type_of_a_contract_that_is_not_known_is_listed() -> None:
+    result = imported(
+        """
+models:
+  - name: o
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: a, data_type: bigint}
+      - {name: b,
+         data_type: geography}
+"""
+    )
+    assert [next(iter(each)) for each in result.checks["shop.o"]] == ["column_names", "column_type"]
+    assert reasons(result) == ["8: shop.o: contract type(b): geography is no type that Iceberg has"]
+
+
+def test_every_query_has_a_name() -> None:
+    assert sql_check("SELECT 1", " ")["sql"]["name"] == "failed rows"
