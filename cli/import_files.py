@@ -30,7 +30,7 @@ def read_files(path: Path) -> Files:
     """
     if path.is_dir():
         files = _files_in(path)
-        if not any([files.dbt, files.soda, files.suites]):
+        if not any([files.dbt, files.soda, files.suites, files.projects and files.singular]):
             unread = "".join(f"; {file}: {why}" for file, why in files.unread[:3])
             raise InvalidPipeline(
                 f"{path} has no dbt property file, no SodaCL and no suite of Great Expectations{unread}"

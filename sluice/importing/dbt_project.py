@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sluice.importing.dbt_properties import CONFIG, NODES
@@ -27,6 +27,13 @@ class DbtProject:
     """Why its settings are not known."""
     tables: Mapping[str, Any] = field(default_factory=dict)
     """The settings of tables, as they stand under `models`, `seeds`, `snapshots` and `sources`."""
+    test_folders: Sequence[tuple[str, ...]] = (("tests",),)
+    """The folders of singular tests, each from the project's down."""
+
+    def has_test(self, path: str) -> bool:
+        """Return whether a file of SQL is a singular test by its folder."""
+        folders = self.folders_of(path)
+        return folders is not None and any(folders[: len(each)] == each for each in self.test_folders)
 
     def folders_of(self, path: str) -> tuple[str, ...] | None:
         """Return the folders from that of the project down to a file; None if the file lies outside of the project."""
@@ -92,7 +99,11 @@ def read_project(source: SourceText) -> DbtProject:
     for key in ("tests", "data_tests"):
         tests |= tree[key] if isinstance(tree.get(key), dict) else {}
     tables = {kind: tree.get(kind) for kind in (*NODES, "sources")}
-    return DbtProject(name, source.path.rpartition("/")[0], variables, tests, tables=tables)
+    paths = tree.get("test-paths")
+    listed = paths if isinstance(paths, list) else ["tests"]
+    test_folders = [PurePosixPath(str(each)).parts for each in listed]
+    root = source.path.rpartition("/")[0]
+    return DbtProject(name, root, variables, tests, tables=tables, test_folders=test_folders)
 
 
 def project_of(projects: Sequence[DbtProject], path: str) -> DbtProject | None:

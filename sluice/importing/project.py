@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sluice.errors import InvalidPipeline
 from sluice.importing.dbt_files import import_dbt
-from sluice.importing.dbt_project import PROJECT_FILES
+from sluice.importing.dbt_project import PROJECT_FILES, DbtProject, project_of, read_project
 from sluice.importing.great_expectations import import_suite, is_suite
 from sluice.importing.imported import ImportedChecks, SourceText, add_new, unreadable
 from sluice.importing.input_files import Files, ImportOptions
@@ -22,7 +23,25 @@ def sort_files(files: Sequence[SourceText]) -> Files:
     sorted_files = Files()
     for file in files:
         _list_for(file, sorted_files).append(file)
-    return sorted_files
+    return _with_test_folders(sorted_files)
+
+
+def _with_test_folders(files: Files) -> Files:
+    """Return files in which the singular tests are those that lie where their projects have them."""
+    projects: list[DbtProject] = []
+    for file in files.projects:
+        try:
+            projects.append(read_project(file))
+        except InvalidPipeline:
+            continue  # it is listed where it is imported
+    singular: list[SourceText] = []
+    others: list[SourceText] = []
+    tests = {file.path for file in files.singular}
+    for file in (*files.singular, *files.others):
+        project = project_of(projects, file.path) if file.path.endswith(".sql") else None
+        is_test = file.path in tests if project is None else project.has_test(file.path)
+        (singular if is_test else others).append(file)
+    return replace(files, singular=singular, others=others)
 
 
 def _list_for(file: SourceText, files: Files) -> list[SourceText]:

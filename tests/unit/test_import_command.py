@@ -199,3 +199,41 @@ def test_a_test_of_a_table_without_other_tests_can_be_written(tmp_path: Path) ->
     code, out, _ = run(str(tmp_path), "--namespace", "lake")
     assert code == 0
     assert "  lake.b:\n    checks:\n    - sql:" in out
+
+
+def write(folder: Path, texts: dict[str, str]) -> str:
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return str(folder)
+
+
+def test_a_folder_may_have_queries_alone_which_lie_where_the_project_says(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        {
+            "dbt_project.yml": "name: p\ntest-paths: [tests, checks/data]",
+            "models/tests/model.sql": "select * from {{ ref('a') }}",
+            "tests/one.sql": "select * from {{ ref('a') }} where x < 0",
+            "checks/data/two.sql": "select * from {{ ref('a') }} where y < 0",
+        },
+    )
+    code, out, err = run(folder, "--namespace", "lake")
+    assert code == 0
+    assert "# 2 of 2 tests carried over" in err
+    assert "x < 0" in out and "y < 0" in out
+
+
+def test_a_project_file_that_cannot_be_read_is_listed_beside_the_rest(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        {
+            "a/dbt_project.yml": "name: [",
+            "b/dbt_project.yml": "- 1",
+            "b/models/s.yml": "models: [{name: b, columns: [{name: i, tests: [unique]}]}]",
+        },
+    )
+    code, out, err = run(folder, "--namespace", "lake")
+    assert code == 0, err
+    assert "a/dbt_project.yml:1: the file" in err
+    assert "lake.b" in out
