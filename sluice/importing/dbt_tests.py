@@ -15,7 +15,7 @@ from sluice.importing.expectations import (
     unquoted,
     value_range,
 )
-from sluice.importing.expectations_of_tables import equal_expressions, measured, unique_columns
+from sluice.importing.expectations_of_tables import columns_by_name, equal_expressions, measured, unique_columns
 from sluice.importing.expectations_of_time import date_part, span
 from sluice.importing.imported import AlwaysPasses, NotCarriedOver
 from sluice.importing.sql_text import column_sql, number, plain_name
@@ -213,6 +213,8 @@ def _equality(args: Arguments, target: Target) -> Draft:
     other, precision = Target(args.text("compare_model")), args.take("precision")
     columns, excluded = args.listed("compare_columns"), args.listed("exclude_columns")
     names = [column_sql(str(each)) for each in columns]
+    if columns and excluded:
+        raise NotCarriedOver("compare_columns beside exclude_columns is an error there")
     if precision is not None and not names:
         raise NotCarriedOver("`precision` without `compare_columns` needs the columns of the table: list them")
     if precision is not None:
@@ -220,9 +222,11 @@ def _equality(args: Arguments, target: Target) -> Draft:
             f"coalesce(CAST(round(try_cast({name} AS DOUBLE), {int(precision)}) AS STRING), CAST({name} AS STRING))"
             for name in names
         ]
-    without = ", ".join(column_sql(str(each)) for each in excluded)
-    listed = ", ".join(names) or (f"* EXCEPT ({without})" if without else "*")
-    own, theirs = (f"SELECT {listed} FROM {side.rows} AS rows" for side in (target, other))
+    if names:
+        sides = [f"SELECT {', '.join(names)} FROM {side.rows} AS rows" for side in (target, other)]
+    else:
+        sides = columns_by_name(target, other, [column_sql(str(each)) for each in excluded])
+    own, theirs = sides
     return Draft(f"({own} EXCEPT {theirs}) UNION ALL ({theirs} EXCEPT {own})")
 
 
@@ -247,6 +251,8 @@ def _recency(args: Arguments, target: Target) -> Draft:
 @dbt_test("sequential_values")
 def _sequential_values(args: Arguments, target: Target) -> Draft:
     column, interval = column_of(args), number(args.take("interval", default=1))
+    if interval is None:
+        raise NotCarriedOver("interval is no number")
     part, groups = args.take("datepart"), [str(each) for each in args.listed("group_by_columns")]
     plain = plain_name(column)
     if plain is None:

@@ -7,7 +7,7 @@ from sluice.importing.drafts import Draft, Target, native
 from sluice.importing.expectations import column_of, expectation
 from sluice.importing.expectations_of_rows import without_missing
 from sluice.importing.imported import NotCarriedOver
-from sluice.importing.sql_text import bound_sql, column_sql, number, plain_name
+from sluice.importing.sql_text import bound_sql, column_sql, number, plain_name, quoted_name
 
 
 def measured(expression: str, good: str, target: Target, groups: list[Any] | None = None) -> str:
@@ -66,7 +66,9 @@ def _median(args: Arguments, target: Target) -> Draft:
 @expectation("expect_column_quantile_values_to_be_between")
 def _quantile(args: Arguments, target: Target) -> Draft:
     args.ignore("allow_relative_error")
-    quantile = args.required("quantile")
+    quantile = number(args.required("quantile"))
+    if quantile is None or not 0 <= quantile <= 1:
+        raise NotCarriedOver("quantile is no number from 0 to 1")
     return _aggregate(args, target, f"percentile({{}}, {quantile})", "quantile_in_range", quantile=quantile)
 
 
@@ -234,3 +236,17 @@ def _multicolumn_sum(args: Arguments, target: Target) -> Draft:
     added = " + ".join(f"sum({column_sql(str(each))})" for each in columns)
     goal = str(total) if number(total) is not None else f"sum({column_sql(str(total))})"
     return Draft(measured(f"{added} - {goal}", "observed = 0", target, groups))
+
+
+def columns_by_name(target: Target, other: Target, excluded: list[str]) -> list[str]:
+    """Return the queries of two tables whose columns are compared by their names.
+
+    A natural join begins with the columns that both sides have, in the order of its left side. Joined to no rows of
+    the table, the other one has its rows, and the order of the table's columns. Tables of other columns cannot be
+    compared, and are an error.
+    """
+    listed = f"* EXCEPT ({', '.join(excluded)})" if excluded else "*"
+    own = f"SELECT {listed} FROM {target.rows} AS rows"
+    names = f"SELECT {listed} FROM {quoted_name(target.table)} AS shape WHERE FALSE"
+    rows = f"SELECT {listed} FROM {other.rows} AS rows"
+    return [own, f"SELECT * FROM ({names}) AS names NATURAL RIGHT OUTER JOIN ({rows}) AS others"]

@@ -1,6 +1,7 @@
 """The result of an import: the checks by table, and what was not carried over."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -15,6 +16,7 @@ from sluice.importing.sql_shape import shape_problem
 Parameters = dict[str, Any]
 _SQL = frozenset(["expression", "where", "query"])
 """Parameters of checks that are SQL."""
+_OF_BIGQUERY = re.compile(r"'(?:safe_divide|safe_cast)' at .* is no function of Spark's", re.IGNORECASE)
 
 
 class NotCarriedOver(Exception):
@@ -146,6 +148,8 @@ def require_valid(check: Mapping[str, Any]) -> None:
         first = error.errors()[0]
         path = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
+        if _OF_BIGQUERY.search(message):
+            message += "; --dialect bigquery translates it"
         raise NotCarriedOver(f"{path + ': ' if path else ''}{message}") from error
     for parameters in check.values():
         for name in _SQL & {*parameters} if isinstance(parameters, Mapping) else ():

@@ -117,3 +117,27 @@ def test_an_expression_that_is_sql_is_carried_over(expression: str) -> None:
 def test_an_aggregate_without_values_passes(test: str, condition: str) -> None:
     """Checks of these names fail without values."""
     assert f"WHERE NOT ({condition})" in of_test(f"{test}column_name: a}}")
+
+
+def test_tables_are_compared_by_the_names_of_their_columns() -> None:
+    written = of_test("dbt_utils.equality: {compare_model: ref('b'), exclude_columns: [x]}")
+    other = (
+        "SELECT * FROM (SELECT * EXCEPT (`x`) FROM `shop`.`o` AS shape WHERE FALSE) AS names NATURAL RIGHT OUTER JOIN "
+        "(SELECT * EXCEPT (`x`) FROM `shop`.`b` AS rows) AS others"
+    )
+    assert written.count(other) == 2
+    both = "dbt_utils.equality: {compare_model: ref('b'), compare_columns: [a], exclude_columns: [x]}"
+    assert "is an error there" in of_test(both)
+
+
+def test_a_number_that_is_none_is_not_left_out() -> None:
+    quantile = "dbt_expectations.expect_column_quantile_values_to_be_between: {column_name: a, min_value: 1, quantile: "
+    for each in ("x", "[1]", "1.5"):
+        assert "quantile is no number" in of_test(f"{quantile}{each}}}")
+    assert "interval is no number" in of_test("dbt_utils.sequential_values: {column_name: a, interval: [x]}")
+
+
+def test_a_function_of_another_system_is_listed_with_the_option_that_translates_it() -> None:
+    test = "dbt_utils.expression_is_true: {expression: 'safe_divide(a, b) > 1'}"
+    assert of_test(test).endswith("; --dialect bigquery translates it")
+    assert "TRY_DIVIDE(a, b)" in of_test(test, "bigquery")
