@@ -23,6 +23,7 @@ from sluice.importing.soda_settings import (
     require_known,
     written_checks,
 )
+from sluice.importing.soda_tables import qualified
 from sluice.importing.soda_text import Metric, parse_metric, threshold_sql
 from sluice.importing.soda_values import MISSING, VALIDITY
 from sluice.importing.sql_text import plain_name, quoted_name, spark_condition
@@ -193,21 +194,12 @@ class SodaImport:
         require_known(settings, f"{metric.name} {kind}", *ALERTS, *(["filter"] if kind == "expression" else []))
         text = self._condition(sql)
         value = f"SELECT {text} AS observed FROM {target.rows} AS rows" if kind == "expression" else ""
-        observed = value or f"SELECT ({self._qualified(text)}) AS observed"
+        observed = value or f"SELECT ({qualified(text, self._namespace)}) AS observed"
         shape = f"SELECT * FROM ({observed}) AS measured WHERE "
         alerts = alerts_of(settings, metric.threshold)
         if metric.threshold is not None:
             return [sql_check(f"{shape}NOT coalesce({threshold_sql(metric.threshold)}, FALSE)", title)]
         return [sql_check(f"{shape}{threshold_sql(alert)}", title, level) for level, alert in alerts]
-
-    def _qualified(self, query: str) -> str:
-        """Return a query whose tables without a namespace are those of the import."""
-        return re.sub(
-            r"\b(FROM|JOIN)\s+([A-Za-z_]\w*)(?![\w.(])",
-            lambda match: f"{match[1]} {quoted_name(f'{self._namespace}.{match[2]}')}",
-            query,
-            flags=re.IGNORECASE,
-        )
 
     def _failed_rows(self, settings: Mapping[str, Any], target: Target, title: str) -> list[Parameters]:
         """Return the checks of rows that are bad by a condition, or by a query that has its own conditions."""
@@ -221,7 +213,7 @@ class SodaImport:
             bad = self._condition(str(condition))
             draft = Draft(bad_rows(target, bad), native("expression_is_true", expression=f"NOT coalesce({bad}, FALSE)"))
         elif query is not None:
-            draft = Draft(self._qualified(self._condition(str(query)).strip().rstrip(";")))
+            draft = Draft(qualified(self._condition(str(query)).strip().rstrip(";"), self._namespace))
         else:
             raise NotCarriedOver("neither `fail condition` nor `fail query` is given")
         if not alerts:
