@@ -23,7 +23,7 @@ from sluice.importing.soda_settings import (
     require_known,
     written_checks,
 )
-from sluice.importing.soda_tables import qualified
+from sluice.importing.soda_tables import Datasets, full_name, qualified, refuse_variables
 from sluice.importing.soda_text import Metric, parse_metric, threshold_sql
 from sluice.importing.soda_values import MISSING, VALIDITY
 from sluice.importing.sql_text import plain_name, quoted_name, spark_condition
@@ -34,7 +34,6 @@ _HEADER = re.compile(r"""checks for\s+(?P<table>"[^"]+"|`[^`]+`|\S+)(?:\s+(?:\[(
 _FILTER = re.compile(r"""filter\s+(?P<table>"[^"]+"|\S+)\s+\[?(?P<name>[^\]]+)\]?""")
 _CONFIGURATIONS = re.compile(r"configurations for\s+(\S+)")
 _COLUMN_SETTING = re.compile(r"(?P<setting>(?:valid|invalid|missing) [a-z ]+?)\s+for\s+(?P<column>\S+)")
-_VARIABLE = re.compile(r"\$\{\s*(\w+)\s*\}|\$\{\{.*?\}\}")
 _REFERENCE = re.compile(
     r"values in\s+\(?(?P<own>[^)]+?)\)?\s+must (?P<no>not )?exist in\s+(?P<table>\S+)\s+\(?(?P<theirs>[^)]+?)\)?"
 )
@@ -55,6 +54,7 @@ class SodaImport:
 
     def __init__(self, namespace: str, scope: str, dialect: str | None) -> None:
         self._namespace, self._scope, self._dialect = namespace, scope, dialect
+        self._datasets = Datasets(namespace)
         self._filters: dict[tuple[str, str], str] = {}
         self._configurations: dict[tuple[str, str], dict[str, Any]] = {}
         self.imported = ImportedChecks()
@@ -75,6 +75,7 @@ class SodaImport:
                 self.imported.leave("", (file.path, 1), "the file", str(error).partition(": ")[2])
         for _, tree in trees:
             self._read_settings(tree)
+            self._read_names(tree)
         for path, tree in trees:
             for header, body in tree.items() if isinstance(tree, dict) else ():
                 self._import_section(path, str(header), body, line_of(tree, header))
@@ -87,8 +88,19 @@ class SodaImport:
             if (match := _CONFIGURATIONS.fullmatch(str(header).strip())) and isinstance(body, dict):
                 for key, value in plain(body).items():
                     if setting := _COLUMN_SETTING.fullmatch(key):
-                        known = self._configurations.setdefault((bare(match[1]), bare(setting["column"])), {})
+                        known = self._configurations.setdefault((full_name(match[1]), bare(setting["column"])), {})
                         known[setting["setting"]] = value
+
+    def _read_names(self, tree: Any) -> None:
+        for header, body in tree.items() if isinstance(tree, dict) else ():
+            match = _HEADER.fullmatch(str(header).strip())
+            names = [match["table"]] if match else _datasets_of_each(str(header), body) or []
+            for name in names:
+                self._datasets.note(name, checked=True)
+            for _, _, written in written_checks(body if match else body.get("checks")) if names else ():
+                reference = _REFERENCE.fullmatch(written) or _SAME_ROWS.fullmatch(written)
+                if reference and not reference.groupdict().get("source"):
+                    self._datasets.note(reference["table"], checked=False)
 
     def _import_section(self, path: str, header: str, body: Any, line: int) -> None:
         text = header.strip()
@@ -99,8 +111,8 @@ class SodaImport:
             return
         if match := _HEADER.fullmatch(text):
             self._import_table(path, match["table"], (match["filter"] or match["bare"] or "").strip(), body, line)
-        elif text.startswith(("for each dataset", "for each table")) and isinstance(body, dict):
-            for table in datasets_of(body):
+        elif (tables := _datasets_of_each(text, body)) is not None:
+            for table in tables:
                 if "%" in table or "*" in table or table.startswith(("exclude", "include")):
                     for _, _, written in written_checks(body.get("checks")):
                         why = f"the tables of {table!r} are not known here: name them"
@@ -119,13 +131,13 @@ class SodaImport:
                 self.imported.leave("", at, header[:60], f"{str(key)[:60]!r} has no equivalent here")
 
     def _import_table(self, path: str, table: str, filter_name: str, checks: Any, header: int) -> None:
-        name = self._table(table)
+        name = self._datasets.unchecked_table(table)
         if checks is not None and not isinstance(checks, list):
             self.imported.leave(name, (path, header), "the checks", "they are no list")
         for line, settings, written in written_checks(checks):
             test, about = kind_of(written), columns_in(written)
             try:
-                target = self._target(name, bare(table), filter_name)
+                target = self._target(self._datasets.table(table), bare(table), filter_name)
                 made = self._checks(written, settings, target)
             except NotCarriedOver as error:
                 self.imported.leave(name, (path, line), test, str(error), about=about)
@@ -142,16 +154,14 @@ class SodaImport:
         return Target(name, self._condition(self._filters[table, filter_name]), self._scope)
 
     def _condition(self, text: str) -> str:
-        if variable := _VARIABLE.search(text):
-            raise NotCarriedOver(f"{variable[0]} is set when Soda scans")
+        refuse_variables(text)
         try:
             return without_comments(spark_condition(text, self._dialect)).strip()
         except SqlProblem as error:
             raise NotCarriedOver(str(error)) from error
 
     def _checks(self, written: str, settings: Mapping[str, Any], target: Target) -> list[Parameters]:
-        if variable := _VARIABLE.search(f"{written} {settings}"):
-            raise NotCarriedOver(f"{variable[0]} is set when Soda scans")
+        refuse_variables(f"{written} {settings}")
         for begin, why in _NO_EQUIVALENT.items():
             if written.startswith(begin):
                 raise NotCarriedOver(why)
@@ -175,7 +185,7 @@ class SodaImport:
     def _metric(self, written: str, settings: Mapping[str, Any], target: Target, title: str) -> list[Parameters]:
         metric = parse_metric(written)
         column = bare(metric.arguments[0]) if metric.arguments else ""
-        known = {**self._configurations.get((bare(target.table.rpartition(".")[2]), column), {}), **settings}
+        known = {**self._configurations.get((self._datasets.checked_name(target.table), column), {}), **settings}
         own = {f"{metric.name} {kind}": kind for kind in ("expression", "query")}
         if key := next((key for key in settings if key in own), None):
             return self._own_metric(metric, str(settings[key]), own[key], settings, target, title)
@@ -224,7 +234,7 @@ class SodaImport:
     def _reference(self, match: re.Match[str], target: Target, title: str) -> list[Parameters]:
         """Return the check that values occur elsewhere; a row counts if one of its columns has a value."""
         own, theirs = ([plain_name(each) for each in match[name].split(",")] for name in ("own", "theirs"))
-        other = self._table(match["table"])
+        other = self._datasets.table(match["table"])
         if len(own) != len(theirs) or None in (*own, *theirs):
             raise NotCarriedOver("the two lists are not as many names of columns")
         on = " AND ".join(f"rows.`{one}` = theirs.`{two}`" for one, two in zip(own, theirs, strict=True))
@@ -236,11 +246,15 @@ class SodaImport:
         return finished(Draft(query, checks), target, Limits(), title)
 
     def _same_rows(self, match: re.Match[str], target: Target, title: str) -> list[Parameters]:
-        other = self._table(match["table"])
         if source := match["source"]:  # a data source is a namespace, as a source of dbt is
-            other = f"{plain_identifier(bare(source))}.{other.rpartition('.')[2]}"
+            other = Datasets(plain_identifier(bare(source))).table(match["table"])
+        else:
+            other = self._datasets.table(match["table"])
         query = measured(f"count(*) - (SELECT count(*) FROM {quoted_name(other)})", "observed = 0", target)
         return finished(Draft(query, native("equal_row_count", to=other)), target, Limits(), title)
 
-    def _table(self, name: str) -> str:
-        return f"{self._namespace}.{plain_identifier(bare(name).rpartition('.')[2])}"
+
+def _datasets_of_each(header: str, body: Any) -> list[str] | None:
+    """Return the data sets of a section that begins with `for each`; None if it is another one."""
+    is_each = header.strip().startswith(("for each dataset", "for each table")) and isinstance(body, dict)
+    return datasets_of(body) if is_each else None

@@ -1,5 +1,6 @@
-"""The tables that SodaCL names: those that queries read without a namespace are of the namespace of the import."""
+"""The tables that SodaCL names: in headers, in references and in queries."""
 
+import re
 from collections.abc import Iterator
 
 import sqlglot
@@ -9,7 +10,65 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from sluice.importing.imported import NotCarriedOver
+from sluice.importing.jinja_values import plain_identifier
 from sluice.importing.sql_text import quoted_name
+
+VARIABLE = re.compile(r"\$\{\s*(\w+)\s*\}|\$\{\{.*?\}\}")
+"""What Soda puts a value in place of when it scans."""
+
+
+def refuse_variables(text: str) -> None:
+    """Make sure that a text does not depend on a scan.
+
+    Raises:
+        NotCarriedOver: it has a variable of Soda's.
+    """
+    if variable := VARIABLE.search(text):
+        raise NotCarriedOver(f"{variable[0]} is set when Soda scans")
+
+
+def full_name(name: str) -> str:
+    """Return the name of a data set, perhaps with its schema, without quotes."""
+    return re.sub(r"[\"`\s]", "", name)
+
+
+class Datasets:
+    """The data sets of an import: each is the table of its name, in the namespace of the import.
+
+    A schema in front of the name is left out, so that two schemas may have data sets that would be one table.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._checked: dict[str, set[str]] = {}
+        self._referred: dict[str, set[str]] = {}
+
+    def note(self, name: str, *, checked: bool) -> None:
+        """Record a data set that a file names, for checks or for a reference of theirs."""
+        noted = self._checked if checked else self._referred
+        noted.setdefault(self.unchecked_table(name), set()).add(full_name(name))
+
+    def table(self, name: str) -> str:
+        """Return the table of a data set.
+
+        Raises:
+            NotCarriedOver: its name depends on a scan, or another data set would be the same table.
+        """
+        refuse_variables(name)
+        table = self.unchecked_table(name)
+        known = {full_name(name), *(self._checked.get(table) or self._referred.get(table) or [])}
+        if len(known) > 1:
+            names = " and ".join(sorted(known))
+            raise NotCarriedOver(f"{names} would all be {table}: import each schema with a namespace of its own")
+        return table
+
+    def unchecked_table(self, name: str) -> str:
+        """Return the table of a data set, which might be that of another one too."""
+        return f"{self._namespace}.{plain_identifier(full_name(name).rpartition('.')[2])}"
+
+    def checked_name(self, table: str) -> str:
+        """Return the name of the one data set with checks that is a table."""
+        return next(iter(self._checked.get(table, ())), "")
 
 
 def qualified(query: str, namespace: str) -> str:

@@ -47,3 +47,53 @@ def test_a_query_whose_tables_are_not_known_is_listed(query: str, reason: str) -
     result = imported(f"checks for o:\n  - failed rows:\n      fail query: |\n        {query}\n")
     assert [each.reason for each in result.left] == [reason]
     assert not result.checks
+
+
+_BOTH = "mart.customers and raw.customers would all be shop.customers: import each schema with a namespace of its own"
+
+
+def test_two_schemas_are_not_put_on_one_table() -> None:
+    result = imported(
+        "checks for raw.customers:\n  - row_count > 0\nchecks for mart.customers:\n  - row_count > 1\n"
+        'checks for mart."orders":\n  - row_count > 2\n  - row_count same as raw.customers\n'
+        "  - values in (a) must exist in raw.orders (b)\n  - values in (c) must exist in mart.items (d)\n"
+    )
+    orders = "mart.orders and raw.orders would all be shop.orders: import each schema with a namespace of its own"
+    assert [(each.line, each.reason) for each in result.left] == [(2, _BOTH), (4, _BOTH), (7, _BOTH), (8, orders)]
+    assert result.checks == {
+        "shop.orders": [
+            {"row_count": {"min": 3, "scope": "table"}},
+            {"relationships": {"column": "c", "to": "shop.items", "field": "d", "scope": "table"}},
+        ]
+    }
+
+
+def test_two_schemas_of_which_no_checks_are_imported_are_not_put_on_one_table_either() -> None:
+    result = imported("checks for o:\n  - row_count same as raw.customers\n  - row_count same as mart.customers\n")
+    assert [each.reason for each in result.left] == [_BOTH, _BOTH]
+
+
+def test_the_same_table_of_another_data_source_is_in_a_namespace_of_its_own() -> None:
+    result = imported("checks for mart.customers:\n  - row_count same as customers in archive\n")
+    assert result.checks["shop.customers"] == [{"equal_row_count": {"to": "archive.customers", "scope": "table"}}]
+
+
+def test_configurations_are_those_of_the_data_set_with_its_schema() -> None:
+    result = imported(
+        "configurations for raw.o:\n  missing values for a: [none]\nconfigurations for other.o:\n"
+        "  missing values for b: [none]\nchecks for raw.o:\n  - missing_count(a) = 0\n  - missing_count(b) = 0\n"
+    )
+    expression = "NOT coalesce(`a` IS NULL OR `a` IN ('none'), TRUE)"
+    assert result.checks["shop.o"] == [
+        {"expression_is_true": {"expression": expression, "scope": "table"}},
+        {"not_null": {"column": "b", "scope": "table"}},
+    ]
+
+
+def test_a_table_whose_name_depends_on_the_scan_is_listed() -> None:
+    result = imported(
+        "checks for dim_${env}:\n  - row_count > 0\n"
+        'for each dataset D:\n  datasets: ["${ env }_a"]\n  checks:\n    - row_count > 0\n'
+    )
+    assert not result.checks
+    assert [each.reason for each in result.left] == ["${env} is set when Soda scans", "${ env } is set when Soda scans"]
