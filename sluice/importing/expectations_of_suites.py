@@ -13,7 +13,7 @@ from sluice.importing.expectations import EXPECTATIONS, Builder, column_of, row_
 from sluice.importing.expectations_of_rows import columns_of, compared, one_of_pairs, pairs_of, without_missing
 from sluice.importing.expectations_of_tables import measured
 from sluice.importing.imported import AlwaysPasses, NotCarriedOver
-from sluice.importing.sql_text import column_sql, is_time, literals, number
+from sluice.importing.sql_text import column_sql, is_time, literals, number, plain_name
 
 SUITE_EXPECTATIONS: dict[str, Builder] = {}
 """What builds the draft of an expectation of a suite, by its name in lower case, before those that both tools share."""
@@ -150,7 +150,7 @@ def _quantiles(args: Arguments, target: Target) -> Draft:
     quantiles, pairs = (ranges.get(key) if isinstance(ranges, dict) else None for key in ("quantiles", "value_ranges"))
     if not isinstance(quantiles, list) or not isinstance(pairs, list) or not quantiles or len(quantiles) != len(pairs):
         raise NotCarriedOver("quantile_ranges is no list of quantiles with a range for each")
-    checks, queries = [], []
+    checks, queries, plain = [], [], plain_name(column)
     limited = [(quantile, pair) for quantile, pair in zip(quantiles, pairs, strict=True) if pair != [None, None]]
     if not limited:
         raise AlwaysPasses("no quantile has a bound, and it always passes")
@@ -159,7 +159,7 @@ def _quantiles(args: Arguments, target: Target) -> Draft:
         if share is None:
             raise NotCarriedOver(f"the quantile {str(quantile)[:40]!r} is no number")
         bounds, expression = limits.as_numbers, f"percentile({column_sql(column)}, {share})"
-        checks += native("quantile_in_range", column=column, quantile=share, **bounds) if bounds else []
+        checks += native("quantile_in_range", column=plain, quantile=share, **bounds) if plain and bounds else []
         queries.append(measured(expression, f"coalesce({limits.holds('observed')}, FALSE)", target))
     return Draft(" UNION ALL ".join(queries), checks if len(checks) == len(queries) else [])
 

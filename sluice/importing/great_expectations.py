@@ -25,6 +25,11 @@ _WITH_NULLS = ("expect_column_values_to_not_be_null", "expect_column_values_to_b
 _AGGREGATES = tuple(f"expect_column_{name}_to_be_between" for name in ("max", "min", "mean", "sum", "stdev", "median"))
 _BOUNDS = ("min_value", "max_value", "value", "sum_total", "threshold")
 """Arguments that dbt_expectations writes into SQL as they are; here a text among them is a value."""
+_TEXTS = (
+    "column", "column_a", "column_b", "regex", "like_pattern", "strftime_format", "other_table_name", "row_condition",
+    "unexpected_rows_query", "ignore_row_if",
+)  # fmt: skip
+"""Arguments that are texts, where they are given."""
 _PANDAS = re.compile(r"[&|~]|==|\bisin\(|\.str\.|notnull\(|isnull\(")
 
 
@@ -59,7 +64,8 @@ def import_suite(
     tree = read_json(source)
     if not is_suite(tree):
         raise InvalidPipeline(f"{source.path} is no suite: it has no list `expectations`")
-    name = str(tree.get("name") or tree.get("expectation_suite_name") or source.path.rpartition("/")[2])
+    names = (tree.get("name"), tree.get("expectation_suite_name"), source.path.rpartition("/")[2])
+    name = next(each for each in names if isinstance(each, str) and each)
     if table is None and namespace is None:
         raise InvalidPipeline(
             f"{source.path}: say which table the suite is about: --table namespace.table, or --namespace for "
@@ -115,7 +121,7 @@ def _lines(text: str, written: list[Any]) -> list[int]:
 
 def _checks(kind: str, written: Mapping[str, Any], target: Target, dialect: str | None) -> list[Parameters]:
     given = {
-        str(key).lower(): _meant(str(key).lower(), value, target)
+        str(key).lower(): _meant(kind, str(key).lower(), value, target)
         for key, value in (written.get("kwargs") or {}).items()
     }
     limits = Limits(severity="warn" if written.get("severity") in ("warning", "info") else "fail")
@@ -145,15 +151,27 @@ def _checks(kind: str, written: Mapping[str, Any], target: Target, dialect: str 
     return _mostly(draft, _counted(kind, given, target), limits, mostly, kind)
 
 
-def _meant(key: str, value: Any, target: Target) -> Any:
-    """Return an argument in the words of dbt_expectations: no text is an expression, and a table has a namespace."""
+def _meant(kind: str, key: str, value: Any, target: Target) -> Any:
+    """Return an argument in the words of dbt_expectations: no text is an expression, and a table has a namespace.
+
+    Raises:
+        NotCarriedOver: a text, or a list of names, is something else.
+    """
+    if value is not None and (key in _TEXTS and not isinstance(value, str)):
+        raise NotCarriedOver(f"{key!r} is no text: {str(value)[:40]}")
+    if key in ("column_list", "column_set") and isinstance(value, list) and not _are_texts(value):
+        raise NotCarriedOver(f"{key!r} is no list of names: {str(value)[:40]}")
     if key in _BOUNDS and isinstance(value, str):
         return TextValue(value)
     if key == "other_table_name" and isinstance(value, str) and "." not in value:
         return f"{target.table.rpartition('.')[0]}.{value}"
-    if key not in ("column", "column_a", "column_b", "column_list") or not value:
-        return value
+    if key not in ("column", "column_a", "column_b", "column_list") or not value or kind.startswith("expect_table_"):
+        return value  # an expectation about the columns of a table has their names, and no expressions
     return list(map(_quoted, value)) if isinstance(value, Sequence) and not isinstance(value, str) else _quoted(value)
+
+
+def _are_texts(values: Sequence[Any]) -> bool:
+    return all(isinstance(each, str) for each in values)
 
 
 def _quoted(column: Any) -> str:
