@@ -11,6 +11,7 @@ from sluice.importing.great_expectations import import_suite, is_suite
 from sluice.importing.imported import ImportedChecks, SourceText, add_new, unreadable
 from sluice.importing.input_files import Files, ImportOptions
 from sluice.importing.soda import SodaImport
+from sluice.importing.soda_settings import is_contract
 from sluice.importing.yaml_lines import read_yaml_of_dbt
 
 __all__ = ["Files", "ImportOptions", "import_files", "merged", "sort_files"]
@@ -55,7 +56,7 @@ def _list_for(file: SourceText, files: Files) -> list[SourceText]:
     if name in PROJECT_FILES:
         return files.projects
     keys = _keys_of(file)
-    if any(key.startswith(_SODA_HEADERS) for key in keys):
+    if any(key.startswith(_SODA_HEADERS) for key in keys) or (is_contract(keys) and "checks:" in file.text):
         return files.soda
     return files.dbt if keys & set(_DBT_KEYS) else files.others
 
@@ -64,7 +65,7 @@ def _keys_of(file: SourceText) -> set[str]:
     """Return the keys of a file of YAML: they begin its lines; where none does, the file is parsed."""
     lines = [line for line in file.text.splitlines() if line[:1] not in (" ", "#", "-", "\t", "")]
     keys = {line.partition(":")[0].strip("'\" ") for line in lines if not line.startswith(("{", "%", "?"))}
-    if keys - {"..."} or not any(word in file.text for word in (*_DBT_KEYS, *_SODA_HEADERS)):
+    if keys - {"..."} or not any(word in file.text for word in (*_DBT_KEYS, *_SODA_HEADERS, "dataset:")):
         return keys
     try:
         tree = read_yaml_of_dbt(file)[0]

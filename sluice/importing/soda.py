@@ -18,7 +18,9 @@ from sluice.importing.soda_settings import (
     alerts_of,
     bare,
     columns_in,
+    contract_checks,
     datasets_of,
+    is_contract,
     kind_of,
     require_known,
     written_checks,
@@ -77,9 +79,18 @@ class SodaImport:
             self._read_settings(tree)
             self._read_names(tree)
         for path, tree in trees:
+            if isinstance(tree, dict) and is_contract(tree):
+                self._list_contract(path, tree)
+                continue
             for header, body in tree.items() if isinstance(tree, dict) else ():
                 self._import_section(path, str(header), body, line_of(tree, header))
         return self.imported
+
+    def _list_contract(self, path: str, contract: Mapping[str, Any]) -> None:
+        """List the checks of a data contract, or the contract where it has none."""
+        name = self._datasets.unchecked_table(str(contract["dataset"]).rpartition("/")[2])
+        for line, column, kind in list(contract_checks(contract)) or [(1, "", "the file")]:
+            self.imported.leave(name, (path, line), kind, "a data contract of Soda is not read", about=column)
 
     def _read_settings(self, tree: Any) -> None:
         for header, body in tree.items() if isinstance(tree, dict) else ():
@@ -112,15 +123,21 @@ class SodaImport:
         if match := _HEADER.fullmatch(text):
             self._import_table(path, match["table"], (match["filter"] or match["bare"] or "").strip(), body, line)
         elif (tables := _datasets_of_each(text, body)) is not None:
-            for table in tables:
-                if "%" in table or "*" in table or table.startswith(("exclude", "include")):
-                    for _, _, written in written_checks(body.get("checks")):
-                        why = f"the tables of {table!r} are not known here: name them"
-                        self.imported.leave("", (path, line), written[:60], why)
-                else:
-                    self._import_table(path, table, "", body.get("checks"), line)
+            self._import_each(path, text, tables, body.get("checks"), line)
         else:
             self.imported.leave("", (path, line), text[:60], "this section has no equivalent here")
+
+    def _import_each(self, path: str, header: str, tables: list[str], checks: Any, line: int) -> None:
+        """Import the checks of a section for several data sets, and list those whose names are not known."""
+        if not tables:
+            self.imported.leave("", (path, line), header[:60], "it does not list its data sets")
+        for table in tables:
+            if "%" not in table and "*" not in table and not table.startswith(("exclude", "include")):
+                self._import_table(path, table, "", checks, line)
+                continue
+            why = f"the tables of {table[:60]!r} are not known here: name them"
+            for written in [each for _, _, each in written_checks(checks)] or [header]:
+                self.imported.leave("", (path, line), written[:60], why)
 
     def _list_unknown(self, path: str, header: str, body: Any, line: int) -> None:
         """List the settings of columns that are not known: checks would mean something else without them."""

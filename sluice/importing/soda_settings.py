@@ -1,7 +1,7 @@
 """The lists of checks in SodaCL files, and the settings and alerts of a check."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
 from sluice.importing.imported import NotCarriedOver
@@ -66,8 +66,23 @@ def written_checks(checks: Any) -> Iterator[tuple[int, dict[str, Any], str]]:
 
 
 def datasets_of(body: Mapping[str, Any]) -> list[str]:
-    """Return the data sets that a section is for."""
-    return [str(each) for key in ("datasets", "tables") for each in as_list(body.get(key) or [])]
+    """Return the data sets that a section is for, without what is no name."""
+    listed = [each for key in ("datasets", "tables") for each in as_list(body.get(key) or [])]
+    return [each for each in listed if isinstance(each, str)]
+
+
+def is_contract(keys: Collection[str]) -> bool:
+    """Return whether the keys of a file are those of a data contract, which is another language than SodaCL."""
+    return "dataset" in keys and not {"checks", "columns"}.isdisjoint(keys)
+
+
+def contract_checks(contract: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the column (or an empty text) and the kind of each check of a data contract."""
+    columns = contract.get("columns")
+    listed = [each for each in columns if isinstance(each, dict)] if isinstance(columns, list) else []
+    for column, part in [("", contract), *((str(each.get("name", "")), each) for each in listed)]:
+        for line, _, written in written_checks(part.get("checks")):
+            yield line, column, written.removeprefix("type ")[:40]
 
 
 def bare(name: str) -> str:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
+from sluice.importing.project import Files, ImportOptions, import_files, sort_files
 
 
 def imported(text: str) -> ImportedChecks:
@@ -97,3 +97,50 @@ def test_a_table_whose_name_depends_on_the_scan_is_listed() -> None:
     )
     assert not result.checks
     assert [each.reason for each in result.left] == ["${env} is set when Soda scans", "${ env } is set when Soda scans"]
+
+
+@pytest.mark.parametrize(
+    ("section", "listed"),
+    [
+        ("datasets: []\n  checks: [row_count > 0]", [("for each dataset D", "it does not list its data sets")]),
+        ("datasets: {a: 1}\n  checks: [row_count > 0]", [("for each dataset D", "it does not list its data sets")]),
+        (
+            'datasets: ["a%"]\n  checks: [row_count > 0, row_count > 1]',
+            [(f"row_count > {n}", "the tables of 'a%' are not known here: name them") for n in (0, 1)],
+        ),
+        (
+            'datasets: ["a%"]\n  checks: {row_count: 1}',
+            [("for each dataset D", "the tables of 'a%' are not known here: name them")],
+        ),
+        ("datasets: [a]\n  checks: {row_count: 1}", [("shop.a: the checks", "they are no list")]),
+    ],
+)
+def test_a_section_for_several_data_sets_does_not_vanish(section: str, listed: list[tuple[str, str]]) -> None:
+    result = imported(f"for each dataset D:\n  {section}\n")
+    assert [(each.test, each.reason) for each in result.left] == listed
+
+
+_CONTRACT = "dataset: {}\ncolumns:\n- name: a\n  checks:\n  - type: no_missing_values\n- odd\nchecks:\n- row_count:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "tests"),
+    [
+        (_CONTRACT.format("d/s/orders"), [8, 5], ["shop.orders: row_count", "shop.orders.a: no_missing_values"]),
+        ("dataset: orders\ncolumns: 1\n# checks:\n", [1], ["shop.orders: the file"]),
+        ("  dataset: orders\n  checks:\n  - schema:\n", [3], ["shop.orders: schema"]),
+    ],
+)
+def test_a_data_contract_is_listed(text: str, lines: list[int], tests: list[str]) -> None:
+    files = sort_files([SourceText("contract.yml", text), SourceText("other.yml", "dataset: a\ncolumns: [b]\n")])
+    result = import_files(files, ImportOptions(namespace="shop"))
+    assert [each.line for each in result.left] == lines
+    assert [each.test for each in result.left] == tests
+    assert {each.reason for each in result.left} == {"a data contract of Soda is not read"}
+    assert [each.path for each in files.others] == ["other.yml"]
+
+
+def test_an_indented_file_is_read() -> None:
+    files = sort_files([SourceText("soda/checks.yml", "# note\n  checks for o:\n    - row_count > 0\n")])
+    result = import_files(files, ImportOptions(namespace="shop"))
+    assert result.checks == {"shop.o": [{"row_count": {"min": 1, "scope": "table"}}]}
