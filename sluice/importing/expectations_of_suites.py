@@ -14,6 +14,7 @@ from sluice.importing.expectations_of_rows import columns_of, compared, one_of_p
 from sluice.importing.expectations_of_tables import measured
 from sluice.importing.imported import AlwaysPasses, NotCarriedOver
 from sluice.importing.sql_text import column_sql, is_time, literals, number, plain_name
+from sluice.importing.strftime import strptime_condition
 
 SUITE_EXPECTATIONS: dict[str, Builder] = {}
 """What builds the draft of an expectation of a suite, by its name in lower case, before those that both tools share."""
@@ -140,6 +141,15 @@ def _times(limits: Range) -> Range:
             raise NotCarriedOver(f"{str(value)[:40]!r} is no date of the form 2020-01-31")
         bounds.append(datetime.fromisoformat(value.strip()) if isinstance(value, str) else value)
     return Range(bounds[0], bounds[1], limits.strict_low, limits.strict_high)
+
+
+@_expectation("expect_column_values_to_match_strftime_format")
+def _strftime(args: Arguments, target: Target) -> Draft:
+    """Every text is a date or time of a format; the format is known also where other expectations ignore it."""
+    written = args.given("strftime_format")
+    if not isinstance(written, str):
+        raise NotCarriedOver("'strftime_format' is missing")
+    return row_condition(target, strptime_condition(column_sql(column_of(args)), written))
 
 
 @_expectation("expect_column_quantile_values_to_be_between")
