@@ -114,6 +114,8 @@ def _members(values: Any) -> list[Any]:
 
 @_expectation("expect_column_values_to_be_between")
 def _between(args: Arguments, target: Target) -> Draft:
+    """Every value lies in a range; what compares values of several types is about objects of Python."""
+    args.ignore("allow_cross_type_comparisons", "output_strftime_format")
     if not args.flag("parse_strings_as_datetimes"):
         return EXPECTATIONS["expect_column_values_to_be_between"](args, target)
     column, limits = column_sql(column_of(args)), _times(args.range())

@@ -73,3 +73,16 @@ def test_a_value_of_another_type_is_listed_and_the_rest_is_imported(written: Any
     result = imported(written, {"type": "expect_column_values_to_be_unique", "kwargs": {"column": "a"}})
     assert result.checks == {"shop.orders": [{"unique": {"column": "a", "scope": "table"}}]}
     assert [reason in each.reason for each in result.left] == [True]
+
+
+def test_comparisons_between_types_are_those_of_the_spark_engine() -> None:
+    kwargs = {"column": "a", "min_value": 0, "allow_cross_type_comparisons": True, "output_strftime_format": "%Y"}
+    result = imported({"type": "expect_column_values_to_be_between", "kwargs": kwargs})
+    assert result.checks == {"shop.orders": [{"accepted_range": {"column": "a", "min": 0, "scope": "table"}}]}
+
+
+def test_an_odd_pair_compares_nulls_as_values() -> None:
+    kwargs = {"column_A": "a", "column_B": "b", "value_pairs_set": [[3, None]], "ignore_row_if": "neither"}
+    result = imported({"type": "expect_column_pair_values_to_be_in_set", "kwargs": kwargs})
+    expression = "coalesce((`a` <=> 3 AND `b` <=> NULL), TRUE)"
+    assert result.checks == {"shop.orders": [{"expression_is_true": {"expression": expression, "scope": "table"}}]}
