@@ -33,6 +33,7 @@ from sluice.importing.yaml_lines import line_of, plain, read_yaml
 from sluice.sql.tokens import SqlProblem, without_comments
 
 _HEADER = re.compile(r"""checks for\s+(?P<table>"[^"]+"|`[^`]+`|\S+)(?:\s+(?:\[(?P<filter>[^\]]+)\]|(?P<bare>\w+)))?""")
+_SECTION = re.compile(r"(checks|configurations) for\s|filter\s|for each\s")
 _FILTER = re.compile(r"""filter\s+(?P<table>"[^"]+"|\S+)\s+\[?(?P<name>[^\]]+)\]?""")
 _CONFIGURATIONS = re.compile(r"configurations for\s+(\S+)")
 _COLUMN_SETTING = re.compile(r"(?P<setting>(?:valid|invalid|missing) [a-z ]+?)\s+for\s+(?P<column>\S+)")
@@ -79,10 +80,12 @@ class SodaImport:
             self._read_settings(tree)
             self._read_names(tree)
         for path, tree in trees:
-            if isinstance(tree, dict) and is_contract(tree):
+            in_contract = isinstance(tree, dict) and is_contract(tree)
+            if in_contract:
                 self._list_contract(path, tree)
-                continue
             for header, body in tree.items() if isinstance(tree, dict) else ():
+                if in_contract and not _SECTION.match(str(header).strip()):
+                    continue
                 self._import_section(path, str(header), body, line_of(tree, header))
         return self.imported
 

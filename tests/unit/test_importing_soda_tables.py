@@ -140,6 +140,12 @@ def test_a_data_contract_is_listed(text: str, lines: list[int], tests: list[str]
     assert [each.path for each in files.others] == ["other.yml"]
 
 
+def test_sections_of_sodacl_beside_a_data_contract_are_read() -> None:
+    result = imported(_CONTRACT.format("orders") + "owner: me\nchecks for orders:\n- row_count > 0\n")
+    assert result.checks == {"shop.orders": [{"row_count": {"min": 1, "scope": "table"}}]}
+    assert len(result.left) == 2
+
+
 def test_an_indented_file_is_read() -> None:
     files = sort_files([SourceText("soda/checks.yml", "# note\n  checks for o:\n    - row_count > 0\n")])
     result = import_files(files, ImportOptions(namespace="shop"))
