@@ -144,7 +144,8 @@ def test_merge_by_keys_updates_and_inserts(job: Ingester) -> None:
         {"path": twice}, mode="merge", keys=["id"]
     )
     keyless = str(csv_file(job.folder / "4.csv", [{"id": None, "name": "b", "ratio": 1.5}]))
-    assert "no value in a merge key" in job.refused({"path": keyless}, mode="merge", keys=["id"])
+    refused = job.refused({"path": keyless}, mode="merge", keys=["id"])
+    assert refused == "1 row without a value in a merge key (id)"
 
 
 def test_statements_run_in_order(job: Ingester) -> None:
