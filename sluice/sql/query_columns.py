@@ -17,10 +17,22 @@ Tables = Mapping[str, Sequence[str]]
 _FUNCTIONS = frozenset(
     (
         "current_catalog", "current_database", "current_date", "current_schema", "current_time", "current_timestamp",
-        "current_user", "grouping__id", "localtimestamp", "session_user", "spark_grouping_id", "user",
+        "current_user", "grouping__id", "localtimestamp", "session_user", "session_window",
+        "spark_grouping_id", "user", "window",
     )
 )  # fmt: skip
 """Names that Spark takes for functions although they stand without brackets, where no column has them."""
+_OF_SEVERAL_NAMES = (
+    exp.Aliases,
+    exp.Anonymous,
+    exp.Column,
+    exp.Explode,
+    exp.Inline,
+    exp.Posexplode,
+    exp.Star,
+    exp.UDTF,
+)
+"""Expressions of SELECT that may stand for columns of names which the text does not have."""
 
 
 def unknown_columns(query: str, tables: Tables) -> list[str]:
@@ -47,27 +59,46 @@ def _scopes(query: str) -> list[Scope]:
 
 
 def _unknown_in(scope: Scope, tables: Tables) -> list[str]:
-    sources = _sources(scope)
-    readable = _readable(scope, tables)
-    selected = {each.alias.lower() for each in _projections(scope) if each.alias}
+    if scope.set_operation_scopes or _is_pivoted(scope):
+        return []
+    sources, selected = _sources(scope), _selected(scope, tables)
+    readable, all_are_known = _readable(scope, tables)
     unknown = []
     for column in scope.find_all(exp.Column):
         if isinstance(column.this, exp.Star) or column.find_ancestor(exp.Lambda):
             continue
         first, *rest = [part.name for part in column.parts]
         if rest:
-            of_source = _columns(sources[first.lower()], tables) if first.lower() in sources else None
+            source = sources.get(first.lower())
+            of_source = None if source is None or _has(readable, first) else _columns(source, tables)
             if of_source is not None and len(rest) == 1 and not _has(of_source, rest[0]):
                 unknown.append(rest[0])
-        elif readable is not None and not _has(readable, first) and first.lower() not in selected:
+        elif all_are_known and selected is not None and not _has([*readable, *selected], first):
             unknown.append(first)
     return unknown
 
 
+def _selected(scope: Scope, tables: Tables) -> list[str] | None:
+    """Return the names that SELECT gives beside those of columns; None where they cannot be told."""
+    names: list[str] = []
+    for projection in _projections(scope):
+        of_projection = _names(projection, scope, tables)
+        if of_projection is None and isinstance(projection, _OF_SEVERAL_NAMES):
+            return None
+        is_own_name = isinstance(projection, exp.Column) and len(projection.parts) == 1
+        names += [] if is_own_name else of_projection or []
+    return names
+
+
+def _is_pivoted(scope: Scope) -> bool:
+    """Return whether PIVOT or UNPIVOT makes other columns of a table or a subquery."""
+    return any(node.args.get("pivots") for node in scope.find_all(exp.Table, exp.Subquery))
+
+
 def _has(columns: Sequence[str], name: str) -> bool:
-    """Return whether columns have a name; Spark and Iceberg have hidden ones such as `_file`."""
+    """Return whether columns have a name; there are hidden ones such as `_file`, and made-up ones as `count(1)`."""
     lower = name.lower()
-    return name.startswith("_") or lower in _FUNCTIONS or lower in {each.lower() for each in columns}
+    return name.startswith("_") or "(" in name or lower in _FUNCTIONS or lower in {each.lower() for each in columns}
 
 
 def _around(scope: Scope) -> Iterator[Scope]:
@@ -87,11 +118,11 @@ def _sources(scope: Scope) -> dict[str, exp.Table | Scope]:
     return sources
 
 
-def _readable(scope: Scope, tables: Tables) -> list[str] | None:
-    """Return the columns that a scope and those around it can read; None where some are not known."""
+def _readable(scope: Scope, tables: Tables) -> tuple[list[str], bool]:
+    """Return the known columns that a scope and those around it can read, and whether these are all."""
     of_sources = [_columns(source, tables) for each in _around(scope) for source in each.sources.values()]
     known = [columns for columns in of_sources if columns is not None]
-    return [name for columns in known for name in columns] if len(known) == len(of_sources) else None
+    return [name for columns in known for name in columns], len(known) == len(of_sources)
 
 
 def _columns(source: exp.Table | Scope, tables: Tables) -> list[str] | None:
@@ -108,6 +139,8 @@ def _columns(source: exp.Table | Scope, tables: Tables) -> list[str] | None:
 def _returned(scope: Scope, tables: Tables) -> list[str] | None:
     if scope.outer_columns:
         return list(scope.outer_columns)
+    if _is_pivoted(scope):
+        return None
     if scope.set_operation_scopes:
         return _returned(scope.set_operation_scopes[0], tables)
     projections = _projections(scope)
@@ -137,6 +170,8 @@ def _all_columns(star: exp.Star | exp.Column, scope: Scope, tables: Tables) -> l
     if any(plain.args.values()) or scope.expression.args.get("laterals"):
         return None
     columns: list[str] = []
+    if table and table not in {name.lower() for name in scope.selected_sources}:
+        return None  # the fields of a column
     for name, source in scope.selected_sources.items():
         if table in ("", name.lower()):
             of_source = _columns(source[1], tables)
