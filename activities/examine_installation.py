@@ -58,10 +58,8 @@ class ExamineInstallationActivity:
     def _branches(self) -> Finding:
         """Create a branch and delete it, as every run does."""
         name = _BRANCH + uuid.uuid4().hex[:12]
-        try:
-            self.catalog.create_branch(name, self.catalog.head(self.catalog.main))
-        finally:
-            self.catalog.delete_branch(name)
+        self.catalog.create_branch(name, self.catalog.head(self.catalog.main))
+        self.catalog.delete_branch(name)
         return Finding(part="branches", state="ok", detail="a branch was created and deleted")
 
     def _tokens(self) -> list[Finding]:

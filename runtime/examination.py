@@ -4,17 +4,22 @@ import asyncio
 import urllib.request
 from collections.abc import Mapping
 from http.client import HTTPException
+from urllib.error import HTTPError
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, GetSystemInfoRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    DescribeTaskQueueRequest,
+    GetSystemInfoRequest,
+)
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from runtime.short_workflow import query_lake
 from runtime.temporal_client import connect, missing_search_attributes
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding
-from sluice.errors import SluiceError
+from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.settings import Settings, read_settings
 from sluice.sizes import format_count
 
@@ -41,6 +46,7 @@ async def _temporal(client: Client) -> Finding:
     address, namespace = client.service_client.config.target_host, client.namespace
     try:
         info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
+        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=namespace))
     except RPCError as error:
         return _failed("Temporal", f"{address}: {error.message}", "set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE")
     detail = f"{address}, version {info.server_version}, namespace {namespace}"
@@ -71,6 +77,8 @@ def _web_ui(settings: Settings) -> Finding:
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT):  # the operator's own setting
             return Finding(part="Web UI", state="ok", detail=address)
+    except HTTPError:  # it answers, and asks for a login
+        return Finding(part="Web UI", state="ok", detail=address)
     except (OSError, ValueError, HTTPException) as error:
         return Finding(
             part="Web UI",
@@ -100,10 +108,19 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
         findings.append(Finding(part="worker", state="ok", detail=f"{format_count(number, 'worker')} on {queue}"))
         try:
             findings += (await query_lake(client, settings, question, Examination)).findings
-        except SluiceError as error:
+        except ServiceUnavailable as error:
+            findings.append(_unanswered(queue, settings, error))
+        except (SluiceError, RPCError) as error:
             findings.append(_failed("worker", f"{queue}: {error}"))
-            break
     return findings
+
+
+def _unanswered(queue: str, settings: Settings, error: ServiceUnavailable) -> Finding:
+    """Return the finding of a worker that gives no answer: one of Spark may have a job in each of its slots."""
+    if queue != settings.spark_queue:
+        return _failed("worker", f"{queue}: {error}")
+    detail = f"{queue}: no answer, maybe because a job is in each of its {settings.slots} slots: {error}"
+    return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")
 
 
 async def _count_workers(client: Client, queue: str) -> int:

@@ -75,7 +75,8 @@ def _describe(
     options = {name.lower(): value for name, value in reading.options.items()}
     values = _csv_values(first[_RECORD], options) if reading.format == "csv" else None
     columns = [name for name in first if name not in (_RECORD, _FILE, *folders)]
-    is_ragged = values is not None and len(values) != len(columns)
+    is_whole = len(first[_RECORD]) < _MAX_RECORD
+    is_ragged = is_whole and values is not None and len(values) != len(columns)
     column, value, type_name = ("", "", "") if is_ragged else _misfit(first, reading, known)
     return UnreadableRows(
         path=_path(first[_FILE]),

@@ -205,10 +205,10 @@ class ActivityCalls(ActivityCaller):
         timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     examine_installation = ActivityCall(
         "examine_installation", ExamineInstallationInput, Examination, Kind.ACTIVITY,
-        lambda query: "catalog, lake, tokens, Slack", timeout=fixed(60), total_timeout=fixed(60), retry=ONCE)
+        lambda query: "catalog, lake, tokens, Slack", timeout=fixed(200), total_timeout=fixed(200), retry=ONCE)
     examine_spark = ActivityCall(
         "examine_spark", ExamineSparkInput, Examination, Kind.SPARK,
-        lambda query: "Java, jars, disk", timeout=fixed(60), total_timeout=fixed(120), retry=ONCE, priority=_FIRST)
+        lambda query: "Java, jars, disk", timeout=fixed(60), total_timeout=fixed(60), retry=ONCE, priority=_FIRST)
     # fmt: on
 
 

@@ -2,10 +2,12 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from sluice.base_model import Model
+from sluice.redaction import redacted
 
+_MAX_DETAIL = 500
 FindingState = Literal["ok", "off", "warning", "failed"]
 """`off` is what is not set up, and need not be."""
 
@@ -16,8 +18,14 @@ class Finding(Model):
     part: str
     state: FindingState
     detail: str
+    """Without what looks like a secret, such as a password in an address."""
     remedy: str = ""
     """What to do where it is not well."""
+
+    @field_validator("detail")
+    @classmethod
+    def _redacted(cls, detail: str) -> str:
+        return redacted(detail)[:_MAX_DETAIL]
 
 
 class ExamineInstallationInput(Model):
