@@ -56,7 +56,9 @@ class ExamineInstallationActivity:
         return Finding(part="catalog", state="ok", detail=detail)
 
     def _branches(self) -> Finding:
-        """Create a branch and delete it, as every run does."""
+        """Create a branch and delete it, as every run does, and those that an interrupted examination left."""
+        for left in self.catalog.list_branches(_BRANCH):
+            self.catalog.delete_branch(left.name)
         name = _BRANCH + uuid.uuid4().hex[:12]
         self.catalog.create_branch(name, self.catalog.head(self.catalog.main))
         self.catalog.delete_branch(name)

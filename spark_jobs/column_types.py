@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     NumericType,
     ShortType,
     StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -57,18 +58,27 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
     source = spec.write.source
     assert source is not None
     wanted = parse_schema(source.schema_) if source.schema_ else target
-    owner = "source.schema has" if source.schema_ else f"{next(iter(spec.tables))} has"
-    expected = {field.name.lower(): (field.dataType, owner) for field in wanted or ()}
-    fits = _fits if source.schema_ or wanted is None else _is_assignable
+    owner = "source.schema" if source.schema_ else next(iter(spec.tables))
+    expected = {field.name.lower(): field.dataType for field in wanted or ()}
+    first: dict[str, tuple[DataType, str]] = {}
+    """The type of each column in the first file that has it: without a stated schema, Spark merges those of files."""
     folders = columns_of_folders(spec)
     for file in spec.files[:_MAX_FILES]:
         schema = load_plainly(spark, source.reader_format(), _options(source.options), [file], None).schema
         for field in schema:
+            name, type = field.name.lower(), field.dataType
+            other = expected.get(name)
+            is_good = fits if source.schema_ else _is_assignable
             if field.name in folders:
                 continue
-            type, owner = expected.setdefault(field.name.lower(), (field.dataType, f"{file} has"))
-            if not fits(field.dataType, type):
-                yield f"{file}: {field.name} is {field.dataType.simpleString()}, and {owner} {type.simpleString()}"
+            if other is not None and not is_good(type, other):
+                yield _problem(file, field, owner, other)
+            elif not source.schema_ and (earlier := first.setdefault(name, (type, file)))[0] != type:
+                yield _problem(file, field, earlier[1], earlier[0])
+
+
+def _problem(file: str, field: StructField, owner: str, type: DataType) -> str:
+    return f"{file}: {field.name} is {field.dataType.simpleString()}, and {owner} has {type.simpleString()}"
 
 
 def _options(stated: Mapping[str, str]) -> dict[str, str]:
@@ -76,17 +86,17 @@ def _options(stated: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in stated.items() if name.lower() not in ("mergeschema", "basepath")}
 
 
-def _fits(have: DataType, wanted: DataType) -> bool:
+def fits(have: DataType, wanted: DataType) -> bool:
     """Return whether every value of a type is one of another type."""
     match have, wanted:
         case StructType(), StructType():
             by_name = {field.name.lower(): field.dataType for field in wanted}
             common = [field for field in have if field.name.lower() in by_name]
-            return all(_fits(field.dataType, by_name[field.name.lower()]) for field in common)
+            return all(fits(field.dataType, by_name[field.name.lower()]) for field in common)
         case ArrayType(), ArrayType():
-            return _fits(have.elementType, wanted.elementType)
+            return fits(have.elementType, wanted.elementType)
         case MapType(), MapType():
-            return _fits(have.keyType, wanted.keyType) and _fits(have.valueType, wanted.valueType)
+            return fits(have.keyType, wanted.keyType) and fits(have.valueType, wanted.valueType)
         case NumericType(), NumericType():
             return have == wanted or _is_exact_in(have, wanted)
     are_timestamps = isinstance(have, _TIMESTAMPS) and isinstance(wanted, _TIMESTAMPS)
@@ -116,4 +126,4 @@ def _is_assignable(have: DataType, wanted: DataType) -> bool:
     if any(isinstance(have, kind) and isinstance(wanted, kind) for kind in kinds):
         return True
     is_nested = isinstance(have, StructType | ArrayType | MapType)
-    return _fits(have, wanted) or (isinstance(wanted, StringType) and not is_nested)
+    return fits(have, wanted) or (isinstance(wanted, StringType) and not is_nested)

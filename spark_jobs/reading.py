@@ -16,7 +16,7 @@ from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, suggestion
 from sluice.pipeline.source import Format
-from spark_jobs.column_types import type_problems
+from spark_jobs.column_types import fits, type_problems
 from spark_jobs.load_files import Reading, columns_of_folders, load, load_plainly, parse_schema
 from spark_jobs.schemas import lost_fields, merged_schema
 
@@ -160,8 +160,6 @@ def _schema(
         return _in_order_of(load_plainly(spark, format, options, spec.files[:1], None).columns, wanted, spec)
     if format != "json" and not is_stated:
         return None
-    if format == "orc" and (problems := type_problems(spark, spec, None)):
-        raise InvalidInput("; ".join(problems))  # Spark would read the values as NULL
     inferred = [load_plainly(spark, format, {**options, **more}, files, None).schema for files, more in groups]
     if wanted is None:
         return merged_schema(inferred)
@@ -176,6 +174,10 @@ def _schema(
             f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to it, or leave "
             "them out by a transform"
         )
+    own = StructType([field for schema in inferred for field in schema if field.name not in folders])
+    if format == "orc" and not fits(own, wanted):  # Spark would read the values as NULL
+        problems = type_problems(spark, spec, None)
+        raise InvalidInput("; ".join(problems) or "the files have other types than source.schema")
     return wanted
 
 

@@ -23,6 +23,8 @@ _FEWEST = 20
 """So many values of a column are looked at at least, before it is said to look like numbers or dates."""
 _MOST_OTHERS = 0.05
 _SHOWN = 40
+_LONGEST_LINE = 2**20
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NaN|Inf|Infinity)\s*")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?")
 
@@ -110,11 +112,13 @@ def _count(path: str, options: dict[str, str], columns: dict[str, _Column]) -> N
 
 
 def _lines(pieces: Iterator[str]) -> Iterator[str]:
-    """Yield the lines of a text that comes in pieces."""
+    """Yield the lines of a text that comes in pieces, up to a line that is too long to be one of a table."""
     rest = ""
     for number, piece in enumerate(pieces):
-        lines = ((rest + piece) if number else piece.removeprefix("\ufeff")).splitlines(keepends=True)
+        lines = _LINE.findall(rest + piece if number else piece.removeprefix("\ufeff"))
         rest = lines.pop() if lines else ""
         yield from lines
+        if len(rest) > _LONGEST_LINE:
+            return
     if rest:
         yield rest

@@ -172,8 +172,20 @@ def test_a_column_of_another_type_is_named_with_its_file(job: Ingester, form: st
     assert job.refused({"path": path, **narrow}) == f"{path}: id is bigint, and source.schema has int"
     both = f"{job.folder}/*.{form}"
     assert job.refused({"path": both}) == f"{other}: amount is double, and {path} has string"
+    whole = write_columnar(form, job.folder / f"c.{form}", id=[1], amount=[1])
+    mixed = [other, whole]
+    assert job.refused({"path": mixed}) == f"{whole}: amount is bigint, and {other} has double"
     job({"path": other})
+    assert job.refused({"path": mixed}) == f"{whole}: amount is bigint, and {other} has double"
     assert job.refused({"path": path}) == f"{path}: amount is string, and {job.table} has double"
+
+
+def test_a_folder_is_no_column_of_another_type(job: Ingester) -> None:
+    folder = job.folder / "table" / "code=007"
+    folder.mkdir(parents=True)
+    write_columnar("orc", folder / "a.orc", id=[1])
+    job({"path": str(folder.parent), "format": "orc", "schema": "id BIGINT, code STRING"})
+    assert [(row["id"], row["code"]) for row in job.rows()] == [(1, "007")]
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc"])
