@@ -104,7 +104,7 @@ class ExamineInstallationActivity:
         if approvers is None:
             return Finding(part="approvals", state="off", detail="decisions need no signature: no approvers are listed")
         if not approvers.keys:
-            raise NeedsRemedy("the file of approvers lists nobody, so nobody can approve", "add a line to it")
+            raise NeedsRemedy("the file of approvers is empty, so no run can be approved", "add a line to it")
         return Finding(part="approvals", state="ok", detail=f"approvers: {', '.join(sorted(approvers.keys))}")
 
     def _encryption(self) -> Finding:
@@ -118,7 +118,7 @@ class ExamineInstallationActivity:
             return Finding(part="Slack", state="off", detail="SLACK_TOKEN and SLACK_CHANNEL are not set")
         if not (settings.slack_token and settings.slack_channel):
             missing = "SLACK_CHANNEL" if settings.slack_token else "SLACK_TOKEN"
-            raise NeedsRemedy(f"nobody is told: {missing} is not set", f"set {missing}, or neither of the two")
+            raise NeedsRemedy(f"no message is sent: {missing} is not set", f"set {missing}, or neither of the two")
         client = WebClient(token=settings.slack_token, base_url=settings.slack_api_url, timeout=10)
         try:
             answer = client.auth_test()

@@ -20,7 +20,7 @@ from sluice.pipeline.source import Source
 _FILES, _ROWS = 3, 5_000
 """So many files, and rows of each, are looked at: a start waits for it."""
 _FEWEST = 20
-"""So many values of a column are looked at at least, before it is said to look like numbers or dates."""
+"""Of a column with fewer values than this, no hint is given."""
 _MOST_OTHERS = 0.05
 _SHOWN = 40
 _LONGEST_LINE = 2**20
@@ -90,7 +90,7 @@ def hints_on_almost_typed(source: Source, files: Sequence[InputFile]) -> list[st
             return []
         try:
             _count(file.path, options, columns)
-        except (InvalidInput, csv.Error):  # what is wrong with the file is said when it is read
+        except (InvalidInput, csv.Error):  # the error is reported when the file is read
             return []
     return [hint for column in columns.values() if (hint := column.hint())]
 

@@ -1,4 +1,4 @@
-"""The SQL in files of dbt as Spark's: each text that is SQL is read in the dialect that is said.
+"""The SQL in files of dbt as Spark's: each text that is SQL is read in the dialect of `--dialect`.
 
 Without a dialect it is Spark's already. A text in double quotes is then refused: there it is a value, and in most
 other systems a column.
@@ -106,7 +106,7 @@ class DbtSql:
         """Return a text that means the same in every dialect.
 
         Raises:
-            NotCarriedOver: no dialect is said, and it has double quotes.
+            NotCarriedOver: there is no dialect, and it has double quotes.
         """
         if self.dialect:
             return text

@@ -99,7 +99,7 @@ def test_a_lake_that_cannot_be_written(tmp_path: Path) -> None:
     [
         ({"sluice_require_approval": "finance.*=2"}, "warning", "anybody may approve"),
         ({"sluice_approvers_file": "missing"}, "failed", "SLUICE_APPROVERS_FILE=missing"),
-        ({"sluice_approvers_file": "empty"}, "failed", "nobody can approve"),
+        ({"sluice_approvers_file": "empty"}, "failed", "no run can be approved"),
     ],
 )
 def test_approvals(
