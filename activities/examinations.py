@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from sluice.contracts.examination import Examination, Finding
+from sluice.contracts.examination import Examination, Finding, failed
 from sluice.errors import SluiceError
 
 
@@ -32,8 +32,3 @@ def examine(looks: Mapping[str, Look]) -> Examination:
             seen = failed(part, f"{type(error).__name__}: {error}", "see the log of the worker")
         findings += seen if isinstance(seen, list) else [seen]
     return Examination(findings=findings)
-
-
-def failed(part: str, detail: str, remedy: str = "") -> Finding:
-    """Return a finding of a part that is not well."""
-    return Finding(part=part, state="failed", detail=detail, remedy=remedy)

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 
 from runtime.short_workflow import query_lake
 from runtime.temporal_client import connect, missing_search_attributes
-from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding
+from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding, failed
 from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.settings import Settings, read_settings
 from sluice.sizes import format_count
@@ -32,12 +32,12 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     try:
         settings = read_settings(environment)
     except SluiceError as error:
-        return [_failed("settings", str(error), "`.env.example` documents every setting")]
+        return [failed("settings", str(error), "`.env.example` documents every setting")]
     findings = [Finding(part="settings", state="ok", detail=f"home {settings.sluice_home}")]
     try:
         client = await connect(environment)
     except SluiceError as error:
-        return [*findings, _failed("Temporal", str(error))]
+        return [*findings, failed("Temporal", str(error))]
     findings += [await _temporal(client), await _search_attributes(client), await asyncio.to_thread(_web_ui, settings)]
     return [*findings, *await _workers(client, settings)]
 
@@ -48,7 +48,7 @@ async def _temporal(client: Client) -> Finding:
         info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
         await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=namespace))
     except RPCError as error:
-        return _failed("Temporal", f"{address}: {error.message}", "set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE")
+        return failed("Temporal", f"{address}: {error.message}", "set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE")
     detail = f"{address}, version {info.server_version}, namespace {namespace}"
     return Finding(part="Temporal", state="ok", detail=detail)
 
@@ -101,7 +101,7 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
     for queue, question in queues.items():
         number = await _count_workers(client, queue)
         if not number:
-            findings.append(_failed("worker", f"no worker takes work from the task queue {queue!r}", _START))
+            findings.append(failed("worker", f"no worker takes work from the task queue {queue!r}", _START))
             if queue == settings.sluice_task_queue:
                 break
             continue
@@ -111,14 +111,14 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
         except ServiceUnavailable as error:
             findings.append(_unanswered(queue, settings, error))
         except (SluiceError, RPCError) as error:
-            findings.append(_failed("worker", f"{queue}: {error}"))
+            findings.append(failed("worker", f"{queue}: {error}"))
     return findings
 
 
 def _unanswered(queue: str, settings: Settings, error: ServiceUnavailable) -> Finding:
     """Return the finding of a worker that gives no answer: one of Spark may have a job in each of its slots."""
     if queue != settings.spark_queue:
-        return _failed("worker", f"{queue}: {error}")
+        return failed("worker", f"{queue}: {error}")
     detail = f"{queue}: no answer, maybe because a job is in each of its {settings.slots} slots: {error}"
     return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")
 
@@ -135,7 +135,3 @@ async def _count_workers(client: Client, queue: str) -> int:
     except RPCError:
         return 0
     return len({poller.identity for poller in described.pollers})
-
-
-def _failed(part: str, detail: str, remedy: str = "") -> Finding:
-    return Finding(part=part, state="failed", detail=detail, remedy=remedy)

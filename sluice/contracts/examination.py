@@ -28,6 +28,11 @@ class Finding(Model):
         return redacted(detail)[:_MAX_DETAIL]
 
 
+def failed(part: str, detail: str, remedy: str = "") -> Finding:
+    """Return a finding of a part that is not well."""
+    return Finding(part=part, state="failed", detail=detail, remedy=remedy)
+
+
 class ExamineInstallationInput(Model):
     """What `examine_installation` looks at: what a worker needs beside Spark."""
 
