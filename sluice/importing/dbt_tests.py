@@ -10,6 +10,7 @@ from sluice.importing.expectations import (
     column_of,
     in_set,
     not_in_set,
+    register,
     row_condition,
     unique,
     unquoted,
@@ -29,12 +30,7 @@ PACKAGES = ("dbt", "dbt_utils", "dbt_expectations", "dbt_constraints", "dbt_util
 
 def dbt_test(*names: str) -> Callable[[Builder], Builder]:
     """Register a builder under names."""
-
-    def register(builder: Builder) -> Builder:
-        DBT_TESTS.update(dict.fromkeys(names, builder))
-        return builder
-
-    return register
+    return register(DBT_TESTS, names)
 
 
 def known_test(name: str) -> Builder | None:

@@ -13,14 +13,19 @@ EXPECTATIONS: dict[str, Builder] = {}
 """What builds the draft of an expectation, by its name in lower case."""
 
 
-def expectation(*names: str) -> Callable[[Builder], Builder]:
-    """Register a builder under names."""
+def register(builders: dict[str, Builder], names: tuple[str, ...]) -> Callable[[Builder], Builder]:
+    """Return a decorator that adds a builder to a table under names."""
 
-    def register(builder: Builder) -> Builder:
-        EXPECTATIONS.update(dict.fromkeys(names, builder))
+    def add(builder: Builder) -> Builder:
+        builders.update(dict.fromkeys(names, builder))
         return builder
 
-    return register
+    return add
+
+
+def expectation(*names: str) -> Callable[[Builder], Builder]:
+    """Register a builder of an expectation of both tools under names."""
+    return register(EXPECTATIONS, names)
 
 
 def column_of(args: Arguments, *names: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sluice.importing.arguments import Arguments, Range
 from sluice.importing.drafts import Draft, Target, native
-from sluice.importing.expectations import EXPECTATIONS, Builder, column_of, row_condition
+from sluice.importing.expectations import EXPECTATIONS, Builder, column_of, register, row_condition
 from sluice.importing.expectations_of_rows import columns_of, compared, one_of_pairs, pairs_of, without_missing
 from sluice.importing.expectations_of_tables import measured
 from sluice.importing.imported import AlwaysPasses, NotCarriedOver
@@ -21,11 +21,7 @@ SUITE_EXPECTATIONS: dict[str, Builder] = {}
 
 
 def _expectation(*names: str) -> Callable[[Builder], Builder]:
-    def register(builder: Builder) -> Builder:
-        SUITE_EXPECTATIONS.update(dict.fromkeys(names, builder))
-        return builder
-
-    return register
+    return register(SUITE_EXPECTATIONS, names)
 
 
 def _pair(args: Arguments) -> tuple[tuple[str, str], str, str | None]:

@@ -46,6 +46,13 @@ def run(*arguments: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    """Write texts, by their paths in a folder."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+
+
 def test_a_whole_project_is_imported_as_a_pipeline_takes_it(project: Path) -> None:
     code, out, err = run(str(project), "--namespace", "shop")
     assert code == 0
@@ -139,16 +146,15 @@ def test_every_file_that_cannot_be_read_is_listed(project: Path, tmp_path_factor
 
 
 def test_files_are_known_by_their_keys_in_any_style_and_any_folder_of_a_project(project: Path) -> None:
-    for path, text in {
+    files = {
         "models/flow.yml": "{version: 2, models: [{name: flow, columns: [{name: a, tests: [unique]}]}]}",
         "models/marked.yml": "\ufeffmodels: [{name: marked, columns: [{name: a, tests: [unique]}]}]",
         "models/logs/s.yml": "models: [{name: of_logs, columns: [{name: a, tests: [unique]}]}]",
         "logs/s.yml": "models: [{name: other, columns: [{name: a, tests: [unique]}]}]",
         "models/site.yml": "{pages: [models]}",
         "models/half.yml": "{models: [",
-    }.items():
-        (project / path).parent.mkdir(exist_ok=True)
-        (project / path).write_text(text)
+    }
+    write_files(project, files)
     code, out, err = run(str(project), "--namespace", "shop")
     assert code == 0
     assert re.findall(r"^  (shop\.\w+):", out, re.M) == ["shop.flow", "shop.marked", "shop.of_logs", "shop.orders"]
@@ -189,13 +195,12 @@ def test_a_template_without_end_ends_the_import_in_time(project: Path, monkeypat
 
 def test_a_test_of_a_table_without_other_tests_can_be_written(tmp_path: Path) -> None:
     """What a query refers to by `ref` is more than a text while it is imported."""
-    for path, text in {
+    files = {
         "dbt_project.yml": "name: p",
         "models/s.yml": "models: [{name: a, columns: [{name: id, tests: [unique]}]}]",
         "tests/n.sql": "select * from {{ ref('b') }} where x < 0",
-    }.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
+    }
+    write_files(tmp_path, files)
     code, out, _ = run(str(tmp_path), "--namespace", "lake")
     assert code == 0
     assert "  lake.b:\n    checks:\n    - sql:" in out
