@@ -6,7 +6,8 @@ from temporalio import activity
 
 from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
-from lakehouse.catalog import BranchCatalog, tables_changed_since
+from lakehouse.catalog import BranchCatalog
+from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.publish import FindConflictsInput
 
 

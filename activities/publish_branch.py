@@ -9,10 +9,11 @@ from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from activities.input_overlap import input_overlap
 from activities.require_approval import ApprovalPolicy
-from lakehouse.catalog import BranchCatalog, tables_changed_since
+from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.repeated_files import repeated_files
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import find_merge_of_run, with_overtaken
+from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.errors import AlreadyPublished
 from sluice.publishing.written_tables import check_no_repeated_files

@@ -39,8 +39,11 @@ class QuarantineRowsActivity:
             make_folder = partial(create_job_folder, self.spark.settings, run_ref, "quarantine-rows")
             folder = await run_in_thread(make_folder, activity.heartbeat, "preparing the job")
             bad_rows = partial(self._bad_rows, input)
+            audited = partial(catalog.audited_catalog, spark_catalog, input.audit.branch, input.audit.head, folder)
+            audited_catalog, pinned = await run_in_thread(audited, activity.heartbeat, "reading the branch")
             spec = QuarantineRowsSpec(
                 spark_catalog=spark_catalog,
+                audited_catalog=audited_catalog,
                 main=catalog.main,
                 run_id=run_ref.run_id,
                 at=input.audit.now,
@@ -53,13 +56,15 @@ class QuarantineRowsActivity:
                 program=_PROGRAM,
                 folder=folder,
                 branch=input.audit.branch,
-                catalog=catalog.spark_properties(spark_catalog, input.audit.branch),
+                catalog={**catalog.spark_properties(spark_catalog, input.audit.branch, None, folder), **pinned},
                 run_id=run_ref.run_id,
                 attempt=run_ref.attempt,
                 pipeline=run_ref.pipeline,
                 runs_apart=input.runs_apart,
             )
             result, answer = await run_built_in_job(self.spark, catalog, job, spec, activity.heartbeat)
+            record = partial(catalog.record_job, input.audit.branch, spark_catalog, folder)
+            await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
             if answer.error:
                 raise getattr(errors, answer.error_kind)(answer.error)
             if result.code != 0:

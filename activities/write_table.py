@@ -59,6 +59,8 @@ class WriteTableActivity:
             prepare = partial(self._prepare, input, loaded, key)
             job, answer_file = await run_in_thread(prepare, activity.heartbeat, "starting the job")
             result = await self.spark.run(job, activity.heartbeat)
+            record = partial(self.catalog.record_job, input.branch, self.spark.settings.sluice_catalog, job.folder)
+            await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
             # A user's program has no key: what it leaves there is not read.
             read = partial(read_answer, answer_file, key)
             answer = await run_in_thread(read, activity.heartbeat, "reading the answer") if key else None
@@ -88,7 +90,7 @@ class WriteTableActivity:
             program=Path(input.write.job),
             folder=folder,
             branch=input.branch,
-            catalog=self.catalog.spark_properties(settings.sluice_catalog, input.branch),
+            catalog=self.catalog.spark_properties(settings.sluice_catalog, input.branch, None, folder),
             run_id=run_ref.run_id,
             attempt=run_ref.attempt,
             args=input.write.args,

@@ -68,7 +68,9 @@ class SparkScan:
             program=_PROGRAM,
             folder=context.folder,
             branch=audit.branch,
-            catalog=self.catalog.spark_properties(self.spark.settings.sluice_catalog, audit.branch, audit.head),
+            catalog=self.catalog.spark_properties(
+                self.spark.settings.sluice_catalog, audit.branch, audit.head, context.folder
+            ),
             run_id=run_ref.run_id,
             attempt=run_ref.attempt,
             try_number=context.try_number,

@@ -7,6 +7,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from sluice.contracts.publish import Publication
@@ -14,7 +15,7 @@ from sluice.contracts.references import BranchRef
 from sluice.publishing.capabilities import CatalogCapabilities
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableVersion:
     """One version of an Iceberg table: a metadata file and a snapshot.
 
@@ -25,6 +26,20 @@ class TableVersion:
     """The path of the metadata file."""
     snapshot_id: int | None
     """The snapshot that readers of the branch see; None for a table without one."""
+    identity: str = ""
+    """What readers see beside the snapshot, where several metadata files show the same; else empty."""
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are the same version."""
+        if not isinstance(other, TableVersion):
+            return NotImplemented
+        if self.identity and other.identity:
+            return (self.identity, self.snapshot_id) == (other.identity, other.snapshot_id)
+        return (self.metadata_location, self.snapshot_id) == (other.metadata_location, other.snapshot_id)
+
+    def __hash__(self) -> int:
+        """Return what equal versions share."""
+        return hash(self.snapshot_id)
 
 
 @dataclass(frozen=True)
@@ -244,11 +259,29 @@ class BranchCatalog(Protocol):
     def history(self, branch: str) -> Iterator[CommitInfo]:
         """Yield the commits of a branch, the newest first; the branch's own come before those of main."""
 
-    def spark_properties(self, spark_catalog: str, branch: str, at: str | None = None) -> dict[str, str]:
+    def spark_properties(
+        self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
+    ) -> dict[str, str]:
         """Return the Spark configuration of a catalog named `spark_catalog` that is bound to a branch.
 
         Args:
             at: pin it to this hash: then the job can read, and cannot write.
+            folder: the job's own, in which the catalog may keep what the job sees.
+        """
+
+    def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
+        """Return the name of a Spark catalog in which a job that writes on a branch reads exactly the hash `head`.
+
+        With it comes its configuration; it may be the catalog that is bound to the branch.
+        """
+
+    def record_job(self, branch: str, spark_catalog: str, folder: Path) -> None:
+        """Commit to a branch what a job wrote that has ended, however it ended. A repeat changes nothing.
+
+        Only for a catalog whose jobs do not write to it directly; the folder is that of `spark_properties`.
+
+        Raises:
+            NoSuchBranch: the branch is gone: it was fenced.
         """
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
@@ -256,18 +289,3 @@ class BranchCatalog(Protocol):
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
         """Return what the server refused a job, if lines of the job's output tell so, or None."""
-
-
-def tables_changed_since(catalog: BranchCatalog, tables: Iterable[str], since: str, at: str = "") -> list[str]:
-    """Return which of these tables main holds in another version than at the hash `since`.
-
-    Args:
-        at: the later hash of main; by default its head, read once, so that all tables are seen at one moment.
-    """
-    main, names = catalog.main, list(tables)
-    if not names:
-        return []
-    at = at or catalog.head(main)
-    if at == since:
-        return []
-    return [name for name in names if catalog.table_version(main, name, at) != catalog.table_version(main, name, since)]

@@ -7,7 +7,8 @@ from itertools import islice
 
 from pydantic import ValidationError
 
-from lakehouse.catalog import BranchCatalog, CommitInfo, tables_changed_since
+from lakehouse.catalog import BranchCatalog, CommitInfo
+from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.lake_queries import PublishedChecks
 from sluice.contracts.publish import Publication
 from sluice.pipeline.model import Pipeline

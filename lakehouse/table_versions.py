@@ -1,9 +1,24 @@
-"""The versions of changed tables, as the history of a run keeps them: they can be read when the branch is gone."""
+"""Versions of tables: which changed on main, and those that a run's history keeps when its branch is gone."""
 
 from collections.abc import Iterable, Mapping
 
-from lakehouse.catalog import TableDiff, TableVersion
+from lakehouse.catalog import BranchCatalog, TableDiff, TableVersion
 from sluice.contracts.write import ChangedTable, TableVersionRef
+
+
+def tables_changed_since(catalog: BranchCatalog, tables: Iterable[str], since: str, at: str = "") -> list[str]:
+    """Return which of these tables main holds in another version than at the hash `since`.
+
+    Args:
+        at: the later hash of main; by default its head, read once, so that all tables are seen at one moment.
+    """
+    main, names = catalog.main, list(tables)
+    if not names:
+        return []
+    at = at or catalog.head(main)
+    if at == since:
+        return []
+    return [name for name in names if catalog.table_version(main, name, at) != catalog.table_version(main, name, since)]
 
 
 def changed_tables(diffs: Iterable[TableDiff]) -> dict[str, ChangedTable]:
@@ -19,8 +34,10 @@ def table_diffs(changed: Mapping[str, ChangedTable]) -> list[TableDiff]:
 def _ref(version: TableVersion | None) -> TableVersionRef | None:
     if version is None:
         return None
-    return TableVersionRef(metadata_location=version.metadata_location, snapshot_id=version.snapshot_id)
+    return TableVersionRef(
+        metadata_location=version.metadata_location, snapshot_id=version.snapshot_id, identity=version.identity
+    )
 
 
 def _version(ref: TableVersionRef | None) -> TableVersion | None:
-    return TableVersion(ref.metadata_location, ref.snapshot_id) if ref else None
+    return TableVersion(ref.metadata_location, ref.snapshot_id, ref.identity) if ref else None

@@ -48,7 +48,7 @@ def _limit(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsS
     if table.max_proportion is None:
         return table.limit
     (in_scope,) = [view for view in table.target.views if view.name == ROWS]
-    brought = rows_of(spark, spec.spark_catalog, spec.main, in_scope).count()
+    brought = rows_of(spark, spec.audited_catalog, spec.main, in_scope).count()
     return min(table.limit, int(Fraction(str(table.max_proportion)) * brought))
 
 
@@ -56,9 +56,9 @@ def _bad_rows(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRo
     """Return the bad rows with all columns, their file and position, and the names of the checks that they break."""
     target = table.target
     for view in target.views:
-        rows_of(spark, spec.spark_catalog, spec.main, view).createOrReplaceTempView(view.name)
+        rows_of(spark, spec.audited_catalog, spec.main, view).createOrReplaceTempView(view.name)
     (in_scope,) = [view for view in target.views if view.name == ROWS]
-    rows = rows_of(spark, spec.spark_catalog, spec.main, in_scope, positions=True)
+    rows = rows_of(spark, spec.audited_catalog, spec.main, in_scope, positions=True)
     broken_checks: list[Column] = []
     for number, (key, query) in enumerate(target.queries.items()):
         is_bad = F.expr(query.bad) if query.bad else F.col(f"sluice_key_{number}").isNotNull()
@@ -113,7 +113,7 @@ def _keep_old_versions(
     source = quoted_table(table.table, spec.spark_catalog)
     (in_scope,) = [view for view in table.target.views if view.name == ROWS]
     assert in_scope.compared
-    before = rows_on_main(spark, spec.spark_catalog, spec.main, table.table, in_scope.compared.main_hash)
+    before = rows_on_main(spark, spec.audited_catalog, spec.main, table.table, in_scope.compared.main_hash)
     now = spark.read.table(source)
     columns = [quoted(name) for name in now.columns]
     now = now.select("*", F.col("_file").alias(FILE), F.col("_pos").alias(POSITION))

@@ -23,7 +23,9 @@ class JobCatalog(Protocol):
     def main(self) -> str:
         """The name of main."""
 
-    def spark_properties(self, spark_catalog: str, branch: str, at: str | None = None) -> dict[str, str]:
+    def spark_properties(
+        self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
+    ) -> dict[str, str]:
         """Return the Spark configuration of a catalog that is bound to a branch, or pinned to a hash of it."""
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:

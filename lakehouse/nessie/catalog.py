@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pynessie
@@ -36,8 +37,6 @@ from sluice.errors import CatalogChanged, NoSuchBranch, ServiceUnavailable
 from sluice.identifiers import name_elements, namespaces_of
 
 _FENCE_TRIES = 50
-_REMEMBERED = 1000
-"""How many contents of tables at a hash are remembered."""
 
 
 class NessieCatalog:
@@ -51,7 +50,6 @@ class NessieCatalog:
         self.capabilities = CAPABILITIES
         self._writer_token = writer_token
         self._rest = NessieRest(uri, token)
-        self._contents: dict[tuple[str, str], dict[str, Any]] = {}
         self._v1 = pynessie.init(
             config_dict={
                 "endpoint": uri.removesuffix("v2") + "v1",
@@ -255,9 +253,18 @@ class NessieCatalog:
             for commit in self._rest.history(branch):
                 yield commit_info(commit)
 
-    def spark_properties(self, spark_catalog: str, branch: str, at: str | None = None) -> dict[str, str]:
+    def spark_properties(
+        self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
+    ) -> dict[str, str]:
         """Return the Spark configuration of a catalog that is bound to a branch, as a writer."""
         return spark_properties(spark_catalog, self.uri, branch, at, self._writer_token())
+
+    def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
+        """Return the catalog of the branch: only this job writes on it."""
+        return spark_catalog, {}
+
+    def record_job(self, branch: str, spark_catalog: str, folder: Path) -> None:
+        """Do nothing: a job commits to the branch itself."""
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
         """Return how Nessie was away while a job ran, if lines of the job's output tell so, or None."""
@@ -280,16 +287,8 @@ class NessieCatalog:
         return self.main, self.head(self.main)
 
     def _content(self, branch: str, name: str, at: str | None) -> dict[str, Any] | None:
-        """Return a table's content as Nessie has it. At a hash it never changes, so that is remembered."""
-        known = (name, at or "")
-        if at and known in self._contents:
-            return self._contents[known]
-        content = self._rest.content(branch, name_elements(name), at or "")
-        if at and content:
-            if len(self._contents) >= _REMEMBERED:
-                self._contents.clear()
-            self._contents[known] = content
-        return content
+        """Return a table's content as Nessie has it."""
+        return self._rest.content(branch, name_elements(name), at or "")
 
     def _missing_namespaces(self, branch: str, head: str, tables: Iterable[str]) -> list[dict[str, Any]]:
         """Return the operations that create the namespaces of tables, where they are not on the branch.

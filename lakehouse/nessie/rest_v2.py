@@ -18,6 +18,8 @@ _TIMEOUT = (5.0, 60.0)
 """Seconds to connect, and to wait for an answer."""
 _TABLE = "ICEBERG_TABLE"
 _PAGE = 250
+_REMEMBERED = 1000
+"""How many contents of keys at a hash are remembered."""
 
 
 class NessieRest:
@@ -25,6 +27,7 @@ class NessieRest:
 
     def __init__(self, uri: str, token: str = "") -> None:
         self._uri = uri
+        self._contents: dict[tuple[tuple[str, ...], str], dict[str, Any]] = {}
         self._session = requests.Session()
         if token:
             self._session.auth = _Bearer(token)
@@ -34,13 +37,24 @@ class NessieRest:
         return self._send("GET", "config")
 
     def content(self, branch: str, elements: list[str], at: str = "") -> dict[str, Any] | None:
-        """Return the content of a key on a branch, at a hash of it if given, or None."""
+        """Return the content of a key on a branch, at a hash of it if given, or None.
+
+        At a hash it never changes, so that is remembered.
+        """
+        known = (tuple(elements), at)
+        if at and known in self._contents:
+            return self._contents[known]
         try:
-            return dict(self._send("GET", f"trees/{_ref(branch, at)}/contents/{_key(elements)}")["content"])
+            content = dict(self._send("GET", f"trees/{_ref(branch, at)}/contents/{_key(elements)}")["content"])
         except NessieRequestRefused as error:
             if error.status == 404:
                 return None
             raise
+        if at:
+            if len(self._contents) >= _REMEMBERED:
+                self._contents.clear()
+            self._contents[known] = content
+        return content
 
     def tables(self, branch: str, at: str) -> Iterator[str]:
         """Yield the names of the tables of a branch at a hash."""

@@ -137,6 +137,8 @@ class QuarantineRowsSpec(Model):
         """The columns that the run merged rows by: the old version of a row whose update is bad is kept."""
 
     spark_catalog: str
+    audited_catalog: str
+    """The Spark catalog that shows exactly what was audited; it may be that of the branch."""
     main: str = "main"
     run_id: str
     at: str

@@ -115,6 +115,8 @@ class TableVersionRef(Model):
 
     metadata_location: str
     snapshot_id: int | None = None
+    identity: str = ""
+    """What readers see beside the snapshot, where several metadata files show the same; else empty."""
 
 
 class ChangedTable(Model):

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from threading import RLock
 
 from lakehouse.catalog import BranchInfo, CommitInfo, NamespaceDiff, TableCommit, TableDiff, TableVersion
@@ -242,10 +243,19 @@ class MemoryCatalog:
         for each in hashes:
             yield self._commits[each].info
 
-    def spark_properties(self, spark_catalog: str, branch: str, at: str | None = None) -> dict[str, str]:
+    def spark_properties(
+        self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
+    ) -> dict[str, str]:
         """Return what would bind a Spark catalog to a branch, had Spark a way to reach this process."""
         prefix = f"spark.sql.catalog.{spark_catalog}"
         return {f"{prefix}.ref": branch} | ({f"{prefix}.ref.hash": at} if at else {})
+
+    def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
+        """Return the catalog of the branch."""
+        return spark_catalog, {}
+
+    def record_job(self, branch: str, spark_catalog: str, folder: Path) -> None:
+        """Do nothing: a job would commit to the branch itself."""
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
         """Return None: a catalog in this process is never away."""

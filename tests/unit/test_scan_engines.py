@@ -59,7 +59,9 @@ class FakeCatalog:
 
     main = "main"
 
-    def spark_properties(self, spark_catalog: str, branch: str, at: str | None = None) -> dict[str, str]:
+    def spark_properties(
+        self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
+    ) -> dict[str, str]:
         return {spark_catalog: f"{branch}@{at}"}
 
     def explain_absence(self, _: Iterable[str]) -> str | None:
