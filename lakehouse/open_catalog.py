@@ -1,6 +1,7 @@
 """The one place that chooses an implementation of the port for catalogs."""
 
 from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg_catalog.settings import open_iceberg_catalog
 from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.nessie.spark import unreachable_spark_properties
 from sluice.secrets import read_secret
@@ -9,6 +10,8 @@ from sluice.settings import Settings
 
 def open_catalog(settings: Settings) -> BranchCatalog:
     """Return the catalog, as its publisher where this process has that identity, else as its writer."""
+    if settings.catalogue == "iceberg":
+        return open_iceberg_catalog(settings)
 
     def writer_token() -> str:
         return read_secret(settings.nessie_writer_token_file, "NESSIE_WRITER_TOKEN_FILE")
@@ -24,7 +27,7 @@ def unreachable_properties(spark_catalog: str) -> dict[str, str]:
 
 def catalog_address(settings: Settings) -> str:
     """Return where the catalog is, for people."""
-    return settings.nessie_uri
+    return settings.nessie_uri if settings.catalogue == "nessie" else settings.catalog_uri
 
 
 def token_files(settings: Settings) -> dict[str, str]:

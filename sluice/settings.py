@@ -37,6 +37,8 @@ class Settings(Model):
     # --- First: what a first user sets. `.env.example` has the same groups, in the same order. ---
     slack_token: str = Field(default="", repr=False)
     slack_channel: str = ""
+    catalogue: Literal["nessie", "iceberg"] = "nessie"
+    """The catalog: Nessie, or a plain Iceberg catalog, whose tables have branches of their own."""
     nessie_uri: str = "http://127.0.0.1:19120/api/v2"
     warehouse: str = ""
     """Where new tables are written; by default the folder `lake` of the home."""
@@ -61,8 +63,16 @@ class Settings(Model):
     """The file with the token of the worker, which creates, merges and deletes branches."""
     sluice_main: str = "main"
     """The branch that readers read."""
-    sluice_catalog: str = Field(default="nessie", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    """The name of the catalog in Spark."""
+    sluice_catalog: str = Field(default_factory=lambda data: data["catalogue"], pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """The name of the catalog in Spark; a JDBC catalog keeps the tables of each name apart."""
+    iceberg_type: Literal["sql", "rest", "glue", "hive"] = "sql"
+    """The kind of Iceberg catalog, with CATALOGUE=iceberg: `sql` is a JDBC catalog in a database."""
+    iceberg_uri: str = Field(default="", repr=False)
+    """Its address, as PyIceberg has it; empty means a database in a file of the home."""
+    iceberg_properties_file: str = ""
+    """A file with further properties of the catalog, such as credentials, one `key=value` in a line."""
+    iceberg_commits_many_tables: Literal["one by one", "checked", "atomic"] = "checked"
+    """What is known of a REST catalog that commits many tables by one request: `atomic` if also after a crash."""
     aws_endpoint_url_s3: str = ""
     """An S3-compatible store other than Amazon's. Credentials are read as the AWS SDKs read them."""
     aws_region: str = "us-east-1"
@@ -187,6 +197,11 @@ class Settings(Model):
         if not self.warehouse:
             return (self.sluice_home / "lake").absolute().as_uri()
         return self.warehouse if "://" in self.warehouse else Path(self.warehouse).absolute().as_uri()
+
+    @property
+    def catalog_uri(self) -> str:
+        """The address of the Iceberg catalog; by default that of a database in a file of the home."""
+        return self.iceberg_uri or f"sqlite:///{self.sluice_home.absolute()}/iceberg/catalog.db"
 
     @property
     def runs(self) -> Path:

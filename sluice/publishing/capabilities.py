@@ -25,6 +25,10 @@ class CatalogCapabilities:
     """How a repeated publish is recognised: by the published hash as a parent of the merge, or by a property of it."""
     commit_timeout: float
     """How long, in seconds, the server works on a commit at most. After that, a commit in flight is decided."""
+    tables_without_snapshot: bool = True
+    """Whether a table without a snapshot is a table of a branch; else it counts as missing until it has one."""
+    names_with_dots: bool = True
+    """Whether a namespace or a table may have a dot in its own name."""
     own_table_properties: tuple[str, ...] = ()
     """The beginnings of table properties that the catalog writes for itself."""
 

@@ -1,0 +1,114 @@
+"""The commit log, brought up to date with what other programs did to the tables.
+
+Programs that know nothing of Sluice change tables, too. `BranchLog.observe_main` records what they changed as a commit
+of its own, so that each hash of main stands for exact snapshots.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from pyiceberg.catalog import Catalog
+
+from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogCommit, LoggedVersion, is_other, now
+from lakehouse.iceberg_catalog.log_table import CommitLogTable, RefMoves
+from lakehouse.iceberg_catalog.tables import CatalogTables
+from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict, Committer, TableChange
+from lakehouse.iceberg_catalog.versions import logged_version
+from sluice.errors import ServiceUnavailable
+
+_TRIES = 40
+_MOST_SECONDS = 0.4
+_BY_OTHERS = "Changed by another program"
+
+Made = tuple[Sequence[LogCommit], RefMoves, Sequence[TableChange]]
+"""The commits that a change adds to the log, the branches that it moves, and the changes of tables with it."""
+LogUpdate = Callable[[CommitLog], Made | None]
+"""Returns what to do to the log as it is now; None for nothing."""
+
+
+class BranchLog:
+    """Reads and changes branches of a catalog. Needs a PyIceberg catalog, and what commits to it."""
+
+    def __init__(self, catalog: Catalog, committer: Committer) -> None:
+        self.tables, self.committer = CatalogTables(catalog), committer
+        self._log = CommitLogTable(self.tables, committer)
+
+    def read(self) -> CommitLog:
+        """Return the log as it is now."""
+        return self._log.read()[1]
+
+    def identity(self) -> str:
+        """Return the UUID of the log's table, which a catalog that lost its data does not have."""
+        return self._log.read()[0].uuid
+
+    def update(self, make: LogUpdate, removed: str = "") -> CommitLog:
+        """Change the log, and tables with it; repeat from the log as it then is where another process was faster.
+
+        Args:
+            removed: a branch that is removed.
+
+        Raises:
+            ServiceUnavailable: others were faster each time.
+        """
+        for number in range(_TRIES):
+            table, log = self._log.read()
+            made = make(log)
+            if made is None:
+                return log
+            commits, moves, changes = made
+            try:
+                self.committer.commit([*changes, self._log.change(table, log, commits, moves, removed)])
+            except CommitConflict:
+                time.sleep(random.uniform(0, min(_MOST_SECONDS, 0.02 * 2**number)))
+                continue
+            return self.read()
+        raise ServiceUnavailable("others changed the commit log or the tables each time")
+
+    def observe_main(self) -> CommitLog:
+        """Record what others changed on main since its head; return the log, in which the head is up to date."""
+
+        def record(log: CommitLog) -> Made | None:
+            head = log.head(MAIN)
+            moved = self._moved(log, head)
+            if not moved:
+                return None
+            message = "Begin the lake" if head == log.head(ROOT_REF) else _BY_OTHERS
+            commit = LogCommit(parent=head, message=message, at=now(), tables=moved)
+            return [commit], {MAIN: (head, commit.hash)}, ()
+
+        return self.update(record)
+
+    def begin(self) -> CommitLog:
+        """Give main its first commit, if it has none: a branch of an empty main would share nothing with it."""
+        log = self.observe_main()
+        root = log.head(ROOT_REF)
+        if log.head(MAIN) != root:
+            return log
+
+        def record(log: CommitLog) -> Made | None:
+            if log.head(MAIN) != root:
+                return None
+            commit = LogCommit(parent=root, message="Begin the lake", at=now())
+            return [commit], {MAIN: (root, commit.hash)}, ()
+
+        return self.update(record)
+
+    def _moved(self, log: CommitLog, head: str) -> dict[str, LoggedVersion | None]:
+        """Return the versions of the tables that main holds otherwise than its head says."""
+        recorded, pending = log.tables(head), {name for commit in log.pending() for name in commit.tables}
+        tables = self.tables.load_all()
+        present = {name: logged_version(each.metadata, each.location, each.ref(MAIN)) for name, each in tables.items()}
+        moved = {name: present.get(name) for name in present.keys() | recorded.keys() if name not in pending}
+        return {name: version for name, version in moved.items() if is_other(recorded.get(name), version)}
+
+    def table(self, name: str) -> CatalogTable:
+        """Return a table of the catalog as it is now.
+
+        Raises:
+            ServiceUnavailable: it was dropped meanwhile; the next look at main will show it.
+        """
+        table = self.tables.load(name)
+        if table is None:
+            raise ServiceUnavailable(f"the table {name} was dropped meanwhile")
+        return table

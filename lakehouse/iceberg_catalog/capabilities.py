@@ -1,0 +1,19 @@
+"""What an Iceberg catalog can do, as a catalog of Sluice."""
+
+from lakehouse.iceberg_catalog.transactions import Guarantee
+from sluice.publishing.capabilities import CatalogCapabilities
+
+
+def capabilities_of(guarantee: Guarantee) -> CatalogCapabilities:
+    """Return what a catalog can do that gives a guarantee for commits to several tables."""
+    return CatalogCapabilities(
+        many_tables=guarantee != "one by one",
+        new_tables=True,
+        fencing_by_deletion=True,
+        main_permissions=False,
+        commit_properties=True,
+        repeated_publish="merge parent",
+        commit_timeout=5.0,
+        tables_without_snapshot=False,
+        names_with_dots=False,
+    )

@@ -1,0 +1,297 @@
+"""The port for catalogs, implemented by any Iceberg catalog with a commit log in one of its tables (ADR 35)."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from lakehouse.catalog import BranchInfo, CommitInfo, NamespaceDiff, TableCommit, TableDiff, TableVersion
+from lakehouse.iceberg_catalog.branches import BranchLog, Made
+from lakehouse.iceberg_catalog.capabilities import capabilities_of
+from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogCommit, is_other, now
+from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
+from lakehouse.iceberg_catalog.job_tables import JobCatalogs
+from lakehouse.iceberg_catalog.publication import conflicting_tables, main_changes, publication
+from lakehouse.iceberg_catalog.versions import committed_version, table_version
+from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
+from sluice.errors import CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
+from sluice.identifiers import joined_name, name_elements, namespaces_of
+
+
+class IcebergCatalog:
+    """An Iceberg catalog, as the port `lakehouse.catalog.BranchCatalog` has it."""
+
+    main = MAIN
+
+    def __init__(self, branches: BranchLog, jobs: JobCatalogs) -> None:
+        self._branches, self._jobs = branches, jobs
+        self.capabilities = capabilities_of(branches.committer.guarantee)
+
+    def identity(self) -> str:
+        """Return the UUID of the table that keeps the commit log."""
+        with translate_catalog_errors():
+            return self._branches.identity()
+
+    def check_identity(self, expected: str) -> None:
+        """Make sure that the commit log is the one of this UUID."""
+        present = self.identity()
+        if present != expected:
+            raise CatalogChanged(
+                f"the catalog holds another commit log than when the run began ({present}, then {expected}); "
+                "nothing was merged"
+            )
+
+    def initialize_main(self) -> str:
+        """Record the tables that main has; return its head."""
+        with translate_catalog_errors():
+            return self._branches.begin().head(MAIN)
+
+    def head(self, branch: str) -> str:
+        """Return the head of a branch; that of main is up to date with what other programs did."""
+        with translate_catalog_errors():
+            log = self._branches.observe_main() if branch == MAIN else self._branches.read()
+            return log.head(branch)
+
+    def find_head(self, branch: str) -> str | None:
+        """Return the head of a branch, or None if there is none of this name."""
+        try:
+            return self.head(branch)
+        except NoSuchBranch:
+            return None
+
+    def list_branches(self, prefix: str = "") -> list[BranchInfo]:
+        """Return every branch whose name begins with `prefix`."""
+        with translate_catalog_errors():
+            return self._branches.read().branch_infos(prefix)
+
+    def create_branch(self, name: str, base: str) -> None:
+        """Create a branch of main at the hash `base`. A repeat changes nothing."""
+        with translate_catalog_errors():
+            self._branches.update(lambda log: _create(log, name, base))
+
+    def create_orphan_branch(self, name: str) -> str:
+        """Create a branch at the root of all history, if it does not exist; return its head."""
+        with translate_catalog_errors():
+            log = self._branches.read()
+            if name not in log.branches:
+                self.create_branch(name, log.head(ROOT_REF))
+            return self._branches.read().head(name)
+
+    def copy_branch(self, name: str, of: str, head: str) -> None:
+        """Create the branch `name` at the hash `head` of the branch `of`. A repeat changes nothing."""
+        with translate_catalog_errors():
+            self._branches.update(lambda log: _copy(log, name, of, head))
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch; it may be gone already. A publish of it that is under way fails."""
+        with translate_catalog_errors():
+            self._branches.update(lambda log: _delete(log, name, None), removed=name)
+
+    def delete_branch_at(self, name: str, head: str) -> None:
+        """Delete a branch only if it is still at the hash `head`; it may be gone already."""
+        with translate_catalog_errors():
+            self._branches.update(lambda log: _delete(log, name, head), removed=name)
+
+    def fork_point(self, branch: str) -> str:
+        """Return the newest hash that a branch has in common with main."""
+        with translate_catalog_errors():
+            log = self._branches.read()
+            return log.fork_point(log.head(branch))
+
+    def table_version(self, branch: str, name: str, at: str | None = None) -> TableVersion | None:
+        """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
+        with translate_catalog_errors():
+            log = self._branches.observe_main() if branch == MAIN and at is None else self._branches.read()
+            if branch not in log.branches:
+                return None
+            return table_version(log.tables(at or log.head(branch)).get(name))
+
+    def list_tables(self, branch: str, at: str) -> list[str]:
+        """Return the names of the tables of a branch at a hash of it, in order."""
+        with translate_catalog_errors():
+            return sorted(self._branches.read().tables(at))
+
+    def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
+        """Return the tables that differ between the hash `base` and a branch at `head`."""
+        with translate_catalog_errors():
+            log = self._branches.read()
+            log.head(branch)
+            changes = log.changes(base, head)
+            return [TableDiff(name, table_version(a), table_version(b)) for name, (a, b) in changes.items()]
+
+    def diff_namespaces(self, base: str, branch: str, head: str) -> list[NamespaceDiff]:
+        """Return the namespaces that differ between the hash `base` and a branch at `head`."""
+        with translate_catalog_errors():
+            log = self._branches.read()
+            log.head(branch)
+            before, after = log.namespaces(base), log.namespaces(head)
+            names = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+            return [NamespaceDiff(tuple(name_elements(name)), before.get(name), after.get(name)) for name in names]
+
+    def commit_tables(
+        self,
+        branch: str,
+        head: str,
+        message: str,
+        tables: Sequence[TableCommit] = (),
+        properties: Mapping[str, str] | None = None,
+        create_namespaces_for: Collection[str] = (),
+    ) -> str:
+        """Commit new versions of tables on a branch, all or none; return the new head.
+
+        Only the log changes: the metadata files of the versions are written already, and the catalog's tables stay.
+        """
+        committed: list[str] = []
+        needed = [*create_namespaces_for, *(table.name for table in tables if table.version)]
+
+        def commit(log: CommitLog) -> Made:
+            begun = _commit_on(log, branch, head, message, properties or {})
+            held, expected = log.tables(begun.parent), log.tables(head)
+            if any(is_other(held.get(table.name), expected.get(table.name)) for table in tables):
+                raise ServiceUnavailable(f"{branch} moved meanwhile")
+            versions = {table.name: committed_version(self._branches.tables, table) for table in tables}
+            namespaces = _missing_namespaces(log, begun.parent, needed)
+            made = begun.model_copy(update={"tables": versions, "namespaces": namespaces})
+            committed[:] = [made.hash]
+            return [made], {branch: (made.parent, made.hash)}, ()
+
+        with translate_catalog_errors():
+            self._branches.update(commit)
+            return committed[0]
+
+    def find_conflicts(self, branch: str, head: str) -> list[str]:
+        """Return the tables that main changed too, so that publishing `head` now would fail."""
+        with translate_catalog_errors():
+            log = self._branches.observe_main()
+            log.head(branch)
+            return conflicting_tables(log, log.changes(log.fork_point(head), head))
+
+    def publish(
+        self, branch: BranchRef, head: str, author: str, message: str, properties: Mapping[str, str]
+    ) -> Publication:
+        """Move main of each table to the snapshot that the hash `head` has, by one commit."""
+        made: list[Publication] = []
+
+        def merge(log: CommitLog) -> Made | None:
+            if earlier := log.publication_of(head, branch.base):
+                made[:] = [publication(earlier)]
+                return None
+            on_branch, before, changes = log.head(branch.name), log.head(MAIN), log.changes(branch.base, head)
+            if conflicts := conflicting_tables(log, changes):
+                made[:] = [Publication(merged=False, conflicts=conflicts)]
+                return None
+            created = log.namespaces(head).keys() - log.namespaces(branch.base).keys()
+            commit = LogCommit(
+                parent=before,
+                merged=head,
+                author=author,
+                message=message,
+                at=now(),
+                properties=dict(properties),
+                tables={name: after for name, (_, after) in changes.items()},
+                namespaces={name: {} for name in created},
+            )
+            made[:] = [publication(commit)]
+            # The branch is named, too, so that a request that is late fails once the branch was deleted.
+            moves = {MAIN: (before, commit.hash), branch.name: (on_branch, on_branch)}
+            self._branches.tables.create_namespaces(tuple(name_elements(name)) for name in created)
+            return [commit], moves, main_changes(self._branches, changes)
+
+        with translate_catalog_errors():
+            self._branches.observe_main()
+            self._branches.update(merge)
+            return made[0]
+
+    def find_publication(self, head: str, since: str) -> Publication | None:
+        """Return the publication of the hash `head` after the hash `since` of main; the empty hash means ever."""
+        with translate_catalog_errors():
+            commit = self._branches.read().publication_of(head, since)
+            return publication(commit) if commit else None
+
+    def find_published(self, properties: Mapping[str, str], since: str = "") -> CommitInfo | None:
+        """Return the newest commit on main, after `since` if given, that carries all of these properties, or None."""
+        for commit in self.history(MAIN):
+            if commit.hash == since:
+                return None
+            if properties.items() <= commit.properties.items():
+                return commit
+        return None
+
+    def list_published(self, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
+        """Yield the commits on main that carry all of these properties and were made after a time, the newest first."""
+        for commit in self.history(MAIN):
+            if commit.committed_at <= after:
+                return
+            if properties.items() <= commit.properties.items():
+                yield commit
+
+    def history(self, branch: str) -> Iterator[CommitInfo]:
+        """Yield the commits of a branch, the newest first."""
+        with translate_catalog_errors():
+            log = self._branches.read()
+            commits = [commit for commit in log.ancestors(log.head(branch)) if commit.parent]
+        for commit in commits:
+            yield commit.info()
+
+    def spark_properties(
+        self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
+    ) -> dict[str, str]:
+        """Return the Spark configuration of a catalog in the job's folder, with the tables of a branch in it."""
+        with translate_catalog_errors():
+            log = self._branches.read()
+            return self._jobs.prepare(log, spark_catalog, at or log.head(branch), folder, pinned=at is not None)
+
+    def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
+        """Return a second catalog in the folder of the job, with every table as the hash has it."""
+        name = f"{spark_catalog}_audited"
+        return name, self.spark_properties(name, branch, head, folder)
+
+    def record_job(self, branch: str, spark_catalog: str, folder: Path) -> None:
+        """Commit to a branch what a job that has ended made of the tables in the catalog of its folder."""
+        with translate_catalog_errors():
+            self._branches.update(lambda log: self._jobs.collect(log, branch, spark_catalog, folder))
+
+    def explain_absence(self, lines: Iterable[str]) -> str | None:
+        """Return how the catalog was away while a job ran, if lines of the job's output tell so, or None."""
+        return explain_absence(lines)
+
+    def explain_refused_write(self, lines: Iterable[str]) -> str | None:
+        """Return None: a job reaches no catalog but its own."""
+        return None
+
+
+def _create(log: CommitLog, name: str, base: str) -> Made | None:
+    if log.branches.get(name) == base:
+        return None
+    if name in log.branches:
+        raise CatalogRefused(f"there is a branch {name} at another hash than {base[:12]}")
+    log.commit(base)
+    return [], {name: (None, base)}, ()
+
+
+def _copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
+    if head not in {commit.hash for commit in log.ancestors(log.head(of))}:
+        raise CatalogRefused(f"the branch {of} does not hold {head[:12]}")
+    return _create(log, name, head)
+
+
+def _delete(log: CommitLog, name: str, head: str | None) -> Made | None:
+    present = log.branches.get(name)
+    if present is None or head not in (None, present):
+        return None
+    return [], {name: (present, None)}, ()
+
+
+def _commit_on(log: CommitLog, branch: str, head: str, message: str, properties: Mapping[str, str]) -> LogCommit:
+    """Begin a commit on a branch that still has the hash `head` in its history."""
+    present = log.head(branch)
+    if head not in {commit.hash for commit in log.ancestors(present)}:
+        raise NoSuchBranch(f"the branch {branch} is not the one that was at {head[:12]}")
+    return LogCommit(parent=present, message=message, at=now(), properties=dict(properties))
+
+
+def _missing_namespaces(log: CommitLog, head: str, tables: Collection[str]) -> dict[str, dict[str, str] | None]:
+    """Return the namespaces of tables that no commit up to a hash created, and in which main has no table."""
+    held = {joined_name(each) for name in log.tables(head) for each in namespaces_of(name)} | {*log.namespaces(head)}
+    wanted = {joined_name(each) for name in tables for each in namespaces_of(name)}
+    return {name: {} for name in sorted(wanted - held)}

@@ -1,0 +1,65 @@
+"""Opening an Iceberg catalog by PyIceberg."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.rest import RestCatalog
+
+from lakehouse.iceberg_catalog.branches import BranchLog
+from lakehouse.iceberg_catalog.catalog import IcebergCatalog
+from lakehouse.iceberg_catalog.errors import translate_catalog_errors
+from lakehouse.iceberg_catalog.job_tables import JobCatalogs
+from lakehouse.iceberg_catalog.transactions import Committer, RestCommitter, SingleCommitter, SqlCommitter
+
+_LOCK_SECONDS = 60
+"""How long a process waits for another one that writes to a database in a file."""
+
+
+def open_iceberg(
+    name: str, kind: str, uri: str, warehouse: str, more: Mapping[str, str], *, atomic: bool = False
+) -> IcebergCatalog:
+    """Open a catalog.
+
+    Args:
+        name: its name, which Spark and PyIceberg share: a JDBC catalog keeps the tables of each name apart.
+        kind: `sql`, `rest`, `glue` or `hive`.
+        more: further properties, by the names that Spark and PyIceberg have for them.
+        atomic: whether the REST server is known to commit several tables as one, also over a crash.
+    """
+    properties = {"type": kind, "uri": uri, "warehouse": warehouse, **more}
+    if kind == "sql":
+        properties["uri"] = _with_lock_time(uri)
+        _prepare_file(uri)
+    with translate_catalog_errors():
+        catalog = load_catalog(name, **{key: value for key, value in properties.items() if value})
+    branches = BranchLog(catalog, _committer(catalog, atomic=atomic))
+    return IcebergCatalog(branches, JobCatalogs(branches.tables, warehouse))
+
+
+def _committer(catalog: Catalog, *, atomic: bool) -> Committer:
+    if hasattr(catalog, "engine"):
+        return SqlCommitter(catalog)
+    if isinstance(catalog, RestCatalog):
+        return RestCommitter(catalog, "atomic" if atomic else "checked")
+    return SingleCommitter(catalog)
+
+
+def _sqlite_file(uri: str) -> Path | None:
+    return Path(urlsplit(uri).path[1:]) if uri.startswith("sqlite:///") else None
+
+
+def _prepare_file(uri: str) -> None:
+    """Let readers of an SQLite file go on while it is written to: that mode is kept in the file."""
+    import sqlite3  # noqa: PLC0415
+
+    file = _sqlite_file(uri)
+    if file is not None and not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with sqlite3.connect(file) as database:
+            database.execute("PRAGMA journal_mode=WAL")
+
+
+def _with_lock_time(uri: str) -> str:
+    return f"{uri}?timeout={_LOCK_SECONDS}" if _sqlite_file(uri) and "?" not in uri else uri

@@ -1,0 +1,53 @@
+"""Mapping of what PyIceberg and its drivers raise to the domain's errors."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import requests
+from pyiceberg.exceptions import (
+    AuthorizationExpiredError,
+    BadRequestError,
+    ForbiddenError,
+    OAuthError,
+    ServerError,
+    UnauthorizedError,
+)
+
+from lakehouse.iceberg_catalog.transactions import CommitConflict
+from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable
+
+_ABSENT = re.compile(
+    r"database is locked|SQLITE_BUSY|ServiceUnavailableException|ServiceFailureException|CommitStateUnknownException"
+    r"|Failed to (?:connect|execute) .*(?:refused|timed out)|UncheckedSQLException"
+)
+"""What Iceberg's clients in Java say of a catalog that is away, is starting, or cannot serve."""
+
+
+@contextmanager
+def translate_catalog_errors() -> Iterator[None]:
+    """Turn whatever the layers below raise into the domain's errors."""
+    try:
+        yield
+    except (requests.ConnectionError, requests.Timeout) as error:
+        raise ServiceUnavailable(
+            "the Iceberg catalog does not answer; is it running, and is ICEBERG_URI right?"
+        ) from error
+    except (UnauthorizedError, ForbiddenError, OAuthError, AuthorizationExpiredError) as error:
+        raise BadEnvironment(f"the Iceberg catalog does not accept the identity of this process: {error}") from error
+    except ServerError as error:
+        raise ServiceUnavailable(f"the Iceberg catalog cannot serve now: {error}") from error
+    except BadRequestError as error:
+        raise CatalogRefused(f"the Iceberg catalog refuses: {error}") from error
+    except CommitConflict as error:
+        raise ServiceUnavailable(f"others changed the catalog meanwhile: {error}") from error
+    except Exception as error:
+        if type(error).__module__.startswith("sqlalchemy") and type(error).__name__ == "OperationalError":
+            raise ServiceUnavailable(f"the catalog's database does not answer: {error}") from error
+        raise
+
+
+def explain_absence(lines: Iterable[str]) -> str | None:
+    """Return how the catalog was away while a job ran, if one of its lines of output tells so."""
+    absent = next((line.strip() for line in lines if _ABSENT.search(line)), None)
+    return f"the Iceberg catalog was not there for the job: {absent[:500]}" if absent else None

@@ -1,0 +1,109 @@
+"""The catalog that a Spark job sees: a JDBC catalog in a file of the job, with every table as a branch holds it.
+
+A job may do there what it likes: replace a table, change its columns, drop it, name another branch. The catalog that
+others read does not change, and the job needs no access to it. What the job made of the tables is read from the file
+when it has ended; data and metadata files are written where those of the tables are, so that nothing is copied.
+"""
+
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io import load_file_io
+from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
+
+from sluice.identifiers import joined_name, name_elements, namespaces_of
+
+_FILE = "catalog-{}.db"
+_EXISTS = ("exists", "true")
+"""The property by which a JDBC catalog remembers a namespace."""
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table as a job sees it."""
+
+    name: str
+    location: str
+    """Its metadata file."""
+    snapshot_id: int | None
+    metadata: TableMetadata
+
+
+def write_job_catalog(
+    folder: Path, name: str, tables: Iterable[ShownTable], namespaces: Collection[str], io: Mapping[str, Any]
+) -> None:
+    """Write the catalog into a folder.
+
+    Args:
+        name: its name in Spark.
+        namespaces: those that exist although no table is in them.
+        io: the properties by which metadata files are written.
+    """
+    file = catalog_file(folder, name)
+    file.unlink(missing_ok=True)
+    SqlCatalog(name, uri=f"sqlite:///{file}", warehouse=folder.as_uri()).close()  # creates the tables of the catalog
+    rows, needed = [], set(namespaces)
+    for number, table in enumerate(tables):
+        *namespace, last = name_elements(table.name)
+        rows.append((name, ".".join(namespace), last, _location(folder, number, table, io), "TABLE"))
+        needed |= {joined_name(each) for each in namespaces_of(table.name)}
+    with sqlite3.connect(file) as database:
+        columns = "catalog_name, table_namespace, table_name, metadata_location, iceberg_type"
+        database.executemany(f"INSERT INTO iceberg_tables ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
+        columns = "catalog_name, namespace, property_key, property_value"
+        created = [(name, ".".join(name_elements(each)), *_EXISTS) for each in sorted(needed)]
+        database.executemany(f"INSERT INTO iceberg_namespace_properties ({columns}) VALUES (?, ?, ?, ?)", created)
+    database.close()
+
+
+def read_job_catalog(folder: Path, name: str) -> tuple[dict[str, str], set[str]] | None:
+    """Return the metadata file of each table in the catalog of a job, and its namespaces; None if there is none."""
+    file = catalog_file(folder, name)
+    if not file.exists():
+        return None
+    database = sqlite3.connect(file)
+    try:
+        query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE catalog_name = ?"
+        tables = {
+            joined_name((*namespace.split("."), table)): location
+            for namespace, table, location in database.execute(query, (name,))
+            if location
+        }
+        query = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?"
+        namespaces = {joined_name(row[0].split(".")) for row in database.execute(query, (name,))}
+    finally:
+        database.close()
+    return tables, namespaces
+
+
+def job_catalog_properties(folder: Path, name: str, warehouse: str) -> dict[str, str]:
+    """Return the properties by which Spark opens the catalog of a job."""
+    return {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        "type": "jdbc",
+        "uri": f"jdbc:sqlite:{catalog_file(folder, name)}?busy_timeout=60000",
+        "jdbc.schema-version": "V1",
+        "warehouse": warehouse,
+    }
+
+
+def catalog_file(folder: Path, name: str) -> Path:
+    """Return the file of a job's catalog."""
+    return folder / _FILE.format(name)
+
+
+def _location(folder: Path, number: int, table: ShownTable, io: Mapping[str, Any]) -> str:
+    """Return a metadata file whose main branch is at the snapshot that is shown."""
+    if table.metadata.current_snapshot_id == table.snapshot_id:
+        return table.location
+    main = SnapshotRef.model_validate({"snapshot-id": table.snapshot_id, "type": "branch"})
+    shown = table.metadata.model_copy(update={"current_snapshot_id": table.snapshot_id, "refs": {MAIN_BRANCH: main}})
+    location = (folder / f"{number:05}-shown.metadata.json").as_uri()
+    ToOutputFile.table_metadata(shown, load_file_io(dict(io), location).new_output(location), overwrite=True)
+    return location

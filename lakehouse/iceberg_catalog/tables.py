@@ -1,0 +1,118 @@
+"""The tables of an Iceberg catalog, as PyIceberg reads them."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import (
+    NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from pyiceberg.io import load_file_io
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table.metadata import TableMetadata
+
+from lakehouse.iceberg_catalog.metadata_changes import write_without_snapshots
+from lakehouse.iceberg_catalog.transactions import CatalogTable
+from sluice.errors import ServiceUnavailable
+from sluice.identifiers import name_elements, namespaces_of
+
+RESERVED = "sluice"
+"""The namespace of Sluice's own tables, which no branch shows."""
+_AT_ONCE = 8
+
+
+class CatalogTables:
+    """Reads tables and namespaces of a catalog. Needs a PyIceberg catalog."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.read_metadata = lru_cache(maxsize=2_000)(self._read_metadata)
+        """Reads a metadata file, which never changes."""
+
+    def load(self, name: str) -> CatalogTable | None:
+        """Return a table as it is now, or None."""
+        return self.load_identifier(tuple(name_elements(name)))
+
+    def load_identifier(self, identifier: tuple[str, ...]) -> CatalogTable | None:
+        """Return the table of an identifier as it is now, or None."""
+        if hasattr(self.catalog, "engine"):
+            locations = dict(self._locations())
+            location = locations.get(identifier)
+            return CatalogTable(identifier, self.read_metadata(location), location) if location else None
+        try:
+            table = self.catalog.load_table(identifier)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        return CatalogTable(identifier, table.metadata, table.metadata_location)
+
+    def load_all(self) -> dict[str, CatalogTable]:
+        """Return every table of the catalog by its name, but Sluice's own."""
+        if hasattr(self.catalog, "engine"):
+            read: Iterator[CatalogTable | None] = (
+                CatalogTable(identifier, self.read_metadata(location), location)
+                for identifier, location in self._locations()
+                if identifier[0] != RESERVED
+            )
+        else:
+            with ThreadPoolExecutor(_AT_ONCE) as threads:
+                read = iter(list(threads.map(self.load_identifier, self._identifiers())))
+        return {table.name: table for table in read if table is not None}
+
+    @property
+    def io(self) -> dict[str, Any]:
+        """The properties by which the files of the lake are read and written."""
+        return dict(self.catalog.properties)
+
+    def create(self, name: str, metadata: TableMetadata) -> CatalogTable:
+        """Create a table as metadata describe it, without a snapshot, if there is none of its name."""
+        self.create_namespaces(namespaces_of(name))
+        identifier = tuple(name_elements(name))
+        with suppress(TableAlreadyExistsError):
+            self.catalog.register_table(identifier, write_without_snapshots(metadata, self.io))
+        table = self.load(name)
+        if table is None:
+            raise ServiceUnavailable(f"the table {name} was dropped meanwhile")
+        return table
+
+    def create_namespaces(self, namespaces: Iterable[tuple[str, ...]]) -> None:
+        """Create namespaces where they are missing, the outer ones first."""
+        for elements in sorted(namespaces, key=len):
+            try:
+                self.catalog.create_namespace(elements)
+            except NamespaceAlreadyExistsError:
+                continue
+
+    def _identifiers(self, parent: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+        """Return the identifiers of all tables, from the namespaces inside a namespace."""
+        identifiers: list[tuple[str, ...]] = []
+        for namespace in self.catalog.list_namespaces(parent):
+            if namespace == (RESERVED,) or len(namespace) <= len(parent):
+                continue
+            identifiers += self.catalog.list_tables(namespace)
+            identifiers += self._identifiers(namespace)
+        return identifiers
+
+    def _locations(self) -> list[tuple[tuple[str, ...], str]]:
+        """Return the metadata file of each table, by one query of the database of a JDBC catalog."""
+        from pyiceberg.catalog.sql import IcebergTables  # noqa: PLC0415
+        from sqlalchemy import select  # noqa: PLC0415
+
+        columns = (IcebergTables.table_namespace, IcebergTables.table_name, IcebergTables.metadata_location)
+        query = select(*columns).where(IcebergTables.catalog_name == self.catalog.name)
+        engine: Any = self.catalog.engine  # type: ignore[attr-defined]
+        with engine.connect() as connection:
+            return [
+                ((*namespace.split("."), name), location)
+                for namespace, name, location in connection.execute(query)
+                if location
+            ]
+
+    def _read_metadata(self, location: str) -> TableMetadata:
+        io = load_file_io(dict(self.catalog.properties), location)
+        return FromInputFile.table_metadata(io.new_input(location))

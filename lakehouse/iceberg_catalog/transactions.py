@@ -1,0 +1,253 @@
+"""Commits to Iceberg tables: several in one transaction where the catalog can, and what it guarantees."""
+
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import requests
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.io import load_file_io
+from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table import CommitTableRequest, Table, TableIdentifier
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+    update_table_metadata,
+)
+
+from lakehouse.iceberg.commit import next_metadata_location
+from sluice.errors import ServiceUnavailable
+from sluice.identifiers import joined_name
+
+Guarantee = Literal["atomic", "checked", "one by one"]
+
+
+class CommitConflict(Exception):
+    """Raised inside this package when a requirement does not hold: nothing was changed."""
+
+
+@dataclass(frozen=True)
+class CatalogTable:
+    """A table as the catalog has it."""
+
+    identifier: tuple[str, ...]
+    metadata: TableMetadata
+    location: str
+    """The metadata file."""
+
+    @property
+    def name(self) -> str:
+        """Its name, as pipelines have it."""
+        return joined_name(self.identifier)
+
+    @property
+    def uuid(self) -> str:
+        """What distinguishes it from another table of this name, before or after it."""
+        return str(self.metadata.table_uuid)
+
+    def ref(self, name: str) -> int | None:
+        """Return the snapshot that a branch of it points to, or None."""
+        reference = self.metadata.refs.get(name)
+        is_branch = reference is not None and reference.snapshot_ref_type == SnapshotRefType.BRANCH
+        return reference.snapshot_id if reference and is_branch else None
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """What a commit does to one table, and what must hold for that."""
+
+    table: CatalogTable
+    requirements: tuple[TableRequirement, ...]
+    updates: tuple[TableUpdate, ...]
+
+
+class Committer(Protocol):
+    """Commits changes to tables."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds for several changes: see `docs/catalogs.md`."""
+
+    def commit(self, changes: Sequence[TableChange]) -> None:
+        """Commit changes, all or none as far as the guarantee goes.
+
+        Raises:
+            CommitConflict: a requirement does not hold. Nothing was changed, unless tables are committed one by one.
+            ServiceUnavailable: whether it was committed is not known.
+        """
+
+
+@dataclass(frozen=True)
+class SqlCommitter:
+    """Commits by one transaction of the database in which a JDBC catalog keeps its tables: always atomic.
+
+    Every table is a row with the path of its metadata file. A commit is a compare-and-swap of that path, and a database
+    does several of them in one transaction. Source: Iceberg's specification of the JDBC catalog.
+    """
+
+    catalog: Any
+    """A `pyiceberg.catalog.sql.SqlCatalog`, which is imported where it is used."""
+    guarantee: Guarantee = "atomic"
+
+    def commit(self, changes: Sequence[TableChange]) -> None:
+        """Write the new metadata files, and point all tables to them at once."""
+        from sqlalchemy.exc import OperationalError  # noqa: PLC0415
+
+        staged = [(change, self._stage(change)) for change in changes]
+        try:
+            with self.catalog.engine.begin() as connection:
+                for change, location in staged:
+                    if location == change.table.location:
+                        continue
+                    if connection.execute(self._statement(change.table, location)).rowcount != 1:
+                        raise CommitConflict(f"{change.table.name} was changed meanwhile")
+        except CommitConflict:
+            self._discard(staged)
+            raise
+        except OperationalError as error:
+            raise ServiceUnavailable(f"the catalog's database does not answer: {error.orig}") from error
+
+    def _stage(self, change: TableChange) -> str:
+        table = change.table
+        check_requirements(change)
+        metadata = update_table_metadata(table.metadata, change.updates, metadata_location=table.location)
+        if metadata == table.metadata:
+            return table.location
+        location = next_metadata_location(metadata, table.location)
+        io = load_file_io(dict(self.catalog.properties), location)
+        ToOutputFile.table_metadata(metadata, io.new_output(location))
+        return location
+
+    def _statement(self, table: CatalogTable, location: str) -> Any:
+        from pyiceberg.catalog.sql import IcebergTables  # noqa: PLC0415
+        from sqlalchemy import update  # noqa: PLC0415
+
+        return (
+            update(IcebergTables)
+            .where(
+                IcebergTables.catalog_name == self.catalog.name,
+                IcebergTables.table_namespace == ".".join(table.identifier[:-1]),
+                IcebergTables.table_name == table.identifier[-1],
+                IcebergTables.metadata_location == table.location,
+            )
+            .values(metadata_location=location, previous_metadata_location=table.location)
+        )
+
+    def _discard(self, staged: Sequence[tuple[TableChange, str]]) -> None:
+        """Delete metadata files that no table points to."""
+        for change, location in staged:
+            if location != change.table.location:
+                with contextlib.suppress(OSError):
+                    load_file_io(dict(self.catalog.properties), location).delete(location)
+
+
+@dataclass(frozen=True)
+class RestCommitter:
+    """Commits by the transaction endpoint of Iceberg's REST protocol.
+
+    The protocol asks for one commit over all tables, and a server validates all requirements first. Whether it is one
+    after a crash in the middle depends on the server: only one that is known for it is declared atomic.
+    """
+
+    catalog: RestCatalog
+    guarantee: Guarantee = "checked"
+
+    def commit(self, changes: Sequence[TableChange]) -> None:
+        """Send one request for all tables."""
+        body = {"table-changes": [json.loads(_request(change).model_dump_json()) for change in changes]}
+        try:
+            answer = self.catalog._session.post(self.catalog.url("transactions/commit"), json=body, timeout=60)
+        except (requests.ConnectionError, requests.Timeout) as error:
+            raise ServiceUnavailable("the catalog did not answer a commit") from error
+        if answer.ok:
+            return
+        message = answer.text[:500]
+        if answer.status_code == 409 or (answer.status_code == 400 and "sequence number" in message):
+            raise CommitConflict(message)
+        if answer.status_code >= 500 or answer.status_code == 429:
+            raise ServiceUnavailable(f"the catalog answers {answer.status_code} to a commit: {message}")
+        answer.raise_for_status()
+
+
+@dataclass(frozen=True)
+class SingleCommitter:
+    """Commits one table after the other, for catalogs that have no endpoint for several."""
+
+    catalog: Catalog
+    guarantee: Guarantee = "one by one"
+
+    def commit(self, changes: Sequence[TableChange]) -> None:
+        """Commit each change in its turn; end at the first that is refused."""
+        for change in changes:
+            check_requirements(change)
+            table = change.table
+            io = load_file_io(dict(self.catalog.properties), table.location)
+            try:
+                self.catalog.commit_table(
+                    Table(table.identifier, table.metadata, table.location, io, self.catalog),
+                    change.requirements,
+                    change.updates,
+                )
+            except CommitFailedException as error:
+                raise CommitConflict(str(error)) from error
+            except CommitStateUnknownException as error:
+                raise ServiceUnavailable(f"whether {table.name} was committed is not known: {error}") from error
+
+
+def set_branch(name: str, snapshot_id: int, kept: SnapshotRef | None = None) -> SetSnapshotRefUpdate:
+    """Return the update that sets a branch of a table to a snapshot.
+
+    Args:
+        kept: the branch as it is, whose retention stays.
+    """
+    retention = ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms")
+    return SetSnapshotRefUpdate(
+        ref_name=name,
+        type="branch",
+        snapshot_id=snapshot_id,
+        **{each: getattr(kept, each, None) for each in retention},
+    )
+
+
+def last_sequence_number(metadata: TableMetadata) -> int:
+    """Return the highest sequence number that a table gave; 0 for a table of format 1, which has none."""
+    return int(getattr(metadata, "last_sequence_number", 0))
+
+
+def check_requirements(change: TableChange) -> None:
+    """Make sure that the table is as a change requires it.
+
+    PyIceberg's own check refuses every branch but main of a table without a snapshot.
+
+    Raises:
+        CommitConflict: it is not.
+    """
+    for requirement in change.requirements:
+        if isinstance(requirement, AssertRefSnapshotId):
+            present = change.table.ref(requirement.ref)
+            if present != requirement.snapshot_id:
+                raise CommitConflict(
+                    f"{change.table.name}: {requirement.ref} is at {present}, not at {requirement.snapshot_id}"
+                )
+            continue
+        try:
+            requirement.validate(change.table.metadata)
+        except CommitFailedException as error:
+            raise CommitConflict(f"{change.table.name}: {error}") from error
+
+
+def _request(change: TableChange) -> CommitTableRequest:
+    *namespace, name = change.table.identifier
+    identifier = TableIdentifier(namespace=tuple(namespace), name=name)
+    return CommitTableRequest(identifier=identifier, requirements=change.requirements, updates=change.updates)
+
+
+CommitterFactory = Callable[[Catalog], Committer]

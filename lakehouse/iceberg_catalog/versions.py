@@ -1,0 +1,46 @@
+"""What the commit log records of a version of a table, and what tells two versions apart."""
+
+import hashlib
+import json
+
+from pyiceberg.table.metadata import TableMetadata
+
+from lakehouse.catalog import TableCommit, TableVersion
+from lakehouse.iceberg_catalog.commit_log import LoggedVersion
+from lakehouse.iceberg_catalog.tables import CatalogTables
+
+
+def layout_of(metadata: TableMetadata) -> str:
+    """Return a digest of what readers see of a table beside its rows: columns, partitions, order, and properties."""
+    seen = {
+        "schema": metadata.schema().model_dump_json(),
+        "spec": metadata.spec().model_dump_json(),
+        "order": metadata.sort_order().model_dump_json(),
+        "properties": dict(sorted(metadata.properties.items())),
+        "location": metadata.location,
+    }
+    return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def logged_version(metadata: TableMetadata, location: str, snapshot_id: int | None) -> LoggedVersion | None:
+    """Return the version that a snapshot of a table is; None without a snapshot, which counts as no table."""
+    if snapshot_id is None:
+        return None
+    return LoggedVersion(
+        uuid=str(metadata.table_uuid), layout=layout_of(metadata), snapshot_id=snapshot_id, location=location
+    )
+
+
+def committed_version(tables: CatalogTables, commit: TableCommit) -> LoggedVersion | None:
+    """Return the version that a commit makes of a table, from the metadata file that it names."""
+    if commit.version is None:
+        return None
+    location = commit.version.metadata_location
+    return logged_version(tables.read_metadata(location), location, commit.version.snapshot_id)
+
+
+def table_version(version: LoggedVersion | None) -> TableVersion | None:
+    """Return a version as the port has it."""
+    if version is None:
+        return None
+    return TableVersion(version.location, version.snapshot_id, f"{version.uuid}/{version.layout}")
