@@ -26,8 +26,11 @@ def up() -> None:
     stack = _stack()
     variables = stack.up()
     print(f"Temporal  {variables['TEMPORAL_ADDRESS']}, Web UI {variables['TEMPORAL_UI']}")
-    print(f"Nessie    {variables['NESSIE_URI']}")
-    print(f"Tokens    for the roles reader, writer and publisher in {stack.home / 'identity'}")
+    if "NESSIE_URI" in variables:
+        print(f"Nessie    {variables['NESSIE_URI']}")
+        print(f"Tokens    for the roles reader, writer and publisher in {stack.home / 'identity'}")
+    else:
+        print(f"Catalog   Iceberg's own, in {stack.home / 'iceberg' / 'catalog.db'}")
     print(f"Worker    log in {stack.home / 'logs' / 'worker.log'}")
     print("Next: .venv/bin/python run_workflow.py pipelines/nyc_flights.yml")
 

@@ -29,9 +29,10 @@ console = Console()
 
 def run_demo(stack: Stack) -> int:
     """Run the demo and return 0 if every run ended as expected. Stop the stack afterwards if the demo started it."""
-    was_up = {"temporal", "nessie", "worker"} <= {daemon.name for daemon in stack.daemons() if daemon.alive()}
+    was_up = stack.services <= {daemon.name for daemon in stack.daemons() if daemon.alive()}
     began = time.monotonic()
-    _title("The local stack runs already" if was_up else "Starting the local stack: Temporal, Nessie and a worker")
+    services = "Temporal, Nessie and a worker" if stack.catalog == "nessie" else "Temporal and a worker"
+    _title("The local stack runs already" if was_up else f"Starting the local stack: {services}")
     variables = stack.up()
     _say(f"Every run below can be followed in Temporal's Web UI: {variables['TEMPORAL_UI']}")
     try:

@@ -34,6 +34,8 @@ _TEMPORAL_SETTINGS = {
     "matching.numTaskqueueReadPartitions": "1",
     "matching.numTaskqueueWritePartitions": "1",
 }
+_CATALOGUE = "CATALOGUE"
+_CATALOGS = ("nessie", "iceberg")
 _PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000}
 
 
@@ -43,6 +45,7 @@ class Stack:
     def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
         self.home = home.absolute()
         self._environment = dict(environment)
+        self.catalog = self._environment.get(_CATALOGUE, "nessie")
         self._file = self.home / STACK_FILE
 
     def up(self, *, with_worker: bool = True) -> dict[str, str]:
@@ -54,13 +57,14 @@ class Stack:
         with self._locked():
             running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
             ran = set(running)
+            self._check_catalog(running)
             ports: dict[str, int] = {}
             variables: dict[str, str] = {}
             try:
                 with reserved_ports():
                     # A service that died alone is started again on the port that the others use.
                     ports = self._read()["ports"] if running else self._choose_ports()
-                    variables = _variables(ports) | identity_variables(self.home)
+                    variables = self._variables(ports)
                     self._start_services(running, ports, variables)
                 if with_worker and "worker" not in running:
                     self._start_worker(running, variables)
@@ -85,6 +89,11 @@ class Stack:
             self._file.unlink(missing_ok=True)
         return stopped
 
+    @property
+    def services(self) -> set[str]:
+        """The names of the processes of a whole stack."""
+        return {"temporal", "worker"} | ({"nessie"} if self.catalog == "nessie" else set())
+
     def daemons(self) -> list[Daemon]:
         """Return the processes that were started, whether they still run or not."""
         return [Daemon.model_validate(each) for each in self._read().get("daemons", [])]
@@ -100,14 +109,16 @@ class Stack:
         if "temporal" not in running:
             command = self._temporal_command(ports[_TEMPORAL], ports[_UI])
             running["temporal"] = self._start("temporal", command, {})
-        if "nessie" not in running:
+        if self.catalog == "nessie" and "nessie" not in running:
             make_identities(self.home)
             settings = _nessie_settings(self.home, ports[_NESSIE], ports[_MANAGEMENT])
             running["nessie"] = self._start("nessie", self._nessie_command(), settings)
         wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"], 60)
-        token = token_file(self.home, "publisher").read_text()
-        wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"], 90)
-        open_catalog(read_settings(variables)).initialize_main()  # so that the first run has a commit to branch from
+        if self.catalog == "nessie":
+            token = token_file(self.home, "publisher").read_text()
+            wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"], 90)
+        stack = read_settings({**self._environment, "SLUICE_HOME": str(self.home), **variables})
+        open_catalog(stack).initialize_main()  # so that the first run has a commit to branch from
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
@@ -116,6 +127,28 @@ class Stack:
     def _start(self, name: str, command: list[str], more: Mapping[str, str]) -> Daemon:
         environment = {**self._environment, **os.environ, "SLUICE_HOME": str(self.home), **more}
         return start(name, command, environment, self.home / "logs" / f"{name}.log")
+
+    def _variables(self, ports: Mapping[str, int]) -> dict[str, str]:
+        """Return the variables that programs need to use the stack."""
+        variables = {
+            "TEMPORAL_ADDRESS": f"{_HOST}:{ports[_TEMPORAL]}",
+            "TEMPORAL_UI": f"http://{_HOST}:{ports[_UI]}",
+        }
+        if self.catalog != "nessie":
+            return {**variables, _CATALOGUE: self.catalog}
+        return {**variables, "NESSIE_URI": f"http://{_HOST}:{ports[_NESSIE]}/api/v2", **identity_variables(self.home)}
+
+    def _check_catalog(self, running: Mapping[str, Daemon]) -> None:
+        """Make sure that the stack, if it runs, runs with the catalog that is asked for.
+
+        Raises:
+            StackError: it runs with the other one, or there is none of this name.
+        """
+        if self.catalog not in _CATALOGS:
+            raise StackError(f"{_CATALOGUE}={self.catalog} is not known: use {' or '.join(_CATALOGS)}")
+        present = self.variables().get(_CATALOGUE, "nessie")
+        if running and present != self.catalog:
+            raise StackError(f"the local stack runs with {_CATALOGUE}={present}: stop it first, by `make down`")
 
     def _choose_ports(self) -> dict[str, int]:
         taken: set[int] = set()
@@ -168,14 +201,6 @@ class Stack:
         with (self.home / "stack.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
-
-
-def _variables(ports: Mapping[str, int]) -> dict[str, str]:
-    return {
-        "TEMPORAL_ADDRESS": f"{_HOST}:{ports[_TEMPORAL]}",
-        "TEMPORAL_UI": f"http://{_HOST}:{ports[_UI]}",
-        "NESSIE_URI": f"http://{_HOST}:{ports[_NESSIE]}/api/v2",
-    }
 
 
 def _nessie_settings(home: Path, port: int, management: int) -> dict[str, str]:
