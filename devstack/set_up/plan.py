@@ -15,7 +15,7 @@ from engine.spark.java import find_java
 _GOALS = {
     "python": ("packages",),
     "use": ("packages", "temporal", "spark-jars", "nessie", "archive", "data"),
-    "develop": ("packages", "temporal", "spark-jars", "nessie", "time-skipping", "archive", "data"),
+    "develop": ("packages", "temporal", "spark-jars", "nessie", "time-skipping", "iceberg-rest", "archive", "data"),
     "s3": ("packages", "s3-jars"),
 }
 PURPOSES = {
@@ -27,9 +27,10 @@ PURPOSES = {
 """What set-up is for, as the commands of `make` name it."""
 _DEVELOPMENT = frozenset({"python", "develop"})
 _JARS = {
-    "spark-jars": ("spark", "Iceberg's runtime for Spark (48 MB)"),
+    "spark-jars": ("spark", "Iceberg's runtime for Spark, and SQLite's driver (60 MB)"),
     "nessie": ("nessie", "the Nessie server (245 MB)"),
     "time-skipping": ("timeskip", "Temporal's test server that skips time (39 MB)"),
+    "iceberg-rest": ("iceberg-rest", "Iceberg's REST reference server, for tests (20 MB)"),
     "s3-jars": ("s3", "what Spark needs for S3 (70 MB)"),
 }
 _STORED = "--build-option=--compression=stored"
