@@ -11,6 +11,7 @@ from temporalio.client import Client
 from devstack.stack import Stack
 from runtime.temporal_client import connect
 from tests import selection
+from tests.harness.iceberg_rest import IcebergRestServer
 from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness, link_tools
@@ -68,6 +69,16 @@ def warm_stack(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
     worker = WorkerProcess(variables, tmp_path_factory.mktemp("warm"))
     yield variables
     worker.stop()
+
+
+@pytest.fixture(scope="session")
+def iceberg_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IcebergRestServer]:
+    """Iceberg's REST reference server; a test that ends it starts one of its own."""
+    server = IcebergRestServer(tmp_path_factory.mktemp("iceberg-rest"))
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Proxies that fail on purpose: one that understands Nessie's requests, one that only cuts connections.
+"""Proxies that fail on purpose: two that understand a catalog's requests, one that only cuts connections.
 
 They run in a thread of the test. A request fails before it is executed, or it is executed and its answer is lost,
 replaced by 500 or 504, or late. What happens to which request is decided by a rule, or drawn by a seed: the same
@@ -6,6 +6,7 @@ seed decides the same for the n-th request of each kind.
 """
 
 import asyncio
+import json
 import random
 import re
 import threading
@@ -17,10 +18,13 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-Fault = Literal["refuse", "drop", "500", "504", "delay"]
+Fault = Literal["refuse", "drop", "500", "504", "delay", "409", "repeat"]
 FAULTS: tuple[Fault, ...] = ("refuse", "drop", "500", "504", "delay")
+ICEBERG_FAULTS: tuple[Fault, ...] = (*FAULTS, "409", "repeat")
+"""Of these, `409` claims a conflict and executes nothing; `repeat` executes twice, and gives the second answer."""
 Rule = Callable[[str, str, int], Fault | None]
 """Takes a request's method, its kind and its number among those of its kind, from 1."""
+_CONFLICT = {"message": "Requirement failed: made up by the test", "type": "CommitFailedException", "code": 409}
 _CONNECTION_HEADERS = {"transfer-encoding", "content-length", "connection", "keep-alive", "host", "content-encoding"}
 
 
@@ -31,6 +35,27 @@ def kind_of(method: str, path: str) -> str:
     if method == "POST" and re.search(r"/(history/)?commit\b", path):
         return "commit"
     if method == "POST" and not path.rstrip("/").endswith("contents"):
+        return "create"
+    return "delete" if method == "DELETE" else "read"
+
+
+def iceberg_kind_of(method: str, path: str, body: bytes = b"") -> str:
+    """Return what a request of Iceberg's REST protocol is for.
+
+    `transaction` (several tables), `commit` (one table), `publish` (one table whose main moves), `create`, `delete`
+    or `read`.
+
+    Args:
+        path: as it was sent: a slash in a name is `%2F`.
+    """
+    if method in ("GET", "HEAD"):
+        return "read"
+    if path.endswith("/transactions/commit"):
+        return "transaction"
+    if method == "POST" and re.search(r"/namespaces/[^/]+/tables/[^/]+$", path):
+        updates = json.loads(body)["updates"]
+        return "publish" if any(each.get("ref-name") == "main" for each in updates) else "commit"
+    if method == "POST" and re.search(r"/(namespaces|tables|register)$", path):
         return "create"
     return "delete" if method == "DELETE" else "read"
 
@@ -66,14 +91,14 @@ class _Thread:
         self._thread.join(10)
 
 
-class NessieProxy:
-    """Stands before Nessie; dry runs of merges count as reads."""
+class _CatalogProxy:
+    """Stands before a catalog's server."""
 
     def __init__(self, target: str, rule: Rule) -> None:
         self.rule = rule
         self.done: list[tuple[str, str, Fault]] = []
         """What failed: method, kind, how."""
-        self._target = target.split("/api/", maxsplit=1)[0]
+        self._target = target.removesuffix("/")
         self._seen: Counter[str] = Counter()
         self._thread = _Thread()
         self.uri: str = self._thread.do(self._start())
@@ -87,29 +112,33 @@ class NessieProxy:
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         (address,) = self._runner.addresses
-        return f"http://127.0.0.1:{address[1]}/api/v2"
+        return f"http://127.0.0.1:{address[1]}"
+
+    def _kind_of(self, request: web.Request, body: bytes) -> str:
+        raise NotImplementedError
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        kind = kind_of(request.method, request.path)
-        if kind == "merge" and re.search(rb'"isDryRun":\s*true', body):
-            kind = "read"
+        kind = self._kind_of(request, body)
         self._seen[kind] += 1
         fault = self.rule(request.method, kind, self._seen[kind])
         if fault:
             self.done.append((request.method, kind, fault))
         if fault == "refuse":
             return web.Response(status=503)
+        if fault == "409":
+            return web.json_response({"error": _CONFLICT}, status=409)
         if fault == "delay":
             await asyncio.sleep(1)
         headers = {key: value for key, value in request.headers.items() if key.lower() not in _CONNECTION_HEADERS}
         target = self._target + request.raw_path
         try:
-            async with self._session.request(
-                request.method, URL(target, encoded=True), data=body or None, headers=headers
-            ) as answer:
-                content = await answer.read()
-                status, kept = answer.status, answer.headers
+            for _ in range(2 if fault == "repeat" else 1):
+                async with self._session.request(
+                    request.method, URL(target, encoded=True), data=body or None, headers=headers
+                ) as answer:
+                    content = await answer.read()
+                    status, kept = answer.status, answer.headers
         except aiohttp.ClientError:
             return web.Response(status=503)
         if fault == "drop":
@@ -130,6 +159,25 @@ class NessieProxy:
 
         self._thread.do(end())
         self._thread.stop()
+
+
+class NessieProxy(_CatalogProxy):
+    """Stands before Nessie; dry runs of merges count as reads."""
+
+    def __init__(self, target: str, rule: Rule) -> None:
+        super().__init__(target.split("/api/", maxsplit=1)[0], rule)
+        self.uri += "/api/v2"
+
+    def _kind_of(self, request: web.Request, body: bytes) -> str:
+        kind = kind_of(request.method, request.path)
+        return "read" if kind == "merge" and re.search(rb'"isDryRun":\s*true', body) else kind
+
+
+class IcebergProxy(_CatalogProxy):
+    """Stands before a server of Iceberg's REST protocol."""
+
+    def _kind_of(self, request: web.Request, body: bytes) -> str:
+        return iceberg_kind_of(request.method, request.raw_path.split("?")[0], body)
 
 
 class CuttingProxy:
