@@ -26,6 +26,7 @@ from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.start_run import StartOptions
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.publish_options import changed_options
 from sluice.presentation.decisions import describe_wait, describe_waivers
 from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
@@ -66,6 +67,11 @@ def run(
     no_publish: Annotated[
         bool, typer.Option("--no-publish", help="Write and audit on a branch, delete it, and end `checked`.")
     ] = False,
+    message: Annotated[str | None, typer.Option("--message", help="The message of the merge commit.")] = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option("--metadata", metavar="KEY=VALUE", help="Add to the merge commit's metadata; may be repeated."),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     as_json: AsJson = False,
     report: Report = None,
@@ -74,6 +80,7 @@ def run(
 
     def prepare() -> tuple[Pipeline, InspectedInput]:
         loaded = load_pipeline(pipeline, read_environment(), Path.cwd())
+        loaded = _with_options(loaded, message, metadata or (), publish=not no_publish)
         inspected = inspect_input(loaded, pipeline)
         _print_hints(inspected.hints)
         return loaded, inspected
@@ -87,6 +94,19 @@ def run(
         return code
 
     run_command(command, as_json, prepare, report)
+
+
+def _with_options(loaded: Pipeline, message: str | None, metadata: Sequence[str], *, publish: bool) -> Pipeline:
+    """Return a pipeline with what this start says of its merge commit.
+
+    Raises:
+        InvalidPipeline: it is not valid, or there will be no merge.
+    """
+    if message is None and not metadata:
+        return loaded
+    if not publish:
+        raise InvalidPipeline("--message and --metadata are for a merge, and --no-publish makes none: leave one out")
+    return loaded.model_copy(update={"publish": changed_options(loaded.publish, message, metadata)})
 
 
 def _print_hints(hints: Sequence[str]) -> None:

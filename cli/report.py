@@ -10,7 +10,14 @@ from cli.layout import Column, print_line, print_rows, visible
 from cli.verdicts import WAIVED_STYLE, print_checks
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
-from sluice.presentation.changes import describe_change, rows_heading
+from sluice.presentation.changes import (
+    describe_change,
+    describe_message,
+    describe_metadata,
+    describe_summary,
+    rows_heading,
+    summary_heading,
+)
 from sluice.presentation.checks import describe_warnings
 from sluice.presentation.decisions import describe_decisions, describe_wait
 from sluice.presentation.next_steps import next_steps
@@ -61,6 +68,9 @@ def print_report(
     for check in result.checks:
         print_bad_rows(console, check)
     details = {
+        summary_heading(result): describe_summary(result),
+        "message": describe_message(result),
+        "metadata": describe_metadata(result),
         "main before": result.main_before,
         "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
         "audited hash": result.audited_hash,

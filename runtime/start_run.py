@@ -171,6 +171,9 @@ async def _refuse_another_pipeline(
 
 def _difference(earlier: RunRequest, request: RunRequest) -> str:
     """Return in what the run under way differs from the one that is asked for; empty if it does the same."""
+    stated = request.pipeline.model_copy(update={"publish": earlier.pipeline.publish})
+    if earlier.pipeline.digest == stated.digest != request.pipeline.digest:
+        return "the message or metadata of its merge commit are other ones"
     if earlier.pipeline.digest != request.pipeline.digest:
         return f"it was started by {earlier.starter} from another version of the pipeline {request.pipeline.name!r}"
     if request.again and not earlier.again:

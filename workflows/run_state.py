@@ -23,7 +23,8 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.write import WriteResult
     from sluice.input.publication_check import check_of_run
     from sluice.presentation.web_ui import details
-    from sluice.publishing.certificate import input_properties
+    from sluice.publishing.certificate import input_properties, stated_options
+    from sluice.publishing.change_summary import summarize_changes
     from sluice.publishing.outcomes import describe_overtaken
     from workflows.approval_state import ApprovalState
     from workflows.search_attributes import BRANCH
@@ -76,7 +77,12 @@ class RunState:
         self.stage: Stage = "starting"
         self._events: list[StageEvent] = []
         self._stage_start = self._run_start = workflow.now()
-        self.result = RunResult(run_id=info.run_id, workflow_id=info.workflow_id, pipeline=request.pipeline.name)
+        self.result = RunResult(
+            run_id=info.run_id,
+            workflow_id=info.workflow_id,
+            pipeline=request.pipeline.name,
+            publish=stated_options(request),
+        )
 
     @property
     def run_ref(self) -> RunRef:
@@ -152,9 +158,8 @@ class RunState:
         self.attempt += 1
         self.branch = self.write_result = self.report = self.previous_audit = None
         self.is_publishing = False
-        self.update_result(
-            attempts=self.attempt, branch=None, audited_hash=None, tables={}, checks=[], waived=[], bad_rows={}
-        )
+        nothing: dict[str, object] = {"tables": {}, "summary": None, "checks": [], "waived": [], "bad_rows": {}}
+        self.update_result(attempts=self.attempt, branch=None, audited_hash=None, **nothing)
 
     def record_loss(self) -> None:
         """Record that the present attempt was lost with its worker or a service."""
@@ -170,7 +175,8 @@ class RunState:
     def record_write(self, write_result: WriteResult) -> None:
         """Record a verified write on the branch: it is not audited yet."""
         self.write_result, self.report = write_result, None
-        self.update_result(tables=write_result.tables, audited_hash=None)
+        tables = write_result.tables
+        self.update_result(tables=tables, summary=summarize_changes(tables), audited_hash=None)
 
     def record_rebase(self, branch: BranchRef, write_result: WriteResult) -> None:
         """Record that the run continues, as a new attempt, on a branch that holds the same rows on a newer main."""

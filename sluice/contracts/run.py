@@ -13,8 +13,9 @@ from sluice.base_model import Model
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.input import SelectedInput
 from sluice.contracts.references import RunRef
-from sluice.contracts.write import TableChange
+from sluice.contracts.write import ChangeSummary, TableChange
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.publish_options import PublishOptions
 
 Outcome = Literal["published", "checked", "quarantined", "discarded", "cancelled", "failed"]
 Cause = Literal[
@@ -159,9 +160,13 @@ class RunResult(Model):
     """The hash of the branch that the present attempt's finished audit is about; empty before."""
     main_before: str | None = None
     main_after: str | None = None
+    publish: PublishOptions = PublishOptions()
+    """What the merge commit says beside its certificate; an empty message means the default one."""
     input: SelectedInput | None = None
     """Which files the present attempt loads, in numbers, and which it left out."""
     tables: dict[str, TableChange] = Field(default_factory=dict)
+    summary: ChangeSummary | None = None
+    """The totals over these tables; None while nothing is written."""
     checks: list[CheckResult] = Field(default_factory=list)
     waived: list[WaivedCheck] = Field(default_factory=list)
     """The failed checks that are waived, and by whom, until when and why. Their verdicts stay `fail`."""

@@ -72,8 +72,8 @@ class VerifyWriteInput(Model):
     """By table, how many of its rows were moved to its quarantine table since the hash `since`."""
 
 
-class RowCounts(Model):
-    """What became of the rows of files that a run rewrote or replaced."""
+class RowNumbers(Model):
+    """How many rows a run inserted, updated, removed, replaced, and rewrote unchanged."""
 
     inserted: int = 0
     updated: int = 0
@@ -82,6 +82,11 @@ class RowCounts(Model):
     """Rows that the inserted ones take the place of, as a whole."""
     rewritten: int = 0
     """Rows that new files hold unchanged, because a row beside them in the old file changed."""
+
+
+class RowCounts(RowNumbers):
+    """What became of the rows of files that a run rewrote or replaced."""
+
     known_by: Literal["replacement", "keys of the input", "deletes in place", "rows compared"]
     """How they are known: Iceberg's metadata counts the rows of files only."""
 
@@ -108,6 +113,27 @@ class TableChange(Model):
     created: bool = False
     hint: str = ""
     """What would make the table better to read, if anything: partitions that split a write into many small files."""
+
+
+class ChangeSummary(Model):
+    """The totals over the tables that a run changes, without quarantine tables."""
+
+    tables: int
+    added: int = 0
+    updated: int = 0
+    replaced: int = 0
+    """Rows that added ones take the place of, as a whole."""
+    removed: int = 0
+    quarantined: int = 0
+    """Bad rows that went to quarantine tables."""
+    left_quarantine: int = 0
+    """Rows that left quarantine tables."""
+    new_tables: list[str] = Field(default_factory=list)
+    dropped_tables: list[str] = Field(default_factory=list)
+    restored_tables: list[str] = Field(default_factory=list)
+    """Tables of a roll-back, of which the totals have the difference in rows alone."""
+    uncounted_tables: list[str] = Field(default_factory=list)
+    """Tables whose rows the totals leave out, because it is not known how many of them changed."""
 
 
 class TableVersionRef(Model):

@@ -16,6 +16,7 @@ from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_NODES, MAX_PIPELINE_BYTES, BoundedComposer, count_nodes
 from sluice.pipeline.model import Approval, Pipeline
+from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
@@ -29,6 +30,7 @@ _MODELS: dict[Location, type[BaseModel]] = {
     ("write", "source"): Source,
     ("tables", "*"): Table,
     ("approval",): Approval,
+    ("publish",): PublishOptions,
 }
 
 
@@ -63,6 +65,8 @@ def parse_pipeline(text: str, name: str) -> Pipeline:
         mark = error.problem_mark
         line = f"{name}:{mark.line + 1}" if mark else name
         raise InvalidPipeline(f"{line}: this is not valid YAML: {error.problem}") from error
+    except ValueError as error:  # a whole number of more digits than Python reads
+        raise InvalidPipeline(f"{name}: a number in it cannot be read: {error}") from error
     if not isinstance(tree, CommentedMap):
         raise InvalidPipeline(f"{name}: a pipeline file is a mapping that begins with `name:`")
     if count_nodes(tree) > MAX_NODES:

@@ -9,6 +9,7 @@ from sluice.base_model import Model
 from sluice.identifiers import branch_name, pipeline_name, table_name
 from sluice.pipeline.durations import Duration
 from sluice.pipeline.limits import MAX_CHECKS
+from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import INGEST, Write
 from sluice.pipeline.write_modes import WRITE_MODES
@@ -37,6 +38,7 @@ class Pipeline(Model):
     write: Write
     tables: dict[Annotated[str, AfterValidator(table_name)], Table] = Field(min_length=1)
     approval: Approval | None = None
+    publish: PublishOptions = PublishOptions()
     on_failure: OnFailure = "quarantine"
     keep: Duration = 14 * 86400.0
     """How long a quarantined branch is kept, in seconds."""
@@ -93,5 +95,7 @@ class Pipeline(Model):
     @property
     def digest(self) -> str:
         """The SHA-256 of the pipeline's content, in hexadecimal."""
-        text = self.model_dump_json(by_alias=True, exclude={"tables": {"__all__": {"checks": {"__all__": {"at"}}}}})
+        unsaid = {} if self.publish != PublishOptions() else {"publish": True}  # the digest of before there were any
+        positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
+        text = self.model_dump_json(by_alias=True, exclude={**positions, **unsaid})
         return hashlib.sha256(text.encode()).hexdigest()

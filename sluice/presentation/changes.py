@@ -1,25 +1,69 @@
-"""What a run did to a table, as people say it: `50 inserted, 50 updated (92 rewritten unchanged)`."""
+"""What a run did to tables, as people say it: `50 inserted, 50 updated (92 rewritten unchanged)`."""
+
+from collections.abc import Sequence
 
 from sluice.contracts.run import RunResult
-from sluice.contracts.write import RowCounts, TableChange
+from sluice.contracts.write import ChangeSummary, RowNumbers, TableChange
+from sluice.publishing.change_summary import known_row_numbers, summarize_changes
+from sluice.sizes import format_count
+
+_NAMED = 5
+"""So many tables of a kind a summary names."""
 
 
 def describe_change(change: TableChange) -> str:
     """Return how many rows a run inserted, updated, replaced and removed, or what is not known of it."""
     if change.operation == "replace":
         return f"{_files(change.removed_files)} into {change.added_files:,}, rows unchanged"
-    if change.rows:
-        return _describe_counts(change.rows)
+    if change.operation == "restore":
+        return _describe_restored(change)
+    if numbers := known_row_numbers(change):
+        return _describe_numbers(numbers)
     if change.deletes_by_value:
         return f"{change.added_rows:,} inserted; rows deleted by value, which no metadata counts"
-    if change.created or not change.deleted_rows:
-        return f"{change.added_rows:,} inserted" if change.added_rows else "no row changed"
-    if not change.added_rows:
-        return f"{change.deleted_rows:,} removed"
     return (
         f"files of {change.deleted_rows:,} rows rewritten into {change.added_rows:,}; "
         "how many of them changed is not known"
     )
+
+
+def describe_summary(result: RunResult) -> str:
+    """Return the totals of a run: `3 tables: 1,200 rows added, 10 updated, 5 removed; new: nyc.flights`.
+
+    Empty where the run wrote nothing.
+    """
+    if not result.tables:
+        return ""
+    summary = result.summary or summarize_changes(result.tables)  # runs of before there was one have none
+    named = {
+        "new": summary.new_tables,
+        "dropped": summary.dropped_tables,
+        "restored": summary.restored_tables,
+        "rows not counted": summary.uncounted_tables,
+    }
+    parts = [
+        f"{format_count(summary.tables, 'table')}: {_describe_totals(summary)}",
+        *(f"{what}: {_listed(tables)}" for what, tables in named.items() if tables),
+        f"{format_count(summary.quarantined, 'bad row')} quarantined" if summary.quarantined else "",
+        f"{format_count(summary.left_quarantine, 'row')} left quarantine" if summary.left_quarantine else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def summary_heading(result: RunResult) -> str:
+    """Return what the totals are of: what was merged, what is to be, or what was kept out of main."""
+    return {None: "to merge", "published": "merged"}.get(result.outcome, "not merged")
+
+
+def describe_message(result: RunResult) -> str:
+    """Return the message that the pipeline gives the merge commit, in one line; empty for the default message."""
+    return " ".join(result.publish.message.split()) if result.outcome in (None, "published") else ""
+
+
+def describe_metadata(result: RunResult) -> str:
+    """Return the metadata that the pipeline adds to the merge commit: `owner=film-office, ticket=FILM-42`."""
+    entries = result.publish.metadata if result.outcome in (None, "published") else {}
+    return ", ".join(f"{key}={value}" for key, value in entries.items())
 
 
 def rows_heading(result: RunResult) -> str:
@@ -27,13 +71,40 @@ def rows_heading(result: RunResult) -> str:
     return "rows after" if result.outcome in (None, "published") else "rows on the branch"
 
 
-def _describe_counts(rows: RowCounts) -> str:
+def _describe_totals(summary: ChangeSummary) -> str:
+    totals = {
+        "added": summary.added,
+        "updated": summary.updated,
+        "replaced": summary.replaced,
+        "removed": summary.removed,
+    }
+    parts = [f"{count:,} {what}" for what, count in totals.items() if count]
+    if not parts:
+        return "changed" if summary.uncounted_tables or summary.restored_tables else "no row changed"
+    number, what = parts[0].split(" ")
+    return ", ".join([f"{number} row{'s' * (number != '1')} {what}", *parts[1:]])
+
+
+def _describe_restored(change: TableChange) -> str:
+    """Return how many rows a roll-back leaves more or fewer; which ones it changes back is not counted."""
+    difference = change.added_rows - change.deleted_rows
+    if not difference:
+        return "restored, as many rows as before"
+    return f"restored, {format_count(abs(difference), 'row')} {'more' if difference > 0 else 'fewer'} than before"
+
+
+def _describe_numbers(rows: RowNumbers) -> str:
     if rows.replaced:
         return f"{rows.replaced:,} replaced by {rows.inserted:,}"
     counts = {"inserted": rows.inserted, "updated": rows.updated, "removed": rows.removed}
     parts = [f"{count:,} {what}" for what, count in counts.items() if count]
     carried = f" ({rows.rewritten:,} rewritten unchanged)" if rows.rewritten else ""
     return (", ".join(parts) or "no row changed") + carried
+
+
+def _listed(tables: Sequence[str]) -> str:
+    more = [f"and {len(tables) - _NAMED:,} more"] if len(tables) > _NAMED else []
+    return ", ".join([*tables[:_NAMED], *more])
 
 
 def _files(count: int) -> str:

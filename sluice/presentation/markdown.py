@@ -10,13 +10,21 @@ from sluice.approval.waivers import WaivedCheck
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult
 from sluice.contracts.write import TableChange
-from sluice.presentation.changes import describe_change, rows_heading
+from sluice.presentation.changes import (
+    describe_change,
+    describe_message,
+    describe_metadata,
+    describe_summary,
+    rows_heading,
+    summary_heading,
+)
 from sluice.presentation.waivers import WAIVED, count_audit, shown_verdict, waiver_lines
 from sluice.publishing.outcomes import observed_text
 from sluice.publishing.retries import describe_attempts
 
 _SEVERITY = ("error", "fail", "warn", "pass")
 _LONGEST_CELL = 160
+_LONGEST_SUMMARY = 1000
 _MARKUP = re.compile(r"[\\`|*\[\]]")
 
 
@@ -29,11 +37,14 @@ def markdown_report(result: RunResult, link: str) -> str:
     if result.tables:
         lines += ["", f"| table | operation | rows | {rows_heading(result)} |", "|---|---|---|---:|"]
         lines += [table_row(name, change) for name, change in result.tables.items()]
+        lines += ["", summary_line(result)]
     if result.checks:
         table = check_table(result.checks, show_values=False, waived=result.waived)
         lines += ["", f"Audit: {count_audit(result)}", "", *table]
     attempts = describe_attempts(result.attempts, result.lost_attempts)
     details = {
+        "message": cell(describe_message(result), 1000),
+        "metadata": cell(describe_metadata(result), 1000),
         "run": f"[{result.workflow_id}]({link})",
         "branch": f"`{result.branch}`" if result.branch else "",
         "main": f"`{result.main_after[:16]}`" if result.main_after else "unchanged by this run",
@@ -41,6 +52,11 @@ def markdown_report(result: RunResult, link: str) -> str:
     }
     lines += ["", *(f"- {name}: {value}" for name, value in details.items() if value)]
     return "\n".join(lines)
+
+
+def summary_line(result: RunResult) -> str:
+    """Return the totals over the tables of a run, and what they are of."""
+    return f"{summary_heading(result).capitalize()}: {cell(describe_summary(result), _LONGEST_SUMMARY)}"
 
 
 def waiver_list(result: RunResult, limit: int | None = None, longest: int = 1000) -> list[str]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sluice.contracts.run import Notification, RunResult
-from sluice.presentation.changes import describe_change
+from sluice.presentation.changes import describe_change, describe_message, describe_summary, summary_heading
 from sluice.presentation.waivers import WAIVED, count_audit, how_to_waive, waiting_lines, waiver_lines
 from sluice.times import format_time
 
@@ -34,7 +34,7 @@ def headline(notification: Notification) -> str:
 def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
     """Return the message as Slack's blocks; `link` leads to the run in the Temporal Web UI."""
     result = notification.result
-    lines = [line for line in (_reason(result), *_tables(result), _audit(result)) if line]
+    lines = [line for line in (_reason(result), *_summary(result), *_tables(result), _audit(result)) if line]
     if notification.waiting_until:
         lines += [
             f"Without enough approvals by {format_time(notification.waiting_until)} it is not published.",
@@ -73,6 +73,15 @@ def _reason(result: RunResult) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _summary(result: RunResult) -> list[str]:
+    """Return the totals of the run, and the message of its merge commit where the pipeline gives one."""
+    totals, message = describe_summary(result), describe_message(result)[:_LINE_LIMIT]
+    return [
+        f"{summary_heading(result).capitalize()}: {totals}" if totals else "",
+        f"Message: {_escaped(message)}" if message else "",
+    ]
 
 
 def _tables(result: RunResult) -> list[str]:

@@ -1,8 +1,9 @@
 """The details of a run as markdown, for the Temporal Web UI."""
 
 from sluice.contracts.run import RunStatus
+from sluice.presentation.changes import describe_message
 from sluice.presentation.decisions import describe_wait
-from sluice.presentation.markdown import cell, check_table, table_row, waiver_list
+from sluice.presentation.markdown import cell, check_table, summary_line, table_row, waiver_list
 from sluice.presentation.waivers import count_audit, waiting_lines
 from sluice.publishing.retries import describe_attempts
 
@@ -29,6 +30,9 @@ def details(status: RunStatus) -> str:
     if result.tables:
         lines += ["", "| table | operation | rows | rows after |", "|---|---|---|---:|"]
         lines += [table_row(name, change) for name, change in result.tables.items()]
+        lines += ["", summary_line(result)]
+    if message := describe_message(result):
+        lines += ["", f"Message: {cell(message)}"]
     if result.checks:
         lines += ["", f"Audit: {count_audit(result)}", ""]
         lines += check_table(result.checks, limit=_MAX_CHECKS, show_values=True, waived=result.waived)

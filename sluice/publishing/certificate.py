@@ -11,6 +11,7 @@ from sluice.contracts.input import ManifestRef
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RunRequest
+from sluice.pipeline.publish_options import PublishOptions
 from sluice.publishing.rollback import rollback_pipeline
 from sluice.redaction import redacted
 
@@ -64,6 +65,8 @@ WAIVED_CHECKS = "sluice.waived-checks"
 and the run that was the first to publish under the waiver."""
 GRANTS_WAIVERS = "sluice.grants-waivers"
 """On a merge commit, as `true`: its own approvals waive checks, so that later runs look here for waivers in force."""
+METADATA = "sluice.metadata."
+"""What begins the names of what a pipeline adds under `publish.metadata`; no property of a certificate begins so."""
 APPROVED = (
     RUN_ID, WORKFLOW_ID, PIPELINE, ATTEMPT, AUDITED, AUDIT_DIGEST, APPROVED_BY, APPROVALS, WAIVED_CHECKS,
     GRANTS_WAIVERS,
@@ -149,8 +152,23 @@ def verified_at(properties: Mapping[str, str], head: str) -> dict[str, str]:
     return {**properties, VERIFIED: verified.model_copy(update={"head": head}).model_dump_json()}
 
 
-def merge_message(run_ref: RunRef, tables: list[str]) -> str:
-    """Say in one line what the merge publishes."""
+def stated_options(request: RunRequest) -> PublishOptions:
+    """Return what the pipeline of a run says of the merge commit, as far as it is about what the run publishes.
+
+    Its message is about the rows that its own write brings: a release, a requeue and a roll-back have the default one.
+    Its metadata goes with its rows, so that a release and a requeue carry it. A roll-back takes rows away and has none.
+    """
+    options = request.pipeline.publish
+    if request.restore:
+        return PublishOptions()
+    moves_rows = request.resume is not None or request.pipeline.write.traits.moves_quarantined_rows
+    return options.model_copy(update={"message": ""}) if moves_rows else options
+
+
+def merge_message(options: PublishOptions, run_ref: RunRef, tables: list[str]) -> str:
+    """Return the message of the merge commit: that of the pipeline, or one line that says what is published."""
+    if options.message:
+        return options.message
     return f"Publish {', '.join(tables)} from {run_ref.pipeline} ({run_ref.workflow_id})"
 
 
@@ -170,6 +188,7 @@ def certificate(
         waived: the failed checks that are waived.
     """
     properties = {
+        **{METADATA + key: value for key, value in stated_options(request).metadata.items()},
         **input_properties(request.input.digest, list(request.pipeline.tables), manifest),
         **({ROLLED_BACK: ",".join(run for run in request.restore.runs if run)} if request.restore else {}),
         **approved_properties(run_ref, report.audited_hash, report.digest, approvals, waived),
@@ -249,7 +268,7 @@ def _rollback_properties(request: RunRequest, referenced_tables: Sequence[str]) 
         properties[RELEASED_RUN] = request.resume.run_id
     audit = rollback_pipeline(request.pipeline, request.pipeline.tables, request.pipeline.tables)
     positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
-    text = audit.model_dump_json(by_alias=True, exclude=positions, exclude_none=True)
+    text = audit.model_dump_json(by_alias=True, exclude={**positions, "publish": True}, exclude_none=True)
     if len(text.encode()) <= _MAX_ROLLBACK_PIPELINE and redacted(text) == text:
         properties[ROLLBACK_PIPELINE] = text
     return properties

@@ -9,6 +9,7 @@ from sluice.contracts.lake_queries import PublishedChecks
 from sluice.contracts.write import TableChange
 from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
@@ -230,7 +231,8 @@ def rollback_pipeline(
         held = {**earlier.tables, **older}
         checks = held[name].checks if name in held and name in remaining else []
         restored[name] = Table(checks=[check for check in checks if check.scope == "table"])
-    changed = earlier.model_copy(update={"write": Write(job="rollback"), "tables": restored})
+    changes = {"write": Write(job="rollback"), "tables": restored, "publish": PublishOptions()}
+    changed = earlier.model_copy(update=changes)
     return Pipeline.model_validate(changed.model_dump(by_alias=True))
 
 

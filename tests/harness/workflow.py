@@ -44,6 +44,7 @@ from sluice.contracts.write import (
     WriteTableInput,
 )
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.publish_options import PublishOptions
 from workflows.write_audit_publish import WriteAuditPublish
 
 HEAD = "ab" * 32
@@ -149,10 +150,16 @@ class WorkflowHarness:
         self.queue = str(uuid.uuid4())
 
     async def start(
-        self, policy: Policy | None = None, resume: Resume | None = None, *, publish: bool = True, **pipeline: Any
+        self,
+        policy: Policy | None = None,
+        resume: Resume | None = None,
+        *,
+        publish: bool = True,
+        commit: PublishOptions | None = None,
+        **pipeline: Any,
     ) -> Handle:
         policy = policy or Policy(max_rewrites=2, step_timeout=600)
-        stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, **pipeline}
+        stated = {"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}, "publish": commit, **pipeline}
         request = RunRequest(
             pipeline=Pipeline.model_validate(stated),
             input=RunInput(digest="d"),

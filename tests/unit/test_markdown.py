@@ -41,6 +41,8 @@ def test_a_report_of_a_check() -> None:
         "|---|---|---|---:|",
         "| t.orders | overwrite | 50 inserted, 50 updated (92 rewritten unchanged) | 250 |",
         "",
+        "Not merged: 1 table: 50 rows added, 50 updated",
+        "",
         "Audit: 1 pass, 1 fail",
         "",
         "| verdict | table | check | observed | expected | answered by |",

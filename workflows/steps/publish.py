@@ -36,7 +36,7 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
         run_ref=state.run_ref,
         branch=state.branch,
         head=report.audited_hash,
-        message=merge_message(state.run_ref, list(state.write_result.tables)),
+        message=merge_message(state.result.publish, state.run_ref, list(state.write_result.tables)),
         properties=certificate(
             request, state.run_ref, report, state.decisions, state.manifest, state.watched_tables, waived
         ),

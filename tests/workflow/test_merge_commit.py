@@ -1,0 +1,65 @@
+"""What a run asks the merge commit to say, and the summary of the run at each stage."""
+
+from sluice.contracts.existing_rows import Resume
+from sluice.contracts.publish import Publication, PublishBranchInput
+from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
+from sluice.pipeline.publish_options import PublishOptions
+from sluice.publishing.certificate import METADATA
+from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good
+from workflows.write_audit_publish import WriteAuditPublish
+
+STATED = PublishOptions(message="Load {table}", metadata={"owner": "ana"})
+
+
+def _noted(harness: WorkflowHarness) -> list[PublishBranchInput]:
+    """Return what is asked of each merge."""
+    asked: list[PublishBranchInput] = []
+
+    async def publish(given: PublishBranchInput, _: int) -> Publication:
+        asked.append(given)
+        return MERGED
+
+    harness.fakes.overrides["publish_branch"] = publish
+    return asked
+
+
+async def test_a_merge_has_the_message_and_metadata_of_its_pipeline_as_they_are(harness: WorkflowHarness) -> None:
+    asked = _noted(harness)
+    result = await harness.end(await harness.start(commit=STATED))
+    assert (asked[0].message, asked[0].properties[METADATA + "owner"]) == ("Load {table}", "ana")
+    assert result.publish == STATED
+
+
+async def test_without_any_the_message_is_the_default_one(harness: WorkflowHarness) -> None:
+    asked = _noted(harness)
+    result = await harness.end(await harness.start())
+    assert asked[0].message == f"Publish t.x from p ({result.workflow_id})"
+    assert not [key for key in asked[0].properties if key.startswith(METADATA)]
+
+
+async def test_a_release_has_the_default_message_and_the_metadata_of_the_quarantined_run(
+    harness: WorkflowHarness,
+) -> None:
+    asked = _noted(harness)
+    resume = Resume(branch="quarantine/p/2026-01-31/r", run_id="r", base="b", head=HEAD)
+    result = await harness.end(await harness.start(resume=resume, commit=STATED))
+    assert asked[0].message == f"Publish t.x from p ({result.workflow_id})"
+    assert asked[0].properties[METADATA + "owner"] == "ana"
+
+
+async def test_the_summary_is_that_of_the_present_write(harness: WorkflowHarness) -> None:
+    """An attempt that fails before its write is verified leaves none behind."""
+    _noted(harness)
+    tables = {"t.x": TableChange(operation="append", added_rows=3, created=True)}
+
+    async def verify(_: VerifyWriteInput, __: int) -> WriteResult:
+        return WriteResult(head=HEAD, tables=tables)
+
+    harness.fakes.overrides["verify_write"] = verify
+    handle = await harness.start()
+    result = await harness.end(handle)
+    status = await handle.query(WriteAuditPublish.status)
+    assert result.summary == status.result.summary
+    assert result.summary and (result.summary.added, result.summary.new_tables) == (3, ["t.x"])
+    harness.fakes.overrides["verify_write"] = fails_for_good
+    assert (await harness.end(await harness.start())).summary is None
