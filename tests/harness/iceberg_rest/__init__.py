@@ -34,7 +34,7 @@ class IcebergRestServer:
         with reserved_ports():
             self._port = choose_port(8181, None, "", set())
             self._daemon = self._start()
-        self._wait()
+            self._wait()  # within the reservation: until it listens, another process may choose the port
 
     @property
     def uri(self) -> str:
