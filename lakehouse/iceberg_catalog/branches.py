@@ -65,6 +65,15 @@ class BranchLog:
             return self.read()
         raise ServiceUnavailable("others changed the commit log or the tables each time")
 
+    def commit_once(self, log: CommitLog, moves: RefMoves, changes: Sequence[TableChange]) -> None:
+        """Change tables, and move branches of the log as it was read, by one request in which the log is the last.
+
+        Raises:
+            CommitConflict: the log or a table was changed meanwhile.
+        """
+        table, _ = self._log.read()
+        self.committer.commit([*changes, self._log.change(table, log, (), moves)])
+
     def observe_main(self) -> CommitLog:
         """Record what others changed on main since its head; return the log, in which the head is up to date."""
 

@@ -10,7 +10,7 @@ from lakehouse.iceberg_catalog.capabilities import capabilities_of
 from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogCommit, is_other, now
 from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
-from lakehouse.iceberg_catalog.publication import conflicting_tables, main_changes, publication
+from lakehouse.iceberg_catalog.publication import Publisher, conflicting_tables, publication
 from lakehouse.iceberg_catalog.versions import committed_version, table_version
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
@@ -25,6 +25,7 @@ class IcebergCatalog:
 
     def __init__(self, branches: BranchLog, jobs: JobCatalogs) -> None:
         self._branches, self._jobs = branches, jobs
+        self._publisher = Publisher(branches)
         self.capabilities = capabilities_of(branches.committer.guarantee)
 
     def identity(self) -> str:
@@ -44,11 +45,14 @@ class IcebergCatalog:
     def initialize_main(self) -> str:
         """Record the tables that main has; return its head."""
         with translate_catalog_errors():
+            self._publisher.settle_abandoned()
             return self._branches.begin().head(MAIN)
 
     def head(self, branch: str) -> str:
         """Return the head of a branch; that of main is up to date with what other programs did."""
         with translate_catalog_errors():
+            if branch == MAIN:
+                self._publisher.settle_abandoned()
             log = self._branches.observe_main() if branch == MAIN else self._branches.read()
             return log.head(branch)
 
@@ -170,37 +174,9 @@ class IcebergCatalog:
         self, branch: BranchRef, head: str, author: str, message: str, properties: Mapping[str, str]
     ) -> Publication:
         """Move main of each table to the snapshot that the hash `head` has, by one commit."""
-        made: list[Publication] = []
-
-        def merge(log: CommitLog) -> Made | None:
-            if earlier := log.publication_of(head, branch.base):
-                made[:] = [publication(earlier)]
-                return None
-            on_branch, before, changes = log.head(branch.name), log.head(MAIN), log.changes(branch.base, head)
-            if conflicts := conflicting_tables(log, changes):
-                made[:] = [Publication(merged=False, conflicts=conflicts)]
-                return None
-            created = log.namespaces(head).keys() - log.namespaces(branch.base).keys()
-            commit = LogCommit(
-                parent=before,
-                merged=head,
-                author=author,
-                message=message,
-                at=now(),
-                properties=dict(properties),
-                tables={name: after for name, (_, after) in changes.items()},
-                namespaces={name: {} for name in created},
-            )
-            made[:] = [publication(commit)]
-            # The branch is named, too, so that a request that is late fails once the branch was deleted.
-            moves = {MAIN: (before, commit.hash), branch.name: (on_branch, on_branch)}
-            self._branches.tables.create_namespaces(tuple(name_elements(name)) for name in created)
-            return [commit], moves, main_changes(self._branches, changes)
-
         with translate_catalog_errors():
             self._branches.observe_main()
-            self._branches.update(merge)
-            return made[0]
+            return self._publisher.publish(branch, head, author, message, properties)
 
     def find_publication(self, head: str, since: str) -> Publication | None:
         """Return the publication of the hash `head` after the hash `since` of main; the empty hash means ever."""

@@ -163,6 +163,11 @@ class CommitLog:
         """Return the publications that may not have been finished."""
         return [self.commit(head) for name, head in self.branches.items() if name.startswith(PENDING)]
 
+    def pending_of(self, head: str) -> LogCommit | None:
+        """Return the pending publication of a hash, if there is one."""
+        pending = self.branches.get(pending_ref(head))
+        return self.commit(pending) if pending else None
+
     def unreachable(self, without: str, before: datetime) -> list[LogCommit]:
         """Return the commits that no branch but `without` needs, and that are older than a time."""
         needed = {
@@ -176,6 +181,6 @@ def is_other(one: LoggedVersion | None, other: LoggedVersion | None) -> bool:
     return other is not None if one is None else not one.is_same(other)
 
 
-def pending_ref(commit: LogCommit) -> str:
-    """Return the reference under which a publication is kept until it is finished."""
-    return PENDING + commit.hash[:24]
+def pending_ref(head: str) -> str:
+    """Return the reference under which the publication of a hash is kept until it is finished."""
+    return PENDING + head[:24]

@@ -59,6 +59,13 @@ class CatalogTable:
         is_branch = reference is not None and reference.snapshot_ref_type == SnapshotRefType.BRANCH
         return reference.snapshot_id if reference and is_branch else None
 
+    def has_ancestor(self, snapshot: int | None, ancestor: int) -> bool:
+        """Return whether a snapshot is another one, or descends from it, as far back as snapshots are kept."""
+        while snapshot is not None and snapshot != ancestor:
+            present = self.metadata.snapshot_by_id(snapshot)
+            snapshot = present.parent_snapshot_id if present else None
+        return snapshot == ancestor
+
 
 @dataclass(frozen=True)
 class TableChange:

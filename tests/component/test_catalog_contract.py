@@ -24,6 +24,7 @@ from sluice.errors import BadEnvironment, CatalogChanged, CatalogRefused, NoSuch
 from sluice.identifiers import joined_name
 from sluice.publishing.certificate import BASE, REASON, RUN_ID
 from sluice.settings import read_settings
+from tests.harness.iceberg_rest import IcebergRestServer
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.table_versions import PathVersions, SnapshotVersions
 
@@ -31,6 +32,7 @@ IMPLEMENTATIONS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
     "memory": lambda _: MemoryCatalog(),
     "nessie": lambda request: open_catalog(read_settings(request.getfixturevalue("stack"))),
     "iceberg-sql": lambda request: open_sql_catalog(request.getfixturevalue("tmp_path")),
+    "iceberg-rest": lambda request: open_rest_catalog(request.getfixturevalue("iceberg_rest")),
 }
 WRITERS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
     "nessie": lambda request: open_catalog(
@@ -45,6 +47,11 @@ MANY = 260
 def open_sql_catalog(folder: Path) -> BranchCatalog:
     """Open a JDBC catalog on an SQLite file."""
     return open_iceberg("lake", "sql", f"sqlite:///{folder}/catalog.db", folder.as_uri(), {})
+
+
+def open_rest_catalog(server: IcebergRestServer) -> BranchCatalog:
+    """Open the catalog of Iceberg's REST reference server."""
+    return open_iceberg("lake", "rest", server.uri, server.warehouse.as_uri(), {})
 
 
 class Lake:
