@@ -31,6 +31,7 @@ def read_written_table(
         state.change().model_copy(update={"rows": count_changed_rows(state)}),
         foreign_snapshots=len(checked.unmarked(run_id, attempts)),
         same_rows=state.same_rows,
+        has_row_deletes=state.row_deletes or (state.before is not None and TableState(state.before, None).row_deletes),
         history=_history(checked),
         last_step=_last_step(state, checked),
     )

@@ -87,7 +87,7 @@ class RowNumbers(Model):
 class RowCounts(RowNumbers):
     """What became of the rows of files that a run rewrote or replaced."""
 
-    known_by: Literal["replacement", "keys of the input", "deletes in place", "rows compared"]
+    known_by: Literal["replacement", "keys of the input", "deletes in place", "deletes alone", "rows compared"]
     """How they are known: Iceberg's metadata counts the rows of files only."""
 
 

@@ -87,7 +87,7 @@ def changed_options(options: PublishOptions, message: str | None, entries: Seque
         if not sign:
             raise InvalidPipeline(f"--metadata {entry[:100]!r}: write KEY=VALUE, as in --metadata owner=film-office")
         if key in given:
-            raise InvalidPipeline(f"--metadata {key}: the key is given twice")
+            raise InvalidPipeline(f"--metadata {key[:100]!r}: the key is given twice")
         given[key] = value
     try:
         return PublishOptions(

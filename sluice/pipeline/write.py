@@ -1,5 +1,6 @@
 """The `write` of a pipeline: which job writes the rows, from what, and in which mode."""
 
+import re
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -30,6 +31,9 @@ _RESERVED = (
     "spark.submit.deployMode",
 )
 """The Spark settings that a pipeline cannot set."""
+
+
+_DELETE = re.compile(r"\s*DELETE\s+FROM\b", re.IGNORECASE)
 
 
 class Write(Model):
@@ -107,6 +111,11 @@ class Write(Model):
     def carries_rows(self) -> bool:
         """Whether the files that it adds hold unchanged rows, too: matching rows by keys rewrites files."""
         return bool(self.keys)
+
+    @property
+    def only_deletes(self) -> bool:
+        """Whether it runs `DELETE FROM` statements and nothing else."""
+        return bool(self.statements) and all(_DELETE.match(each) for each in self.statements)
 
     @property
     def schema_is_fixed(self) -> bool:

@@ -32,6 +32,17 @@ def written_row_counts(change: TableChange, mode: WriteMode, rows_merged: int | 
     return RowCounts(inserted=inserted, updated=updated, rewritten=rewritten, known_by="keys of the input")
 
 
+def deleted_row_counts(change: TableChange) -> RowCounts | None:
+    """Return what became of rows where a run only deleted: what its new files hold was rewritten unchanged.
+
+    The change must be of a table in which no row was deleted in place before: those are in the counts of files.
+    """
+    removed = change.deleted_rows - change.added_rows
+    if change.created or change.deletes_by_value or not change.added_rows or removed < 0:
+        return None
+    return RowCounts(removed=removed, rewritten=change.added_rows, known_by="deletes alone")
+
+
 def merge_on_read_counts(added: int, deleted: int) -> RowCounts:
     """Return what a run did that deleted rows in place and rewrote no file."""
     updated = min(added, deleted)

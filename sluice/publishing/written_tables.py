@@ -8,7 +8,7 @@ from sluice.contracts.existing_rows import ResumeBranchInput
 from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
 from sluice.identifiers import joined_name, namespaces_of
-from sluice.publishing.row_counts import written_row_counts
+from sluice.publishing.row_counts import deleted_row_counts, written_row_counts
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class WrittenTable:
     """How many of its new snapshots none of the expected attempts made."""
     same_rows: bool = True
     """Whether it has as many rows as before, as far as metadata can tell."""
+    has_row_deletes: bool = True
+    """Whether rows of it were deleted in place, before or by this write: the counts of files have them."""
     history: TableHistory = field(default_factory=TableHistory)
     last_step: LastStep = field(default_factory=LastStep)
 
@@ -109,6 +111,8 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
         if input.write.traits.keeps_rows and not table.same_rows:
             raise UnexpectedWrite(f"{table.name} has other rows than before it was compacted")
         rows = written_row_counts(table.change, input.write.traits, input.job.rows_merged)
+        if rows is None and input.write.only_deletes and not table.has_row_deletes:
+            rows = deleted_row_counts(table.change)
         changes[table.name] = table.change.model_copy(update={"rows": rows})
     _check_all_written(input, changes)
     _check_row_counts(input, changes)

@@ -108,7 +108,7 @@ def test_a_start_replaces_the_message_and_adds_metadata() -> None:
     ("message", "entries", "problem"),
     [
         (None, ["owner"], "--metadata 'owner': write KEY=VALUE"),
-        (None, ["a=1", "a=2"], "--metadata a: the key is given twice"),
+        (None, ["a=1", "a=2"], "--metadata 'a': the key is given twice"),
         (None, ["=1"], "--metadata: '' is no key of metadata"),
         (None, ["a=\x1b[2K"], "--metadata: 'a' holds the control character U+001B"),
         ("\udcff", [], "--message: the message holds the control character U+DCFF"),
