@@ -30,6 +30,7 @@ from activities.confirm_publication import ConfirmPublicationActivity
 from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.discard_quarantine import DiscardQuarantineActivity
+from activities.emit_lineage import EmitLineageActivity
 from activities.examine_installation import ExamineInstallationActivity
 from activities.examine_spark import ExamineSparkActivity
 from activities.find_conflicts import FindConflictsActivity
@@ -144,6 +145,7 @@ def control_activities(
     if policy.rules and not approvers:
         log.warning("SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name")
     notify = NotifyActivity(settings, client.namespace)
+    lineage = EmitLineageActivity(settings, catalog, io)
     merge_queue = MergeQueueActivity(client, installation, settings.sluice_task_queue)
     results = AuditResultsTable(catalog, settings.lake, io)
     loaded_files = LoadedFiles(catalog, InputManifests(settings.lake, io), settings.sluice_home.absolute())
@@ -173,6 +175,8 @@ def control_activities(
         ReapBranchesActivity(catalog, io, running, installation).reap_branches,
         notify.can_notify,
         notify.notify,
+        lineage.can_emit_lineage,
+        lineage.emit_lineage,
         # What the command line asks about the lake:
         ListQuarantineActivity(catalog, io).list_quarantine,
         DescribeQuarantineActivity(catalog, io, reports).describe_quarantine,

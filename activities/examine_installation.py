@@ -1,4 +1,4 @@
-"""Look at what a worker needs beside Spark: the catalog, the lake, tokens, approvers, Slack, encryption."""
+"""Look at what a worker needs beside Spark: catalog, lake, tokens, approvers, encryption, Slack, OpenLineage."""
 
 import os
 import stat
@@ -14,6 +14,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from temporalio import activity
 
 from activities.examinations import NeedsRemedy, examine
+from activities.lineage_client import examine_receiver
 from activities.verify_decision import read_approvers
 from lakehouse.catalog import BranchCatalog
 from lakehouse.open_catalog import catalog_address, token_files
@@ -46,6 +47,7 @@ class ExamineInstallationActivity:
                 "approvals": self._approvals,
                 "encryption": self._encryption,
                 "Slack": self._slack,
+                "OpenLineage": lambda: examine_receiver(self.settings),
             }
         )
 

@@ -20,6 +20,7 @@ from sluice.approval.signatures import sign_start
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult
 from sluice.errors import RunUnderWay
+from sluice.lineage.identity import parse_parent
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret
@@ -101,6 +102,7 @@ async def start_run(
         policy=_policy(settings),
         search_attributes=await search_attributes_known(client),
         revision=REVISION,
+        lineage_parent=parse_parent(settings.openlineage_parent_id),
     )
     signed = request.model_copy(update={"signed_start": _signed_start(request, workflow_id, settings)})
     return await _start_or_attach(client, settings, signed, workflow_id)

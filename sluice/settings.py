@@ -17,6 +17,7 @@ from sluice.base_model import Model
 from sluice.errors import BadEnvironment
 from sluice.identifiers import spark_queue
 from sluice.job_environment import names_problem
+from sluice.lineage.identity import parse_parent
 
 HOME = "SLUICE_HOME"
 STACK_FILE = "stack.json"
@@ -150,6 +151,19 @@ class Settings(Model):
     """Where traces are sent, as an OTLP endpoint over HTTP: `http://127.0.0.1:4318/v1/traces`; empty means nowhere."""
     slack_api_url: str = "https://slack.com/api/"
 
+    # --- Advanced: OpenLineage, by the names that its clients use ---
+    openlineage_url: str = Field(default="", pattern=r"^(https?://\S+)?$", repr=False)
+    """Where OpenLineage events of runs are sent; empty, and without a configuration file, means nowhere."""
+    openlineage_endpoint: str = "api/v1/lineage"
+    openlineage_api_key: str = Field(default="", repr=False)
+    openlineage_config: str = ""
+    """A configuration file of OpenLineage's Python client, other than `openlineage.yml` in the working directory."""
+    openlineage_namespace: str = Field(default="sluice", min_length=1)
+    """The namespace of pipelines as OpenLineage jobs."""
+    openlineage_disabled: bool = False
+    openlineage_parent_id: str = ""
+    """The OpenLineage run that starts runs from here, as `NAMESPACE/JOB/RUN_ID`."""
+
     @field_validator("nessie_uri")
     @classmethod
     def _v2(cls, uri: str) -> str:
@@ -168,6 +182,12 @@ class Settings(Model):
         if mode == "cluster" and info.data.get("spark_engine") == "connect":
             raise ValueError("a Spark Connect server has no drivers per job: cluster mode needs SPARK_ENGINE=submit")
         return mode
+
+    @field_validator("openlineage_parent_id")
+    @classmethod
+    def _is_run(cls, parent: str) -> str:
+        parse_parent(parent)
+        return parent
 
     @field_validator("sluice_job_environment")
     @classmethod

@@ -21,6 +21,7 @@ _PREFIXES = (
     "NESSIE",
     "SLUICE",
     "SLACK",
+    "OPENLINEAGE",
     "TABLE_NAME",
     "NAMESPACE",
     "BRANCH_NAME",

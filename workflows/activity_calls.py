@@ -46,6 +46,7 @@ with workflow.unsafe.imports_passed_through():
         ReleasePlan,
         RequeuePlan,
     )
+    from sluice.contracts.lineage import EmitLineageInput
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.publish import (
         ConfirmPublicationInput,
@@ -64,7 +65,7 @@ with workflow.unsafe.imports_passed_through():
         ReapBranchesInput,
         ReapBranchesResult,
     )
-    from sluice.contracts.references import BranchRef
+    from sluice.contracts.references import BranchRef, RunRef
     from sluice.contracts.run import Notification, RecordRunInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.sizes import format_count
@@ -73,6 +74,7 @@ with workflow.unsafe.imports_passed_through():
 _FIRST = 2
 """The priority of what follows a write: a run that has begun is brought to its end before others begin."""
 _NOTIFY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
+_LINEAGE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=3)
 _HOUSEKEEPING = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1))
 _QUERY = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=3)
 """A person waits for the answer."""
@@ -167,6 +169,12 @@ class ActivityCalls(ActivityCaller):
         "notify", Notification, type(None), Kind.ACTIVITY,
         lambda input: input.result.outcome or "waiting for approval",
         timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY, on_cancel=ActivityCancellationType.TRY_CANCEL)
+    can_emit_lineage = ActivityCall(
+        "can_emit_lineage", RunRef, bool, Kind.LOCAL_FIRST,
+        lambda input: "is OpenLineage set up?", total_timeout=fixed(10))
+    emit_lineage = ActivityCall(  # no step of a run waits for it, but its end: for two at most
+        "emit_lineage", EmitLineageInput, type(None), Kind.ACTIVITY, lambda input: f"OpenLineage {input.event}",
+        timeout=fixed(7), total_timeout=fixed(15), retry=_LINEAGE, on_cancel=ActivityCancellationType.TRY_CANCEL)
     manage_quarantine = ActivityCall(
         "manage_quarantine", ManageQuarantineInput, str, Kind.ACTIVITY,
         lambda input: f"{input.action} {input.branch}",

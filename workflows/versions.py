@@ -8,6 +8,9 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.run import REVISION, RunRequest
 
+_LINEAGE = 2
+"""The first revision whose runs send OpenLineage events."""
+
 
 def require_known_revision(request: RunRequest) -> None:
     """Make sure that this worker knows the revision of a run.
@@ -20,3 +23,8 @@ def require_known_revision(request: RunRequest) -> None:
             f"the run follows revision {request.revision} of the workflow, and this worker knows {REVISION}: "
             "upgrade the worker; the run goes on from here"
         )
+
+
+def emits_lineage(request: RunRequest) -> bool:
+    """Return whether a run asks for a receiver of OpenLineage events; a run that was started only to check has none."""
+    return request.revision >= _LINEAGE and request.publish

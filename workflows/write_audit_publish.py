@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.steps.compensation import compensate
     from workflows.steps.fencing import fence_attempt
     from workflows.steps.finish import finish
+    from workflows.steps.lineage import LineageEvents
     from workflows.steps.merge_queue import release_merge_slot
     from workflows.steps.publish import premerge_check, publish
     from workflows.steps.rebase import resolve_conflict
@@ -39,11 +40,13 @@ class WriteAuditPublish:
         self._request = request
         self._calls = ActivityCalls(request.policy, request.pipeline.name)
         self._state = RunState(request)
+        self._lineage = LineageEvents(self._calls, self._state)
 
     @workflow.run
     async def run(self, request: RunRequest) -> RunResult:
         """Run the protocol; compensate if it fails or is stopped; finish, and return or raise the outcome."""
         require_known_revision(request)
+        self._lineage.start()
         error: BaseException | None = None
         try:
             await self._write_audit_publish()
@@ -51,7 +54,7 @@ class WriteAuditPublish:
             error = caught
             await run_shielded(compensate(self._calls, self._state, caught))
         await run_shielded(release_merge_slot(self._calls, self._state))
-        await run_shielded(finish(self._calls, self._state))
+        await run_shielded(finish(self._calls, self._state, self._lineage))
         result = self._state.result
         if result.outcome == "cancelled":
             workflow.upsert_memo({RESULT_MEMO: result.model_dump(mode="json", by_alias=True)})
@@ -73,6 +76,7 @@ class WriteAuditPublish:
             try:
                 if not has_write:
                     await write(self._calls, self._state)
+                    self._lineage.report_write()
                 conflicts = self._conflicts_at_write() or await self._audit_and_publish()
             except ActivityError as error:
                 branch = self._state.branch

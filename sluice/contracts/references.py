@@ -1,4 +1,4 @@
-"""Which run, attempt and branch an activity works for."""
+"""Which run, attempt and branch an activity works for, and which run of a scheduler started it."""
 
 from pydantic import Field
 
@@ -43,3 +43,13 @@ class BranchRequest(Model):
 
     A worker that was paused may get an old task, which Temporal has given to another worker since.
     """
+
+
+class LineageParent(Model):
+    """The OpenLineage run that started this one, such as a task of a scheduler."""
+
+    namespace: str
+    name: str
+    """The name of its job in the namespace."""
+    run_id: str
+    """Its run id, a UUID."""

@@ -12,7 +12,7 @@ from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.input import SelectedInput
-from sluice.contracts.references import RunRef
+from sluice.contracts.references import LineageParent, RunRef
 from sluice.contracts.write import ChangeSummary, TableChange
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
@@ -28,7 +28,7 @@ Stage = Literal[
 ]  # fmt: skip
 
 
-REVISION = 1
+REVISION = 2
 """The newest revision of the workflow. A change of the order of its activity calls increments it; see ADR 20."""
 
 
@@ -96,6 +96,8 @@ class RunRequest(Model):
     request that names none follows the first, so that a later replay takes the same path."""
     signed_start: SignedStart | None = None
     """The signature of who started the run, where this person has a key."""
+    lineage_parent: LineageParent | None = None
+    """The OpenLineage run that started this one, if it is known."""
 
     def start_statement(self, workflow_id: str) -> StartStatement:
         """Return what is signed of the start of this run."""

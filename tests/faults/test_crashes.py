@@ -29,11 +29,15 @@ POINTS = (
     "AuditResultsTable.record:before",
     "AuditResultsTable.record:after",
     "NotifyActivity.notify:before",
+    "EmitLineageActivity.emit_lineage:before",
+    "EmitLineageActivity.emit_lineage:after",
 )
 QUARANTINE_POINTS = ("NessieCatalog.copy_branch:before", "NessieCatalog.copy_branch:after")
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGTERM": signal.SIGTERM}
 SLACK = {"SLACK_TOKEN": "xoxb-1", "SLACK_CHANNEL": "#loads", "SLACK_API_URL": "http://127.0.0.1:9/api/"}
 """Settings of a Slack that does not answer: without any, no worker comes to the point where it notifies."""
+LINEAGE = {"OPENLINEAGE__TRANSPORT__TYPE": "console"}
+"""Settings by which events are written to the worker's log."""
 ALWAYS = {
     ("NessieCatalog.create_branch:after", "SIGKILL"),
     ("Spark.run:after", "SIGKILL"),
@@ -67,12 +71,12 @@ def _cases(points: tuple[str, ...]) -> list[object]:
 def test_published_once(point: str, name: str, faults: FaultHarness, tmp_path: Path) -> None:
     """One run, published once, by the next worker."""
     flag = tmp_path / "flag"
-    slack = SLACK if point == "NotifyActivity.notify:before" else {}
-    broken = faults.start_faulty_worker(CRASH=f"{point} {SIGNALS[name]} {flag}", **slack)
+    service = {"NotifyActivity": SLACK, "EmitLineageActivity": LINEAGE}.get(point.split(".", maxsplit=1)[0], {})
+    broken = faults.start_faulty_worker(CRASH=f"{point} {SIGNALS[name]} {flag}", **service)
     table = f"t.crash_{abs(hash((point, name)))}"
     run = faults.start_tagged("crash", table)
     wait_for(flag.exists, broken.log.read_text)
-    faults.start_worker(**slack)
+    faults.start_worker(**service)
     result = faults.result(run)
     assert (result["outcome"], result["reason"]) == ("published", ""), result
     assert not faults.problems([result])

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import worker
+from activities.emit_lineage import EmitLineageActivity
 from activities.notify import NotifyActivity
 from engine.runner import Spark
 from lakehouse.audit_results_table import AuditResultsTable
@@ -31,7 +32,15 @@ from sluice.publishing.certificate import RUN_ID
 
 _CLASSES: dict[str, type] = {
     each.__name__: each
-    for each in (NessieCatalog, InputManifests, ReportStore, AuditResultsTable, Spark, NotifyActivity)
+    for each in (
+        NessieCatalog,
+        InputManifests,
+        ReportStore,
+        AuditResultsTable,
+        Spark,
+        NotifyActivity,
+        EmitLineageActivity,
+    )
 }
 SAFEGUARDS = ("fencing", "pinned hash", "confirmation")
 

@@ -21,6 +21,7 @@ from sluice.contracts.existing_rows import (
     ResumeBranchInput,
 )
 from sluice.contracts.input import ManifestRef, SelectedInput, SelectInputInput
+from sluice.contracts.lineage import EmitLineageInput
 from sluice.contracts.merge_queue import MergeTicket
 from sluice.contracts.publish import (
     ConfirmPublicationInput,
@@ -33,7 +34,7 @@ from sluice.contracts.publish import (
     VerifyDecisionInput,
 )
 from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
-from sluice.contracts.references import BranchRef
+from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.run import Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
 from sluice.contracts.write import (
     JobReport,
@@ -122,6 +123,8 @@ class FakeActivities:
             self._fake("quarantine_branch", QuarantineBranchInput, lambda given: given.name),
             self._fake("can_notify", Notification, lambda _: True),
             self._fake("notify", Notification, lambda _: None),
+            self._fake("can_emit_lineage", RunRef, lambda _: False),
+            self._fake("emit_lineage", EmitLineageInput, lambda _: None),
         ]
 
     def _fake(self, name: str, kind: type, default: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -156,6 +159,7 @@ class WorkflowHarness:
         *,
         publish: bool = True,
         commit: PublishOptions | None = None,
+        revision: int = 1,
         **pipeline: Any,
     ) -> Handle:
         policy = policy or Policy(max_rewrites=2, step_timeout=600)
@@ -166,6 +170,7 @@ class WorkflowHarness:
             starter="tester",
             resume=resume,
             publish=publish,
+            revision=revision,
             policy=policy.model_copy(update={"spark_queue": policy.spark_queue or self.queue}),
         )
         return await self.client.start_workflow(

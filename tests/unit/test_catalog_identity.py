@@ -191,6 +191,8 @@ NO_IDENTITY = {
     **dict.fromkeys(
         ("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify"), "no catalog"
     ),
+    "can_emit_lineage": "no catalog",
+    "emit_lineage": "an event of another catalog leaves out the tables that the run read, and fails nothing",
     **dict.fromkeys(
         ("list_quarantine", "describe_quarantine", "plan_release", "plan_rollback", "plan_requeue"), "a question"
     ),

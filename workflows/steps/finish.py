@@ -12,9 +12,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.run_state import RunState
     from workflows.search_attributes import OUTCOME
     from workflows.steps.fencing import discard
+    from workflows.steps.lineage import LineageEvents
 
 
-async def finish(calls: ActivityCalls, state: RunState) -> None:
+async def finish(calls: ActivityCalls, state: RunState, lineage: LineageEvents) -> None:
     """Delete the branches of a published run, record and count the run, notify people, and answer their updates."""
     if state.is_published:
         await _delete_published_branches(calls, state)
@@ -22,8 +23,10 @@ async def finish(calls: ActivityCalls, state: RunState) -> None:
     state.enter_stage("ended", state.result.outcome or "")
     state.set_search_attribute(OUTCOME.value_set(state.result.outcome or ""))
     count_run(state.result)
+    lineage.report_end()
     if state.request.publish:  # who starts a check follows it
         await notify(calls, state)
+    await lineage.wait_until_sent()
     await workflow.wait_condition(workflow.all_handlers_finished)
 
 

@@ -1,0 +1,1 @@
+"""OpenLineage: what Sluice says of its runs to those who collect lineage (ADR 37)."""

@@ -1,0 +1,125 @@
+"""A receiver of OpenLineage events, and their validation by the specification's schemas."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry, Resource
+
+from devstack.stack import ROOT
+
+_FOLDER = ROOT / "tests" / "schemas" / "openlineage"
+_SCHEMAS: dict[str, Any] = {
+    schema["$id"]: schema for schema in (json.loads(file.read_text()) for file in _FOLDER.glob("*.json"))
+}
+_REGISTRY: Registry[Any] = Registry().with_resources(
+    (uri, Resource.from_contents(schema)) for uri, schema in _SCHEMAS.items()
+)
+_FORMATS = FormatChecker()
+
+
+@_FORMATS.checks("date-time", raises=ValueError)
+def _is_date_time(value: object) -> bool:
+    return datetime.fromisoformat(str(value).replace("Z", "+00:00")).tzinfo is not None
+
+
+@_FORMATS.checks("uri", raises=ValueError)
+def _is_uri(value: object) -> bool:
+    return bool(urlsplit(str(value)).scheme)
+
+
+def problems(event: Any) -> list[str]:
+    """Return in what an event breaks the specification: the event itself, and each facet by the schema it names."""
+    listed = _invalid(event, str(event.get("schemaURL", "")))
+    run, job = event.get("run", {}), event.get("job", {})
+    datasets = [*event.get("inputs", []), *event.get("outputs", [])]
+    holders = [run, job, *datasets]
+    facets = [each.get("facets", {}) for each in holders]
+    facets += [each.get(key, {}) for each in datasets for key in ("inputFacets", "outputFacets")]
+    for name, facet in (pair for each in facets for pair in each.items()):
+        # By the whole schema, which says by which key a facet of this form goes.
+        listed += _invalid({name: facet}, str(facet.get("_schemaURL", "")).split("#")[0], needs=name)
+    return listed
+
+
+def _invalid(value: Any, uri: str, needs: str = "") -> list[str]:
+    schema = _SCHEMAS.get(uri.split("#", maxsplit=1)[0])
+    if schema is None:
+        return [f"there is no schema {uri!r}"]
+    if needs and needs not in schema["properties"]:
+        return [f"{uri} has no facet {needs!r}"]
+    validator = Draft202012Validator({"$ref": uri}, registry=_REGISTRY, format_checker=_FORMATS)
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+class LineageReceiver(ThreadingHTTPServer):
+    """Takes events on 127.0.0.1, refuses them, or never answers."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.bodies: list[bytes] = []
+        """What was sent, also what was refused."""
+        self.keys: list[str | None] = []
+        self.status = 201
+        self.hangs = False
+        self.closing = threading.Event()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What was sent, in the order of arrival."""
+        return [json.loads(body) for body in self.bodies]
+
+    def types(self, run_id: str) -> list[str]:
+        """Return the types of the events of a run, in the order of arrival."""
+        return [each["eventType"] for each in self.events if each["run"]["runId"] == run_id]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LineageReceiver
+
+    def do_POST(self) -> None:
+        self.server.keys.append(self.headers["Authorization"])
+        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self._answer()
+
+    def do_GET(self) -> None:
+        self.server.keys.append(self.headers["Authorization"])
+        self._answer()
+
+    def _answer(self) -> None:
+        if self.server.hangs:
+            self.server.closing.wait()
+            return
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+@contextmanager
+def lineage_receiver() -> Iterator[LineageReceiver]:
+    """Run a receiver of events."""
+    server = LineageReceiver()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.closing.set()
+        server.shutdown()
+        server.server_close()

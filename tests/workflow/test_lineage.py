@@ -1,0 +1,172 @@
+"""OpenLineage events beside the steps of a run: which are sent, and that no step waits for them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.audit import AuditResult
+from sluice.contracts.lineage import EmitLineageInput
+from sluice.contracts.run import REVISION, Policy, RunResult
+from sluice.contracts.write import ChangedTable, TableChange, TableVersionRef, WriteResult
+from tests.harness.workflow import HEAD, WorkflowHarness, fails_for_good, fails_with_a_bug
+from workflows.activity_calls import ActivityCalls
+from workflows.steps import lineage
+
+NEW = TableVersionRef(metadata_location="file:///lake/t/x/metadata/1.metadata.json", snapshot_id=1)
+
+
+class Receiver:
+    """A receiver of events in place of `emit_lineage`."""
+
+    def __init__(self, harness: WorkflowHarness) -> None:
+        self.events: list[EmitLineageInput] = []
+        harness.fakes.overrides |= {
+            "can_emit_lineage": self._is_there,
+            "emit_lineage": self._take,
+            "verify_write": self._written,
+        }
+
+    @property
+    def types(self) -> list[str]:
+        return [event.event for event in self.events]
+
+    async def _is_there(self, _: Any, __: int) -> bool:
+        return True
+
+    async def _take(self, event: EmitLineageInput, _: int) -> None:
+        self.events.append(event)
+
+    async def _written(self, _: Any, __: int) -> WriteResult:
+        changes = {"t.x": TableChange(operation="append", added_rows=2)}
+        return WriteResult(head=HEAD, tables=changes, versions={"t.x": ChangedTable(after=NEW)})
+
+
+async def run(harness: WorkflowHarness, **pipeline: Any) -> RunResult:
+    return await harness.end(await harness.start(revision=REVISION, **pipeline))
+
+
+async def test_a_published_run(harness: WorkflowHarness) -> None:
+    receiver = Receiver(harness)
+    result = await run(harness)
+    assert (result.outcome, receiver.types) == ("published", ["START", "RUNNING", "COMPLETE"])
+    assert [event.run_ref.run_id for event in receiver.events] == [result.run_id] * 3
+    assert [[table.name for table in event.published] for event in receiver.events] == [[], [], ["t.x"]]
+    times = [event.at for event in receiver.events]
+    assert times == sorted(times)
+
+
+async def test_a_run_that_its_audit_keeps_out(harness: WorkflowHarness) -> None:
+    receiver = Receiver(harness)
+
+    async def fails(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=[CheckResult(table="t.x", index=0, check="row_count", columns=[], verdict="fail")])
+
+    harness.fakes.overrides["audit_branch"] = fails
+    result = await run(harness, tables={"t.x": {"checks": [{"check": "row_count", "min": 1}]}})
+    assert (result.outcome, receiver.types) == ("quarantined", ["START", "RUNNING", "ABORT"])
+    last = receiver.events[-1]
+    assert last.published == [] and [each.passed for each in last.checks] == [False]
+    assert last.tags["sluice_quarantine"] == result.branch
+
+
+async def test_a_failed_run(harness: WorkflowHarness) -> None:
+    receiver = Receiver(harness)
+    harness.fakes.overrides["write_table"] = fails_for_good
+    result = await run(harness)
+    assert (result.outcome, receiver.types) == ("failed", ["START", "FAIL"])
+    assert receiver.events[-1].error == result.reason
+
+
+async def test_a_run_that_is_not_answered_in_time(harness: WorkflowHarness) -> None:
+    receiver = Receiver(harness)
+    result = await run(harness, approval={"timeout": "3d"})
+    assert (result.cause, receiver.types) == ("expired", ["START", "RUNNING", "ABORT"])
+
+
+async def test_a_cancelled_run(real_time_harness: WorkflowHarness) -> None:
+    harness = real_time_harness
+    receiver = Receiver(harness)
+    entered = asyncio.Event()
+
+    async def slow(_: Any, __: int) -> None:
+        entered.set()
+        await asyncio.sleep(1)
+
+    harness.fakes.overrides["write_table"] = slow
+    handle = await harness.start(revision=REVISION)
+    await entered.wait()
+    await handle.cancel()
+    result = await harness.end(handle)
+    assert (result.outcome, receiver.types) == ("cancelled", ["START", "ABORT"])
+
+
+async def test_a_second_attempt_sends_no_event_twice(harness: WorkflowHarness) -> None:
+    receiver = Receiver(harness)
+
+    async def fails_once(_: Any, call: int) -> AuditResult | WriteResult:
+        if call == 1:
+            raise ApplicationError("it moved", type="JobFailed")
+        return await receiver._written(_, call)
+
+    harness.fakes.overrides["verify_write"] = fails_once
+    result = await run(harness)
+    assert result.outcome == "published"
+    assert receiver.types == ["START", "RUNNING", "COMPLETE"]
+
+
+@pytest.mark.parametrize("activity", ["can_emit_lineage", "emit_lineage"])
+async def test_a_failure_changes_nothing(harness: WorkflowHarness, activity: str) -> None:
+    receiver = Receiver(harness)
+    harness.fakes.overrides[activity] = fails_with_a_bug
+    assert (await run(harness)).outcome == "published"
+    assert receiver.events == []
+    assert harness.fakes.calls.count("emit_lineage") == (0 if activity == "can_emit_lineage" else 3)
+
+
+async def test_no_step_waits_for_a_receiver_that_hangs_and_the_end_does_not_for_long(harness: WorkflowHarness) -> None:
+    receiver = Receiver(harness)
+
+    async def hangs(event: EmitLineageInput, _: int) -> None:
+        receiver.events.append(event)
+        await asyncio.sleep(3600)
+
+    harness.fakes.overrides["emit_lineage"] = hangs
+    handle = await harness.start(revision=REVISION)
+    result = await harness.end(handle)
+    described = await handle.describe()
+    assert result.outcome == "published" and described.close_time
+    limit = ActivityCalls.emit_lineage.total_timeout
+    assert limit is not None
+    total = (described.close_time - described.start_time).total_seconds()
+    assert total < 2 * limit(Policy(), None) + result.timings["total"] + 5
+    assert result.timings["total"] < 10, "the steps went on"
+    assert {event.event for event in receiver.events} == {"START", "COMPLETE"}, "one that waits is left out"
+
+
+async def test_a_mistake_in_the_description_of_an_event_changes_nothing(
+    harness: WorkflowHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver = Receiver(harness)
+
+    def mistaken(event: str, *_: Any, **__: Any) -> EmitLineageInput:
+        raise KeyError(event)
+
+    monkeypatch.setattr(lineage, "describe_event", mistaken)
+    assert (await run(harness)).outcome == "published"
+    assert receiver.events == [] and "can_emit_lineage" in harness.fakes.calls
+
+
+async def test_without_a_receiver_nothing_is_described(harness: WorkflowHarness) -> None:
+    assert (await run(harness)).outcome == "published"
+    assert harness.fakes.calls.count("can_emit_lineage") == 1 and "emit_lineage" not in harness.fakes.calls
+
+
+@pytest.mark.parametrize(("revision", "publish"), [(1, True), (REVISION, False)])
+async def test_runs_that_send_none(harness: WorkflowHarness, revision: int, publish: bool) -> None:
+    """Those of the first revision, so that they replay; and checks, which who started them follows."""
+    Receiver(harness)
+    await harness.end(await harness.start(revision=revision, publish=publish))
+    assert "can_emit_lineage" not in harness.fakes.calls
