@@ -98,6 +98,7 @@ class WriteTableActivity:
             environment=input.write.environment,
             pipeline=run_ref.pipeline,
             runs_apart=input.runs_apart,
+            lineage_root=input.lineage_parent,
         )
         job = self._built_in_job(job, input, loaded, answer_file, key) if key else _user_job(job, input)
         return job, answer_file

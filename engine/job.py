@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sluice.contracts.references import LineageParent
+
 
 @dataclass(frozen=True)
 class SparkJob:
@@ -34,6 +36,8 @@ class SparkJob:
     """The pipeline that it is of."""
     runs_apart: bool = False
     """Whether it must not share a Spark Connect server with other jobs."""
+    lineage_root: LineageParent | None = None
+    """The OpenLineage run that started the run, if it is known."""
     input_bytes: int | None = None
     """How much it reads, where that is known before it starts."""
 

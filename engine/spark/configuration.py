@@ -12,6 +12,8 @@ from engine.job import SparkJob
 from engine.private_files import write_private
 from engine.spark.jars import added_coordinates, added_jars, class_path, has_s3
 from engine.spark.memory import driver_memory
+from sluice.contracts.references import LineageParent
+from sluice.lineage.identity import lineage_run_id
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
 from sluice.settings import Settings
@@ -40,6 +42,7 @@ UNREACHABLE_CATALOG = "unreachable"
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _DRIVER_PATH = "spark.driver.extraClassPath"
 _PACKAGES = "spark.jars.packages"
+_LINEAGE_LISTENER = "OpenLineageSparkListener"
 _BULK_DELETES = "iceberg.hadoop.delete-file-parallelism"
 """How many threads delete files for Iceberg in Hadoop's file systems. With none, no file is deleted: commits only warn
 that earlier metadata files stay, and maintenance fails. What a failed task wrote stays, too, until garbage collection.
@@ -108,11 +111,29 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
 
 def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
     """Return the whole configuration of a job that is an application of its own."""
+    shared = application(settings, job.folder, job.conf, settings.slots)
     return {
-        **application(settings, job.folder, job.conf, settings.slots),
+        **_lineage_parent(settings, job, shared),
+        **shared,
         "spark.app.name": f"sluice {job.branch}",
         **session(settings, job),
         **hadoop_s3(settings),
+    }
+
+
+def _lineage_parent(settings: Settings, job: SparkJob, configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return the configuration by which OpenLineage's Spark listener names the run as the parent of its own events.
+
+    Empty without that listener: the names are its alone. What the configuration sets by itself stays.
+    """
+    if not job.pipeline or _LINEAGE_LISTENER not in configuration.get("spark.extraListeners", ""):
+        return {}
+    own = LineageParent(namespace=settings.openlineage_namespace, name=job.pipeline, run_id=lineage_run_id(job.run_id))
+    named = {"parent": own, "rootParent": job.lineage_root or own}
+    return {
+        f"spark.openlineage.{prefix}{key}": value
+        for prefix, run in named.items()
+        for key, value in (("JobNamespace", run.namespace), ("JobName", run.name), ("RunId", run.run_id))
     }
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.input import ManifestRef
-from sluice.contracts.references import BranchRef, BranchRequest, RunRef
+from sluice.contracts.references import BranchRef, BranchRequest, LineageParent, RunRef
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
@@ -43,6 +43,8 @@ class WriteTableInput(Model):
     """Whether the job gets a Spark of its own, because a server that the run's jobs shared with others crashed."""
     show_values: bool = False
     """Whether messages may quote values of rows."""
+    lineage_parent: LineageParent | None = None
+    """The OpenLineage run that started the run, if it is known."""
     folder: str = ""
     """Where the run was started: a program of the user's runs there, if the worker has that folder."""
 

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -23,7 +25,7 @@ from engine.spark.java import find_java
 from engine.spark.job_errors import job_failure
 from engine.spark.submit import command, environment
 from lakehouse.nessie.spark import explain_refused_write, spark_properties
-from sluice.contracts.references import RunRef
+from sluice.contracts.references import LineageParent, RunRef
 from sluice.errors import BadEnvironment, DiskFull, InvalidInput, JobFailed, WriteRefused
 from sluice.settings import Settings
 from tests.harness.processes import wait_for
@@ -77,6 +79,29 @@ def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
     assert configuration["spark.x"] == "y"
     assert configuration["spark.sql.iceberg.snapshot-property.sluice.run-id"] == "r"
     assert configuration["spark.yarn.maxAppAttempts"] == "1"
+
+
+def test_the_lineage_of_spark_has_the_run_as_its_parent(tmp_path: Path) -> None:
+    run_id, root_id = str(uuid.uuid4()), str(uuid.uuid4())
+    listener = {"spark.extraListeners": "x.Other,io.openlineage.spark.agent.OpenLineageSparkListener"}
+    settings = Settings(sluice_home=tmp_path, openlineage_namespace="loads")
+    job = spark_job(tmp_path, run_id=run_id, pipeline="permits", conf=listener)
+    names = {key: value for key, value in properties(settings, job).items() if "openlineage." in key}
+    assert names == {
+        f"spark.openlineage.{prefix}{key}": value
+        for prefix in ("parent", "rootParent")
+        for key, value in (("JobNamespace", "loads"), ("JobName", "permits"), ("RunId", run_id))
+    }
+    root = LineageParent(namespace="airflow", name="dag.task", run_id=root_id)
+    started = properties(settings, replace(job, lineage_root=root))
+    assert started["spark.openlineage.parentRunId"] == run_id
+    assert started["spark.openlineage.rootParentRunId"] == root_id
+    assert started["spark.openlineage.rootParentJobName"] == "dag.task"
+    own = properties(settings, replace(job, conf={**listener, "spark.openlineage.rootParentJobName": "mine"}))
+    assert own["spark.openlineage.rootParentJobName"] == "mine"
+    for without in ({}, {"spark.extraListeners": "x.Other"}):
+        configuration = properties(settings, replace(job, conf=without))
+        assert not [key for key in configuration if key.startswith("spark.openlineage.")]
 
 
 def test_a_users_program_keeps_its_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,7 @@ async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: s
         folder=state.request.folder,
         runs_apart=state.runs_apart,
         show_values=pipeline.show_values,
+        lineage_parent=state.request.lineage_parent,
     )
     job = await calls.write_table(input)
     raise_if_cancelled()
