@@ -58,6 +58,13 @@ class Recorder:
         self._cancelled_during_write()
         self._worker_killed()
         self.worker.stop()
+        self.record_lineage()
+
+    def record_lineage(self) -> None:
+        """Record a run whose worker sends OpenLineage events, into its log."""
+        self.worker = WorkerProcess({**self.environment, "OPENLINEAGE__TRANSPORT__TYPE": "console"}, self.folder)
+        self._keep("lineage", self._begin("lineage", "[not_null: id]"))
+        self.worker.stop()
 
     def _cancelled_during_write(self) -> None:
         (self.folder / "slow.py").write_text(_SLOW)
