@@ -15,7 +15,7 @@ _CHECKS_BYTES = 200_000
 _MAX_SOURCES = 100
 _LONGEST_TEXT = 500
 _LONGEST_SQL = 20_000
-"""So many characters of SQL an event carries, all statements together."""
+"""So many characters of SQL an event carries, all statements together, and as many of the pipeline's description."""
 _EVENTS: Mapping[Outcome, LineageEventType] = {
     "published": "COMPLETE",
     "checked": "COMPLETE",
@@ -62,7 +62,7 @@ def describe_event(
         event=event,
         at=at,
         run_ref=run_ref,
-        description=pipeline.description,
+        description=pipeline.description[:_LONGEST_SQL],
         parent=request.lineage_parent,
         scheduled_at=scheduled_at,
         sources=write.source.paths[:_MAX_SOURCES] if write.source and not request.restore else [],

@@ -33,6 +33,7 @@ from sluice import VERSION
 from sluice.contracts.lineage import EmitLineageInput, LineageCheck, LineageTable
 from sluice.lineage.datasets import TableDataset, dataset_name, source_dataset
 from sluice.lineage.identity import lineage_run_id
+from sluice.redaction import redacted
 
 _SEVERITIES = {"fail": "error", "warn": "warn"}
 """OpenLineage's names for what a failed check does: `error` keeps a run out, `warn` does not."""
@@ -94,9 +95,9 @@ def _job_facets(input: EmitLineageInput) -> dict[str, JobFacet]:
         "jobType": job_type_job.JobTypeJobFacet(processingType="BATCH", integration="SLUICE", jobType="PIPELINE")
     }
     if input.description:
-        facets["documentation"] = documentation_job.DocumentationJobFacet(input.description)
+        facets["documentation"] = documentation_job.DocumentationJobFacet(redacted(input.description))
     if input.sql:
-        facets["sql"] = sql_job.SQLJobFacet(";\n".join(input.sql), dialect="spark")
+        facets["sql"] = sql_job.SQLJobFacet(redacted(";\n".join(input.sql)), dialect="spark")
     return facets
 
 

@@ -16,6 +16,7 @@ from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness
 
 KEY = "lineage-key-5up3r"
+PARENT = "0190c0d5-7a8b-7c3d-9e0f-112233445566"
 BOUND = 30
 """Seconds by which a receiver that does not answer may delay the end of a run, as docs/lineage.md states it."""
 SLOW_JOB = "from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate()\nimport time\ntime.sleep(600)\n"
@@ -64,7 +65,10 @@ def test_runs_of_every_ending(
     rows: list[dict[str, Any]] = [{"id": 1, "kind": "a"}, {"id": 2, "kind": None}]
     source = csv_file(tmp_path / "in" / "lineage.csv", rows)
     with sending(request.node.name, receiver.url, system, warm_stack, tmp_path) as runs:
-        published = runs.run(pipeline("lineage", source, "[not_null: id, not_null: {column: kind, severity: warn}]"))
+        published = runs.run(
+            pipeline("lineage", source, "[not_null: id, not_null: {column: kind, severity: warn}]"),
+            OPENLINEAGE_PARENT_ID=f"airflow/dag.task/{PARENT}",
+        )
         kept_out = runs.run(pipeline("lineage-out", source, "[not_null: kind]"))
         failed = runs.run("name: lineage-bad\nwrite: {mode: sql, statements: [DELETE FROM t.nothing WHERE id = 1]}\n"
                           "tables: [t.nothing]\n")  # fmt: skip
@@ -78,6 +82,8 @@ def test_runs_of_every_ending(
     assert published.json["outcome"] == "published"
     start, running, complete = events_of(receiver, published.json["run_id"])
     assert [each["eventType"] for each in (start, running, complete)] == ["START", "RUNNING", "COMPLETE"]
+    parents = [each["run"]["facets"]["parent"]["run"]["runId"] for each in (start, running, complete)]
+    assert parents == [PARENT] * 3
     assert (start["job"]["namespace"], start["job"]["name"]) == ("tests", "lineage")
     assert [(each["namespace"], each["name"]) for each in start["inputs"]] == [("file", str(source))]
     assert start["outputs"] == running["outputs"] == []

@@ -213,6 +213,30 @@ def test_a_run_that_was_kept_out_has_verdicts_and_no_outputs(receiver: LineageRe
     assert "98765" not in json.dumps(event)
 
 
+def test_secrets_in_a_pipeline_are_hidden(receiver: LineageReceiver, lake: Lake) -> None:
+    token = "ghp_" + "a1B2" * 9
+    statement = f"DELETE FROM t.x WHERE note = '{token}'"
+    input = lake.input("START").model_copy(update={"description": f"by {token}", "sql": [statement]})
+    event = sent(receiver, lake, input)
+    assert token not in json.dumps(event)
+    assert event["job"]["facets"]["sql"]["query"].startswith("DELETE FROM t.x")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO t.x SELECT * FROM nessie.t.other",
+        "MERGE INTO t.x USING t.other o ON o.id = t.x.id WHEN MATCHED THEN DELETE",
+        "DELETE FROM t.x WHERE id IN (SELECT id FROM t.other)",
+    ],
+)
+def test_tables_that_statements_read_are_inputs(receiver: LineageReceiver, lake: Lake, statement: str) -> None:
+    input = lake.input("RUNNING").model_copy(update={"sql": [statement], "read_tables": [], "sources": []})
+    (read,) = sent(receiver, lake, input)["inputs"]
+    assert read["facets"]["symlinks"]["identifiers"][0]["name"] == "t.other"
+    assert read["facets"]["version"]["datasetVersion"]
+
+
 def test_a_failed_run_says_why(receiver: LineageReceiver, lake: Lake) -> None:
     event = sent(receiver, lake, lake.input("FAIL", outcome="failed", cause="error", reason="the job failed"))
     assert event["run"]["facets"]["errorMessage"]["message"] == "the job failed"
