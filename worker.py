@@ -41,6 +41,7 @@ from activities.list_quarantine import ListQuarantineActivity
 from activities.manage_quarantine import ManageQuarantineActivity
 from activities.merge_queue import MergeQueueActivity
 from activities.notify import NotifyActivity
+from activities.notify_registration import NotifyRegistrationActivity
 from activities.open_branch import OpenBranchActivity
 from activities.plan_release import PlanReleaseActivity
 from activities.plan_requeue import PlanRequeueActivity
@@ -53,6 +54,7 @@ from activities.query_tables import QueryTablesActivity
 from activities.reap_branches import ReapBranchesActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
+from activities.register_publication import RegisterPublicationActivity
 from activities.require_approval import ApprovalPolicy, RequireApprovalActivity
 from activities.restore_tables import RestoreTablesActivity
 from activities.resume_branch import ResumeBranchActivity
@@ -61,6 +63,7 @@ from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
 from activities.scan_tables import TableScanner
 from activities.select_input import SelectInputActivity
+from activities.start_registrations import StartRegistrationsActivity
 from activities.verify_decision import VerifyDecisionActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
@@ -91,12 +94,14 @@ from runtime.temporal_client import connect, register_search_attributes
 from sluice.approval.required import parse_approval_rules
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.publishing.capabilities import describe_capabilities
+from sluice.registration.targets import read_targets
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql import parsing  # noqa: F401  # before there are threads: two that import sqlglot at once see half of it
 from workflows.lake_query import LakeQuery
 from workflows.manage_quarantine import ManageQuarantine
 from workflows.merge_queue import MergeQueue
 from workflows.reap_branches import ReapBranches
+from workflows.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -108,7 +113,7 @@ _LOOP_THREADS = 64
 """The threads for what activities that run Spark do on disk and in memory, beside the jobs themselves."""
 _SHUTDOWN_MARGIN = 60
 """The seconds, after the grace for activities, that jobs have to end and calls to return before the worker exits."""
-WORKFLOWS = (WriteAuditPublish, LakeQuery, ManageQuarantine, MergeQueue, ReapBranches)
+WORKFLOWS = (WriteAuditPublish, LakeQuery, ManageQuarantine, MergeQueue, ReapBranches, RegisterPublication)
 Activity = Callable[..., Any]
 
 log = logging.getLogger("sluice.worker")
@@ -149,9 +154,10 @@ def control_activities(
     merge_queue = MergeQueueActivity(client, installation, settings.sluice_task_queue)
     results = AuditResultsTable(catalog, settings.lake, io)
     loaded_files = LoadedFiles(catalog, InputManifests(settings.lake, io), settings.sluice_home.absolute())
+    targets = read_targets(settings.sluice_targets_file)
     running = RunningWorkflows(client, asyncio.get_running_loop())
     return [
-        OpenBranchActivity(catalog, io, installation, loaded_files).open_branch,
+        OpenBranchActivity(catalog, io, installation, loaded_files, targets, settings.lake).open_branch,
         SelectInputActivity(catalog, loaded_files, installation).select_input,
         VerifyWriteActivity(catalog, io).verify_write,
         AuditBranchActivity(tables, reports, settings, engines).audit_branch,
@@ -173,6 +179,9 @@ def control_activities(
         RecordRunActivity(catalog, reports, results).record_run,
         ManageQuarantineActivity(catalog, running, installation).manage_quarantine,
         ReapBranchesActivity(catalog, io, running, installation).reap_branches,
+        StartRegistrationsActivity(client, targets, installation, settings.sluice_task_queue).start_registrations,
+        RegisterPublicationActivity(targets, installation).register_publication,
+        NotifyRegistrationActivity(settings).notify_registration,
         notify.can_notify,
         notify.notify,
         lineage.can_emit_lineage,

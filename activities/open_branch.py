@@ -17,6 +17,7 @@ from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.certificate import input_properties
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read
+from sluice.registration.targets import NO_TARGETS, Targets
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class OpenBranchActivity:
     io: dict[str, str]
     installation: str
     loaded_files: LoadedFiles
+    targets: Targets = NO_TARGETS
+    """Where publications can be registered."""
+    lake: str = ""
+    """Where new tables are written."""
 
     @activity.defn(name="open_branch")
     def open_branch(self, input: OpenBranchInput) -> BranchRef:
@@ -40,6 +45,8 @@ class OpenBranchActivity:
             identity = self.catalog.identity()
             check_catalog(self.catalog, input.catalog_id)
             attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
+            if unregistrable := self.targets.problems(input.after_publish, input.tables, self.lake):
+                raise InvalidPipeline("\n".join(unregistrable))
             self._refuse_repeat(input)
             states = self._read_tables(input, attempt.base)
             types = {name: state.types if state else None for name, state in states.items()}

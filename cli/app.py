@@ -23,6 +23,7 @@ from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
 from runtime.find_run import RunLookup, find_run, query_status, read_result
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
+from runtime.registrations import with_registrations_now
 from runtime.start_run import StartOptions
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
@@ -139,6 +140,7 @@ def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
 async def _print_ended(context: CommandContext, lookup: RunLookup) -> None:
     result = await read_result(context.client, lookup.description)
     assert result is not None
+    result = await with_registrations_now(context.client, result)
     if context.as_json:
         print(json.dumps({**result.model_dump(mode="json"), "stage": "ended", "deadline": ""}))
     else:

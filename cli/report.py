@@ -21,6 +21,7 @@ from sluice.presentation.changes import (
 from sluice.presentation.checks import describe_warnings
 from sluice.presentation.decisions import describe_decisions, describe_wait
 from sluice.presentation.next_steps import next_steps
+from sluice.presentation.registrations import registration_lines
 from sluice.presentation.waivers import (
     WAIVED,
     count_audit,
@@ -77,6 +78,7 @@ def print_report(
         "branch": result.branch,
         "audit": count_audit(result) if result.checks and not with_verdicts else None,
         "decisions": describe_decisions(result.approval),
+        "registered": "; ".join(registration_lines(result.registrations)),
         "attempts": describe_attempts(result.attempts, result.lost_attempts),
         "conflicts": _conflicts(result),
         "duration": _durations(result.timings),

@@ -25,6 +25,8 @@ from sluice.pipeline.input_columns import (
 )
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.source import Source
+from sluice.registration.targets import read_targets
+from sluice.settings import read_settings
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,26 @@ def load_pipeline(file: Path | None, environment: Mapping[str, str], working_dir
     """Read the pipeline of a file, or that of the environment; make its paths absolute.
 
     Raises:
-        InvalidPipeline: it is not valid, or its job does not exist.
+        InvalidPipeline: it is not valid, its job does not exist, or it names targets that do not.
+        BadEnvironment: the file of targets is not valid.
     """
     pipeline = read_pipeline(file) if file else pipeline_from_environment(environment)
+    _check_targets(pipeline, file, environment)
     return resolve_paths(pipeline, working_directory)
+
+
+def _check_targets(pipeline: Pipeline, file: Path | None, environment: Mapping[str, str]) -> None:
+    """Hold the targets that a pipeline names against the installation's, where their file is here.
+
+    A worker does so in any case, when it opens the branch of the run.
+    """
+    settings = read_settings(environment) if pipeline.after_publish else None
+    if settings is None or not settings.sluice_targets_file or not Path(settings.sluice_targets_file).is_file():
+        return
+    targets = read_targets(settings.sluice_targets_file)
+    if problems := targets.problems(pipeline.after_publish, list(pipeline.tables), settings.lake):
+        located = [(("after_publish",), problem) for problem in problems]
+        raise InvalidPipeline("\n".join(locate(file, located) if file else problems))
 
 
 def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:

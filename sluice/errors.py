@@ -15,12 +15,14 @@ SluiceError
 │   ├── BadEnvironment       the machine lacks what the work needs (Java, settings)
 │   ├── NoSuchBranch         a branch is not there: it was deleted, or never created
 │   ├── CatalogRefused       the catalog understood a request and refused it
-│   └── CatalogChanged       the catalog is not the one that the run began with
+│   ├── CatalogChanged       the catalog is not the one that the run began with
+│   └── RegistrationRefused  a target refuses a publication for good
 └── Transient                a retry may succeed: retried
     ├── ServiceUnavailable   the catalog (or what is behind it) does not answer
     ├── DiskFull             the worker's machine has too little free space to begin
     ├── SparkServerCrashed   the Spark server that a job shared with others ended under it
-    └── JobFailed            a Spark job failed, for a reason that may be temporary
+    ├── JobFailed            a Spark job failed, for a reason that may be temporary
+    └── CommandFailed        a command that is told of a publication failed
 """
 
 
@@ -92,6 +94,10 @@ class CatalogChanged(Terminal):
     """Raised when the catalog is not the one that the run began with."""
 
 
+class RegistrationRefused(Terminal):
+    """Raised when a target cannot hold a table of main, or wants to be told of no publication any more."""
+
+
 class ServiceUnavailable(Transient):
     """Raised when a service cannot be reached or answers that it cannot serve."""
 
@@ -106,3 +112,7 @@ class SparkServerCrashed(Transient):
 
 class JobFailed(Transient):
     """Raised when a Spark job fails for a reason that may be temporary."""
+
+
+class CommandFailed(Transient):
+    """Raised when a command that is told of a publication fails or takes too long."""

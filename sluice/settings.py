@@ -143,6 +143,10 @@ class Settings(Model):
     sluice_reap_grace: float = Field(default=3600.0, ge=0)
     """A branch with a commit within so many seconds is left alone by the reaper."""
 
+    # --- Advanced: registration after a publish ---
+    sluice_targets_file: str = ""
+    """The file that lists the targets at which publications are registered."""
+
     # --- Advanced: logs, metrics, traces, Slack's address ---
     sluice_log_format: Literal["text", "json"] = "text"
     sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$")

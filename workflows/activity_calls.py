@@ -66,6 +66,7 @@ with workflow.unsafe.imports_passed_through():
         ReapBranchesResult,
     )
     from sluice.contracts.references import BranchRef, RunRef
+    from sluice.contracts.registration import FailedRegistration, RegisterInput, Registration, StartRegistrationsInput
     from sluice.contracts.run import Notification, RecordRunInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.sizes import format_count
@@ -175,6 +176,15 @@ class ActivityCalls(ActivityCaller):
     emit_lineage = ActivityCall(  # no step of a run waits for it, but its end: for two at most
         "emit_lineage", EmitLineageInput, type(None), Kind.ACTIVITY, lambda input: f"OpenLineage {input.event}",
         timeout=fixed(7), total_timeout=fixed(15), retry=_LINEAGE, on_cancel=ActivityCancellationType.TRY_CANCEL)
+    start_registrations = ActivityCall(
+        "start_registrations", StartRegistrationsInput, list[Registration], Kind.LOCAL_FIRST,
+        lambda input: f"registrations of {input.event.pipeline}", total_timeout=fixed(600))
+    register_publication = ActivityCall(  # the workflow tries again, for a day
+        "register_publication", RegisterInput, str, Kind.ACTIVITY, lambda input: f"{input.target} {input.table}",
+        timeout=fixed(900), total_timeout=None, retry=ONCE)
+    notify_registration = ActivityCall(
+        "notify_registration", FailedRegistration, type(None), Kind.ACTIVITY,
+        lambda input: input.registration.target, timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)
     manage_quarantine = ActivityCall(
         "manage_quarantine", ManageQuarantineInput, str, Kind.ACTIVITY,
         lambda input: f"{input.action} {input.branch}",

@@ -19,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.publish import Publication
     from sluice.contracts.references import BranchRef, RunRef
+    from sluice.contracts.registration import Registration
     from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
     from sluice.contracts.write import WriteResult
     from sluice.input.publication_check import check_of_run
@@ -75,6 +76,8 @@ class RunState:
         required = request.pipeline.approval.required if request.pipeline.approval else 0
         self.approval = ApprovalState(required)
         self.stage: Stage = "starting"
+        self._registrations: dict[str, Registration] = {}
+        """The registrations that ended, by workflow id: they may end before it is known that they began."""
         self._events: list[StageEvent] = []
         self._stage_start = self._run_start = workflow.now()
         self.result = RunResult(
@@ -234,6 +237,15 @@ class RunState:
             main_before=publication.main_before,
             main_after=publication.main_after,
         )
+
+    def record_registrations(self, registrations: list[Registration]) -> None:
+        """Record the registrations that began, or how they ended meanwhile."""
+        self.update_result(registrations=[self._registrations.get(each.workflow_id, each) for each in registrations])
+
+    def record_registration(self, registration: Registration) -> None:
+        """Record that a registration ended."""
+        self._registrations[registration.workflow_id] = registration
+        self.record_registrations(self.result.registrations)
 
     def record_required_approval(self, required: RequiredApproval) -> None:
         """Record which approval the present write needs: decisions about an earlier one do not count."""

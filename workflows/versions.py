@@ -10,6 +10,8 @@ with workflow.unsafe.imports_passed_through():
 
 _LINEAGE = 2
 """The first revision whose runs send OpenLineage events."""
+_REGISTRATIONS = 3
+"""The first revision whose runs start registrations after their merge."""
 
 
 def require_known_revision(request: RunRequest) -> None:
@@ -28,3 +30,8 @@ def require_known_revision(request: RunRequest) -> None:
 def emits_lineage(request: RunRequest) -> bool:
     """Return whether a run asks for a receiver of OpenLineage events; a run that was started only to check has none."""
     return request.revision >= _LINEAGE and request.publish
+
+
+def starts_registrations(request: RunRequest) -> bool:
+    """Return whether a run starts registrations after its merge."""
+    return request.revision >= _REGISTRATIONS

@@ -8,6 +8,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
     from sluice.contracts.merge_queue import MergeTicket
+    from sluice.contracts.registration import Registration
     from sluice.contracts.run import RunRequest, RunResult, RunStatus
     from sluice.publishing.retries import WRITE_STAGES, AttemptLimit
     from workflows.activity_calls import ActivityCalls
@@ -137,6 +138,11 @@ class WriteAuditPublish:
     def merge_slot_free(self, ticket: MergeTicket) -> None:
         """Learn that the run holds the merge slot of a table."""
         self._state.merge_slot = ticket
+
+    @workflow.signal
+    def registration_ended(self, registration: Registration) -> None:
+        """Learn how a registration of the publication ended."""
+        self._state.record_registration(registration)
 
     @workflow.update
     async def decide(self, decision: Decision) -> Decision:

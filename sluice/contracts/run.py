@@ -13,6 +13,7 @@ from sluice.base_model import Model
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.input import SelectedInput
 from sluice.contracts.references import LineageParent, RunRef
+from sluice.contracts.registration import Registration
 from sluice.contracts.write import ChangeSummary, TableChange
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
@@ -24,11 +25,12 @@ Cause = Literal[
 ]  # fmt: skip
 Stage = Literal[
     "starting", "opening", "selecting input", "writing", "verifying", "auditing", "scanning", "quarantining rows",
-    "pre-merge check", "waiting for approval", "publishing", "rebasing", "compensating", "cleaning up", "ended",
+    "pre-merge check", "waiting for approval", "publishing", "rebasing", "compensating", "cleaning up", "registering",
+    "ended",
 ]  # fmt: skip
 
 
-REVISION = 2
+REVISION = 3
 """The newest revision of the workflow. A change of the order of its activity calls increments it; see ADR 20."""
 
 
@@ -70,6 +72,8 @@ class Policy(Model):
     """The task queue of activities that run Spark; empty means that of the run with `-spark` appended."""
     activity_timeout: float = 180.0
     """How long one try of an activity on the catalog may take before another worker tries."""
+    registration_wait: float = 10.0
+    """How long a published run waits for its registrations, which go on without it."""
     merge_queue: bool = True
     """Whether a run waits for the merge slot of a table after its second conflict; `bench/merge_queue.py` compares."""
 
@@ -179,6 +183,8 @@ class RunResult(Model):
     approval: ApprovalRecord | None = None
     report: str | None = None
     """The location of the whole report of a run that ended, as JSON."""
+    registrations: list[Registration] = Field(default_factory=list)
+    """How the registrations at targets stood when the report was made; they go on after the run."""
     attempts: int = 0
     lost_attempts: int = 0
     """How many of them were lost with their workers or services, and do not count in the pipeline's `attempts`."""

@@ -23,6 +23,8 @@ class OpenBranchInput(BranchRequest):
     """Whether the whole input may be one that was published before: it may, too, where its files are known singly."""
     tables_made_safe: list[str] = Field(default_factory=list)
     """The tables whose unsafe properties the write itself changes, so that they may be there on main."""
+    after_publish: list[str] = Field(default_factory=list)
+    """The targets at which the publication is to be registered."""
     attempts: int = 1  # how often the write may be tried
     catalog_id: str | None = None  # the catalog that earlier attempts of this run saw, if any
 

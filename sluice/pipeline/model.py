@@ -11,6 +11,7 @@ from sluice.pipeline.durations import Duration
 from sluice.pipeline.limits import MAX_CHECKS
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.table import Table
+from sluice.pipeline.target_names import target_names
 from sluice.pipeline.write import INGEST, Write
 from sluice.pipeline.write_modes import WRITE_MODES
 
@@ -42,6 +43,8 @@ class Pipeline(Model):
     on_failure: OnFailure = "quarantine"
     keep: Duration = 14 * 86400.0
     """How long a quarantined branch is kept, in seconds."""
+    after_publish: Annotated[list[str], AfterValidator(target_names)] = Field(default_factory=list)
+    """The targets of the installation at which its publications are registered."""
     show_values: bool = False
     """Whether reasons may quote values of rows: they go to Slack, into commits and into lists of runs."""
 
@@ -96,6 +99,7 @@ class Pipeline(Model):
     def digest(self) -> str:
         """The SHA-256 of the pipeline's content, in hexadecimal."""
         unsaid = {} if self.publish != PublishOptions() else {"publish": True}  # the digest of before there were any
+        unset = {} if self.after_publish else {"after_publish": True}
         positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
-        text = self.model_dump_json(by_alias=True, exclude={**positions, **unsaid})
+        text = self.model_dump_json(by_alias=True, exclude={**positions, **unsaid, **unset})
         return hashlib.sha256(text.encode()).hexdigest()

@@ -18,6 +18,7 @@ from sluice.presentation.changes import (
     rows_heading,
     summary_heading,
 )
+from sluice.presentation.registrations import registration_lines
 from sluice.presentation.waivers import WAIVED, count_audit, shown_verdict, waiver_lines
 from sluice.publishing.outcomes import observed_text
 from sluice.publishing.retries import describe_attempts
@@ -48,6 +49,7 @@ def markdown_report(result: RunResult, link: str) -> str:
         "run": f"[{result.workflow_id}]({link})",
         "branch": f"`{result.branch}`" if result.branch else "",
         "main": f"`{result.main_after[:16]}`" if result.main_after else "unchanged by this run",
+        "registered": cell("; ".join(registration_lines(result.registrations)), 1000),
         "attempts": attempts,
     }
     lines += ["", *(f"- {name}: {value}" for name, value in details.items() if value)]

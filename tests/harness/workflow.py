@@ -35,6 +35,7 @@ from sluice.contracts.publish import (
 )
 from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.registration import StartRegistrationsInput
 from sluice.contracts.run import Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
 from sluice.contracts.write import (
     JobReport,
@@ -121,6 +122,7 @@ class FakeActivities:
             self._fake("discard_branch", DiscardBranchInput, lambda _: None),
             self._fake("discard_quarantine", DiscardQuarantineInput, lambda _: ""),
             self._fake("quarantine_branch", QuarantineBranchInput, lambda given: given.name),
+            self._fake("start_registrations", StartRegistrationsInput, lambda _: []),
             self._fake("can_notify", Notification, lambda _: True),
             self._fake("notify", Notification, lambda _: None),
             self._fake("can_emit_lineage", RunRef, lambda _: False),

@@ -189,13 +189,18 @@ NO_IDENTITY = {
     "manage_quarantine": "a person names a branch of the catalog as it is now",
     "reap_branches": "it looks at the branches of the catalog as it is now",
     **dict.fromkeys(
-        ("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify"), "no catalog"
+        (
+            *("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify"),
+            *("start_registrations", "notify_registration"),
+        ),
+        "no catalog",
     ),
     "can_emit_lineage": "no catalog",
     "emit_lineage": "an event of another catalog leaves out the tables that the run read, and fails nothing",
     **dict.fromkeys(
         ("list_quarantine", "describe_quarantine", "plan_release", "plan_rollback", "plan_requeue"), "a question"
     ),
+    "register_publication": "it brings targets to the catalog as it is now",
     "query_audit_results": "a question",
     "query_tables": "a question",
     "list_files": "a question",

@@ -13,12 +13,14 @@ with workflow.unsafe.imports_passed_through():
     from workflows.search_attributes import OUTCOME
     from workflows.steps.fencing import discard
     from workflows.steps.lineage import LineageEvents
+    from workflows.steps.register import register
 
 
 async def finish(calls: ActivityCalls, state: RunState, lineage: LineageEvents) -> None:
     """Delete the branches of a published run, record and count the run, notify people, and answer their updates."""
     if state.is_published:
         await _delete_published_branches(calls, state)
+        await register(calls, state)
     await _record_run(calls, state)
     state.enter_stage("ended", state.result.outcome or "")
     state.set_search_attribute(OUTCOME.value_set(state.result.outcome or ""))

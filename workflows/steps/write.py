@@ -76,6 +76,7 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         input_digest=state.request.input.digest,
         again=state.request.again or selects_files(state),
         tables_made_safe=tables_made_safe(pipeline.write.statements, list(pipeline.tables)),
+        after_publish=pipeline.after_publish,
         attempts=pipeline.write.attempts,
         catalog_id=state.catalog_id,
     )

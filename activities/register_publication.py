@@ -1,0 +1,35 @@
+"""Tell one target of one publication, or bring one table of it to main as it is now."""
+
+import os
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.targets.command import run_command
+from lakehouse.targets.webhook import send_event
+from sluice.contracts.registration import RegisterInput
+from sluice.errors import RegistrationRefused
+from sluice.registration.targets import CommandTarget, Targets, WebhookTarget
+
+
+@dataclass(frozen=True)
+class RegisterPublicationActivity:
+    """The activity `register_publication`. Needs the targets of the installation and its id."""
+
+    targets: Targets
+    installation: str
+
+    @activity.defn(name="register_publication")
+    def register_publication(self, input: RegisterInput) -> str:
+        """Do it once, and return what was done in one line. A repeat does the same: an event keeps its id."""
+        with as_application_error():
+            target = self.targets.targets.get(input.target)
+            if isinstance(target, WebhookTarget) and input.event:
+                return send_event(target, input.event, self.installation, os.environ)
+            if isinstance(target, CommandTarget) and input.event:
+                return run_command(target, input.event, self.installation, os.environ)
+            raise RegistrationRefused(
+                f"the installation has no target {input.target!r} of this kind any more: the file of "
+                "SLUICE_TARGETS_FILE lists targets"
+            )

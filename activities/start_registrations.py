@@ -1,0 +1,83 @@
+"""Start the registrations of a publication: a workflow for each."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from activities.errors import as_application_error
+from sluice.contracts.registration import (
+    RegisterInput,
+    Registration,
+    StartRegistrationsInput,
+    WaitingRun,
+    event_registration_id,
+    table_registration_id,
+)
+from sluice.registration.targets import EventTarget, Targets
+
+_MAX_SHOWN = 200
+"""So many registrations a run reports; the others are started too."""
+
+
+@dataclass(frozen=True)
+class StartRegistrationsActivity:
+    """The activity `start_registrations`.
+
+    Needs Temporal's client, the targets of the installation, its id, and the task queue on which registrations run.
+    """
+
+    client: Client
+    targets: Targets
+    installation: str
+    task_queue: str
+
+    @activity.defn(name="start_registrations")
+    async def start_registrations(self, input: StartRegistrationsInput) -> list[Registration]:
+        """Start a workflow for each registration, or signal the one that runs; a repeat starts nothing twice."""
+        with as_application_error():
+            run = WaitingRun(workflow_id=input.event.workflow_id, run_id=input.event.run_id)
+            names = self.targets.of_publication(input.targets, input.event.tables)
+            return [each for name in names for each in await self._start(name, input, run)][:_MAX_SHOWN]
+
+    async def _start(self, name: str, input: StartRegistrationsInput, run: WaitingRun) -> list[Registration]:
+        target = self.targets.targets.get(name)
+        if target is None:
+            why = "the installation has no such target: the file of SLUICE_TARGETS_FILE lists targets"
+            return [Registration(target=name, state="failed", reason=why)]
+        if isinstance(target, EventTarget):
+            return [await self.start_event(name, input, run)]
+        tables = target.tables_of(input.event.tables, is_named=name in input.targets)
+        return [await self.start_table(name, table, run) for table in tables]
+
+    async def start_event(self, name: str, input: StartRegistrationsInput, run: WaitingRun) -> Registration:
+        """Have one target told of a publication, once: also where it was told by an earlier try of this activity."""
+        workflow_id = event_registration_id(self.installation, name, input.event.run_id)
+        once = WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
+        with suppress(WorkflowAlreadyStartedError):  # it ended
+            await self._signal(workflow_id, RegisterInput(target=name, event=input.event), run, once)
+        return Registration(target=name, workflow_id=workflow_id)
+
+    async def start_table(self, name: str, table: str, run: WaitingRun) -> Registration:
+        """Have one table of one target brought to main as it is then."""
+        workflow_id = table_registration_id(self.installation, name, table)
+        often = WorkflowIDReusePolicy.ALLOW_DUPLICATE
+        await self._signal(workflow_id, RegisterInput(target=name, table=table), run, often)
+        return Registration(target=name, table=table, workflow_id=workflow_id)
+
+    async def _signal(
+        self, workflow_id: str, input: RegisterInput, run: WaitingRun, reuse: WorkflowIDReusePolicy
+    ) -> None:
+        await self.client.start_workflow(
+            "RegisterPublication",
+            input,
+            id=workflow_id,
+            task_queue=self.task_queue,
+            id_reuse_policy=reuse,
+            start_signal="register",
+            start_signal_args=[run],
+            static_summary=f"{input.target}: {input.table or (input.event.pipeline if input.event else '')}",
+        )

@@ -1,0 +1,31 @@
+"""Registrations as people read them: in reports, and on Slack where one failed."""
+
+from collections.abc import Sequence
+
+from sluice.contracts.registration import FailedRegistration, Registration
+
+_LONGEST = 500
+_SHOWN = 10
+
+
+def registration_lines(registrations: Sequence[Registration]) -> list[str]:
+    """Return each registration in a line, those that failed first; at most ten."""
+    order = ("failed", "pending", "done")
+    lines = [_line(each) for each in sorted(registrations, key=lambda each: order.index(each.state))]
+    more = len(lines) - _SHOWN
+    return [*lines[:_SHOWN], f"and {more} more"] if more > 0 else lines
+
+
+def failure_line(failed: FailedRegistration) -> str:
+    """Return the line that people get where a registration failed: plain text that mentions nobody."""
+    registration = failed.registration
+    what = registration.table or f"a publication of {failed.pipeline}"
+    why = " ".join(registration.reason.split())[:_LONGEST]
+    text = f"registration of {what} at {registration.target} failed: {why}"
+    return ":warning: " + text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _line(registration: Registration) -> str:
+    what = f"{registration.target} {registration.table}".rstrip()
+    why = " ".join(registration.reason.split())[:_LONGEST]
+    return f"{what}: {registration.state}" + (f", {why}" if why else "")

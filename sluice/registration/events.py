@@ -1,0 +1,70 @@
+"""The event that says what was published: a CloudEvent 1.0, signed by the convention of Standard Webhooks."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+
+from sluice.contracts.registration import PublicationEvent
+from sluice.errors import BadEnvironment
+
+EVENT_TYPE = "sluice.publication.v1"
+CONTENT_TYPE = "application/cloudevents+json"
+_PREFIX = "whsec_"
+_MIN_KEY, _MAX_KEY = 24, 64
+"""So many bytes a key of Standard Webhooks has."""
+
+
+def event_id(event: PublicationEvent) -> str:
+    """Return the id of the event of a publication: the same whenever and however often it is sent."""
+    text = json.dumps([event.run_id, event.main_after])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def event_body(event: PublicationEvent, installation: str) -> bytes:
+    """Return the event in the structured mode of CloudEvents: the same bytes whenever it is sent."""
+    cloud_event = {
+        "specversion": "1.0",
+        "id": event_id(event),
+        "source": f"urn:sluice:{installation}",
+        "type": EVENT_TYPE,
+        "subject": event.pipeline,
+        "time": event.published_at,
+        "datacontenttype": "application/json",
+        "data": event.model_dump(mode="json"),
+    }
+    return json.dumps(cloud_event, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def signing_key(secret: str) -> bytes:
+    """Return the key that a secret of the form `whsec_BASE64` holds.
+
+    Raises:
+        BadEnvironment: it has another form; the message does not quote it.
+    """
+    try:
+        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not secret.startswith(_PREFIX) or not _MIN_KEY <= len(key) <= _MAX_KEY:
+        raise BadEnvironment(
+            f"the secret of a webhook has the form {_PREFIX}BASE64, of {_MIN_KEY} to {_MAX_KEY} bytes: make one by "
+            "`python -c \"import base64, os; print('whsec_' + base64.b64encode(os.urandom(32)).decode())\"`"
+        )
+    return key
+
+
+def signed_headers(message_id: str, body: bytes, key: bytes, timestamp: int) -> dict[str, str]:
+    """Return the headers by which a receiver verifies who sent a message, and when.
+
+    Args:
+        timestamp: the time of this try, in seconds since 1970.
+    """
+    signed = b".".join([message_id.encode(), str(timestamp).encode(), body])
+    signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{signature}",
+    }

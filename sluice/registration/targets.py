@@ -1,0 +1,184 @@
+"""The targets of an installation: what is told of a publication, or holds tables as main holds them.
+
+The operator lists them in the file of SLUICE_TARGETS_FILE. Pipelines name them and say nothing else of them: an
+address, a command or a credential in a pipeline would let its author use the worker's network and rights.
+"""
+
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from sluice.base_model import Model
+from sluice.errors import BadEnvironment
+from sluice.identifiers import suggestion
+from sluice.pipeline.durations import Duration
+from sluice.pipeline.target_names import target_name
+from sluice.secrets import read_secret
+
+_VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
+_MAX_FILE_BYTES = 1024**2
+_PATTERN = r"^[A-Za-z0-9_.*?-]+$"
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+class SecretSource(Model):
+    """Where a secret is read each time it is used: a file, or a variable of the worker's environment."""
+
+    file: str = ""
+    env: str = Field(default="", pattern=rf"{_VARIABLE}|^$")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_secret_itself(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            raise ValueError("a secret does not stand in this file: write {file: PATH} or {env: VARIABLE}")
+        return given
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "SecretSource":
+        if bool(self.file) == bool(self.env):
+            raise ValueError("name one source of the secret: {file: PATH} or {env: VARIABLE}")
+        return self
+
+    def read(self, environment: Mapping[str, str]) -> str:
+        """Return the secret.
+
+        Raises:
+            BadEnvironment: the file cannot be read, the variable is not set, or it is empty.
+        """
+        if self.file:
+            return read_secret(self.file, "secret")
+        if secret := environment.get(self.env, "").strip():
+            return secret
+        raise BadEnvironment(f"the variable {self.env} of the worker's environment is not set")
+
+
+def _address(address: str) -> str:
+    """Return an address of a service; one without TLS must be this machine's."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is no address: write https://HOST/PATH")
+    if parts.username or parts.password:
+        raise ValueError("holds a user or a password: name the secret by {file: PATH} or {env: VARIABLE}")
+    if parts.scheme == "http" and parts.hostname not in _LOCAL:
+        raise ValueError("is not encrypted: write https://, which http:// may replace on this machine alone")
+    return address
+
+
+Address = Annotated[str, Field(max_length=2000, repr=False), AfterValidator(_address)]
+
+
+class Target(Model):
+    """What every target has."""
+
+    tables: list[Annotated[str, Field(pattern=_PATTERN, max_length=400)]] = Field(default_factory=list, max_length=1000)
+    """Patterns of tables, as `nyc.*`, whose publications it gets whatever a pipeline says."""
+
+    def wants(self, tables: Collection[str]) -> bool:
+        """Return whether one of these tables is one of its own. Case makes no difference."""
+        return any(self.wants_table(table) for table in tables)
+
+    def tables_of(self, changed: Collection[str], *, is_named: bool) -> list[str]:
+        """Return which of the changed tables are registered: all where the pipeline names the target."""
+        return [table for table in changed if is_named or self.wants_table(table)]
+
+    def wants_table(self, table: str) -> bool:
+        """Return whether a pattern of the target matches a table."""
+        return any(fnmatchcase(table.casefold(), pattern.casefold()) for pattern in self.tables)
+
+
+class WebhookTarget(Target):
+    """A receiver of a signed CloudEvent for each publication."""
+
+    kind: Literal["webhook"]
+    url: Address
+    secret: SecretSource = Field(repr=False)
+    """What signs events, as Standard Webhooks write it: `whsec_` and base64."""
+
+
+class CommandTarget(Target):
+    """A program of the operator's that gets the event of each publication on its standard input."""
+
+    kind: Literal["command"]
+    command: list[Annotated[str, Field(max_length=10_000)]] = Field(min_length=1, max_length=200)
+    timeout: Annotated[Duration, Field(gt=0, le=600)] = 60.0
+    environment: list[Annotated[str, Field(pattern=_VARIABLE)]] = Field(default_factory=list, max_length=200)
+    """The variables of the worker that it inherits beside PATH, HOME, LANG and TZ."""
+
+    @field_validator("command")
+    @classmethod
+    def _absolute(cls, command: list[str]) -> list[str]:
+        if not Path(command[0]).is_absolute() or any("\0" in part for part in command):
+            raise ValueError(f"{command[0]!r} is no absolute path of a program")
+        return command
+
+
+AnyTarget = Annotated[WebhookTarget | CommandTarget, Field(discriminator="kind")]
+EventTarget = WebhookTarget | CommandTarget
+"""Those that are told of a publication. The others hold tables."""
+
+
+class Targets(Model):
+    """All targets of an installation, by name."""
+
+    targets: dict[Annotated[str, AfterValidator(target_name)], AnyTarget] = Field(default_factory=dict)
+
+    def problems(self, named: Collection[str], tables: Collection[str], lake: str) -> list[str]:
+        """Return why a pipeline cannot register its publications, each as a sentence.
+
+        Args:
+            named: the targets that the pipeline names.
+            tables: the tables that it may change.
+            lake: where new tables are written, as a location.
+        """
+        unknown = [name for name in named if name not in self.targets]
+        known = f"known targets: {', '.join(sorted(self.targets))}" if self.targets else "it lists none"
+        return [
+            f"after_publish: the installation has no target {name!r}{suggestion(name, self.targets)}: "
+            f"the file of SLUICE_TARGETS_FILE lists targets; {known}"
+            for name in unknown
+        ]
+
+    def of_publication(self, named: Collection[str], tables: Collection[str]) -> list[str]:
+        """Return the names of all targets of a publication: those of the pipeline, and those that want its tables."""
+        wanting = [name for name, target in self.targets.items() if target.wants(tables)]
+        return list(dict.fromkeys([*named, *wanting]))
+
+
+NO_TARGETS = Targets()
+
+
+def read_targets(file: str) -> Targets:
+    """Read the targets of an installation; none where no file is named.
+
+    Raises:
+        BadEnvironment: the file cannot be read, or is not valid; the message has every error.
+    """
+    if not file:
+        return NO_TARGETS
+    path = Path(file).expanduser()
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise BadEnvironment(f"SLUICE_TARGETS_FILE={file}: the file is larger than {_MAX_FILE_BYTES:,} bytes")
+        tree = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        return Targets.model_validate(tree)
+    except ValidationError as error:
+        raise BadEnvironment("; ".join(f"SLUICE_TARGETS_FILE={file}: {line}" for line in _lines(error))) from None
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        why = getattr(error, "strerror", None) or getattr(error, "problem", None) or type(error).__name__
+        raise BadEnvironment(f"SLUICE_TARGETS_FILE={file}: {why}") from None  # its text may quote the file
+
+
+def _lines(error: ValidationError) -> list[str]:
+    """Return each error with its location, and never what the file holds there."""
+    lines = []
+    for each in error.errors(include_input=False, include_url=False):
+        location = ".".join(str(part) for part in each["loc"] if part != "[key]")
+        lines.append(f"{location or 'the file'}: {each['msg'].removeprefix('Value error, ')}")
+    return lines
