@@ -84,6 +84,7 @@ from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.open_catalog import open_catalog, unreachable_properties
 from lakehouse.report_store import ReportStore
+from lakehouse.targets.mirror import MirrorWriter
 from runtime.installation import with_installation
 from runtime.log_context import RunLogContext
 from runtime.run_files import remove_old_run_files_daily
@@ -180,7 +181,7 @@ def control_activities(
         ManageQuarantineActivity(catalog, running, installation).manage_quarantine,
         ReapBranchesActivity(catalog, io, running, installation).reap_branches,
         StartRegistrationsActivity(client, targets, installation, settings.sluice_task_queue).start_registrations,
-        RegisterPublicationActivity(targets, installation).register_publication,
+        RegisterPublicationActivity(targets, installation, MirrorWriter(catalog, io)).register_publication,
         NotifyRegistrationActivity(settings).notify_registration,
         notify.can_notify,
         notify.notify,

@@ -7,18 +7,21 @@ from temporalio import activity
 
 from activities.errors import as_application_error
 from lakehouse.targets.command import run_command
+from lakehouse.targets.mirror import MirrorWriter
+from lakehouse.targets.open_mirror import open_mirror
 from lakehouse.targets.webhook import send_event
 from sluice.contracts.registration import RegisterInput
 from sluice.errors import RegistrationRefused
-from sluice.registration.targets import CommandTarget, Targets, WebhookTarget
+from sluice.registration.targets import CommandTarget, TableTarget, Targets, WebhookTarget
 
 
 @dataclass(frozen=True)
 class RegisterPublicationActivity:
-    """The activity `register_publication`. Needs the targets of the installation and its id."""
+    """The activity `register_publication`. Needs the targets of the installation, its id, and what reads main."""
 
     targets: Targets
     installation: str
+    mirrors: MirrorWriter
 
     @activity.defn(name="register_publication")
     def register_publication(self, input: RegisterInput) -> str:
@@ -29,6 +32,8 @@ class RegisterPublicationActivity:
                 return send_event(target, input.event, self.installation, os.environ)
             if isinstance(target, CommandTarget) and input.event:
                 return run_command(target, input.event, self.installation, os.environ)
+            if isinstance(target, TableTarget) and input.table:
+                return self.mirrors.bring_to_main(target, open_mirror(target), input.table)
             raise RegistrationRefused(
                 f"the installation has no target {input.target!r} of this kind any more: the file of "
                 "SLUICE_TARGETS_FILE lists targets"

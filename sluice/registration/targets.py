@@ -4,6 +4,7 @@ The operator lists them in the file of SLUICE_TARGETS_FILE. Pipelines name them 
 address, a command or a credential in a pipeline would let its author use the worker's network and rights.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,6 +25,7 @@ from sluice.secrets import read_secret
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
 _MAX_FILE_BYTES = 1024**2
 _PATTERN = r"^[A-Za-z0-9_.*?-]+$"
+_SECRET_PROPERTY = re.compile(r"token|secret|passw|credential|private|(?:^|[._-])key|authorization", re.I)
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -119,7 +121,61 @@ class CommandTarget(Target):
         return command
 
 
-AnyTarget = Annotated[WebhookTarget | CommandTarget, Field(discriminator="kind")]
+class TableTarget(Target):
+    """What targets that hold tables have in common."""
+
+    def table_problem(self, table: str) -> str | None:
+        """Return why the target cannot hold a table of this name, or None."""
+        return None
+
+    def location_problem(self, location: str) -> str | None:
+        """Return why the target cannot read what lies at a location, or None."""
+        if is_local(location):
+            return (
+                "the target cannot read files of this machine (`file:`): tables that it holds need a lake on an "
+                "object store (WAREHOUSE=s3://…)"
+            )
+        return None
+
+
+class RestTarget(TableTarget):
+    """An Iceberg REST catalog that holds tables as main does."""
+
+    kind: Literal["rest"]
+    uri: Address
+    warehouse: str = ""
+    token: SecretSource | None = Field(default=None, repr=False)
+    credential: SecretSource | None = Field(default=None, repr=False)
+    """A client's id and secret for OAuth2, as `ID:SECRET`."""
+    oauth2_server_uri: Address | Literal[""] = ""
+    scope: str = ""
+    properties: dict[str, str] = Field(default_factory=dict, max_length=100)
+    """More properties of PyIceberg's REST catalog; no secrets."""
+    reads_local_files: bool = False
+    """Whether it can read files of this machine, as on a laptop."""
+    drop_and_register: bool = False
+    """Whether a table may be dropped and registered again where the catalog cannot overwrite an entry."""
+
+    @field_validator("properties")
+    @classmethod
+    def _no_secrets(cls, properties: dict[str, str]) -> dict[str, str]:
+        if secret := [name for name in properties if _SECRET_PROPERTY.search(name)]:
+            raise ValueError(f"{secret[0]!r} looks like a secret: use `token` or `credential`")
+        return properties
+
+    def location_problem(self, location: str) -> str | None:
+        """Return why the target cannot read what lies at a location, or None."""
+        if self.reads_local_files or not (problem := super().location_problem(location)):
+            return None
+        return f"{problem}; a catalog on this machine can: `reads_local_files: true`"
+
+
+def is_local(location: str) -> bool:
+    """Return whether a location is in the file system of a machine."""
+    return urlsplit(location).scheme in ("", "file")
+
+
+AnyTarget = Annotated[WebhookTarget | CommandTarget | RestTarget, Field(discriminator="kind")]
 EventTarget = WebhookTarget | CommandTarget
 """Those that are told of a publication. The others hold tables."""
 
@@ -139,11 +195,18 @@ class Targets(Model):
         """
         unknown = [name for name in named if name not in self.targets]
         known = f"known targets: {', '.join(sorted(self.targets))}" if self.targets else "it lists none"
-        return [
+        problems = [
             f"after_publish: the installation has no target {name!r}{suggestion(name, self.targets)}: "
             f"the file of SLUICE_TARGETS_FILE lists targets; {known}"
             for name in unknown
         ]
+        holding = {name: self.targets[name] for name in named if name in self.targets}
+        for name, target in holding.items():
+            if isinstance(target, TableTarget):
+                of_tables = [f"{table}: {why}" for table in tables if (why := target.table_problem(table))]
+                of_lake = [f"{why}; new tables are written to {lake}"] if (why := target.location_problem(lake)) else []
+                problems += [f"after_publish: {name}: {why}" for why in (*of_tables, *of_lake)]
+        return problems
 
     def of_publication(self, named: Collection[str], tables: Collection[str]) -> list[str]:
         """Return the names of all targets of a publication: those of the pipeline, and those that want its tables."""

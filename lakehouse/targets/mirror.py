@@ -1,0 +1,129 @@
+"""Bring a table of a target to main as it is now, whatever the target: the target holds it as a mirror.
+
+The target's entry points at the metadata file that main points at. Nothing is copied, and no file is deleted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyiceberg.io import load_file_io
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table.metadata import TableMetadata
+
+from lakehouse.catalog import BranchCatalog, TableVersion
+from sluice.errors import RegistrationRefused, ServiceUnavailable
+from sluice.registration.targets import TableTarget
+
+_LOOKS = 3
+"""So often main is looked at again because it moved while the target was written."""
+
+
+@dataclass(frozen=True)
+class MirroredTable:
+    """A table as a target has it."""
+
+    metadata_location: str
+    version: str = ""
+    """What the target compares before it changes the entry, where it can."""
+
+
+class Mirror(Protocol):
+    """A target that holds tables.
+
+    Every method raises `ServiceUnavailable` when the target does not answer or another change came first, and
+    `RegistrationRefused` or `BadEnvironment` for what no retry mends.
+    """
+
+    def find(self, table: str) -> MirroredTable | None:
+        """Return a table as the target has it, or None if it has none of this name."""
+
+    def create(self, table: str, location: str, metadata: TableMetadata) -> None:
+        """Register a table that the target does not have, with its namespaces."""
+
+    def update(self, table: str, location: str, metadata: TableMetadata, present: MirroredTable) -> None:
+        """Point a table of the target at another metadata file, if the target still has it as `present`."""
+
+    def examine(self) -> str:
+        """Return what the target says of itself, without changing it."""
+
+
+@dataclass(frozen=True)
+class MirrorWriter:
+    """Brings tables of one target to main. Needs the catalog, and how Iceberg reads the lake."""
+
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+
+    def bring_to_main(self, target: TableTarget, mirror: Mirror, table: str) -> str:
+        """Point a table of a target at what main points at now; return in one line what was done.
+
+        Main is read again afterwards: what was published meanwhile is registered too.
+
+        Raises:
+            RegistrationRefused: main has no such table, the target cannot read it, or it has another table there.
+            ServiceUnavailable: main or the target does not answer, or moves each time.
+        """
+        done = ""
+        for _ in range(_LOOKS):
+            version = self.main_version(target, table)
+            done = self._bring_to(mirror, table, version.metadata_location) or done
+            if self.catalog.table_version(self.catalog.main, table) == version:
+                return done or f"it has {_file_name(version.metadata_location)} already"
+        raise ServiceUnavailable(f"main moves: {table} was published again while it was registered")
+
+    def is_behind(self, target: TableTarget, mirror: Mirror, table: str) -> bool:
+        """Return whether a target has a table in another version than main, or not at all."""
+        present = mirror.find(table)
+        return present is None or present.metadata_location != self.main_version(target, table).metadata_location
+
+    def main_version(self, target: TableTarget, table: str) -> TableVersion:
+        """Return the version of a table that main has now.
+
+        Raises:
+            RegistrationRefused: main has none, or the target cannot read it.
+        """
+        version = self.catalog.table_version(self.catalog.main, table)
+        if version is None:
+            raise RegistrationRefused(
+                f"main has no table {table}: where it was dropped, drop it at the target by hand, without its files"
+            )
+        if why := target.table_problem(table) or target.location_problem(version.metadata_location):
+            raise RegistrationRefused(f"{table}: {why}")
+        return version
+
+    def _bring_to(self, mirror: Mirror, table: str, location: str) -> str:
+        present = mirror.find(table)
+        if present is not None and present.metadata_location == location:
+            return ""
+        metadata = self._metadata(location)
+        if present is None:
+            mirror.create(table, location, metadata)
+            return f"registered, at {_file_name(location)}"
+        if present.metadata_location:
+            self._check_same_table(table, metadata, present)
+        mirror.update(table, location, metadata, present)
+        return f"now at {_file_name(location)}"
+
+    def _check_same_table(self, table: str, metadata: TableMetadata, present: MirroredTable) -> None:
+        """Make sure that the target's table is main's, in another version: others are nobody's to overwrite.
+
+        Raises:
+            RegistrationRefused: it is not.
+        """
+        try:
+            held = self._metadata(present.metadata_location)
+        except FileNotFoundError:
+            return  # its files are gone, and main's are there
+        if held.table_uuid != metadata.table_uuid:
+            raise RegistrationRefused(
+                f"the target has another table of the name {table} (uuid {held.table_uuid}, main's is "
+                f"{metadata.table_uuid}): drop or rename it there"
+            )
+
+    def _metadata(self, location: str) -> TableMetadata:
+        return FromInputFile.table_metadata(load_file_io(dict(self.io), location).new_input(location))
+
+
+def _file_name(location: str) -> str:
+    return location.rsplit("/", 1)[-1]

@@ -1,0 +1,18 @@
+"""Open a target that holds tables, by its kind."""
+
+from lakehouse.targets.mirror import Mirror
+from lakehouse.targets.rest import RestMirror
+from sluice.errors import BadEnvironment
+from sluice.registration.targets import RestTarget, TableTarget
+
+
+def open_mirror(target: TableTarget) -> Mirror:
+    """Return a target that holds tables.
+
+    Raises:
+        ServiceUnavailable: it does not answer.
+        BadEnvironment: a secret cannot be read, or a library is missing.
+    """
+    if isinstance(target, RestTarget):
+        return RestMirror(target)
+    raise BadEnvironment(f"there is no adapter for {type(target).__name__}")
