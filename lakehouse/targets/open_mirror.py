@@ -1,9 +1,10 @@
 """Open a target that holds tables, by its kind."""
 
+from lakehouse.targets.glue import GlueMirror
 from lakehouse.targets.mirror import Mirror
 from lakehouse.targets.rest import RestMirror
 from sluice.errors import BadEnvironment
-from sluice.registration.targets import RestTarget, TableTarget
+from sluice.registration.targets import GlueTarget, RestTarget, TableTarget
 
 
 def open_mirror(target: TableTarget) -> Mirror:
@@ -15,4 +16,6 @@ def open_mirror(target: TableTarget) -> Mirror:
     """
     if isinstance(target, RestTarget):
         return RestMirror(target)
+    if isinstance(target, GlueTarget):
+        return GlueMirror(target)
     raise BadEnvironment(f"there is no adapter for {type(target).__name__}")

@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 
 from sluice.base_model import Model
 from sluice.errors import BadEnvironment
-from sluice.identifiers import suggestion
+from sluice.identifiers import name_elements, suggestion
 from sluice.pipeline.durations import Duration
 from sluice.pipeline.target_names import target_name
 from sluice.secrets import read_secret
@@ -170,12 +170,31 @@ class RestTarget(TableTarget):
         return f"{problem}; a catalog on this machine can: `reads_local_files: true`"
 
 
+class GlueTarget(TableTarget):
+    """The AWS Glue Data Catalog. Credentials are read as the AWS SDKs read them."""
+
+    kind: Literal["glue"]
+    region: str = Field(pattern=r"^[a-z0-9-]+$", max_length=50)
+    catalog_id: str = Field(default="", pattern=r"^\d*$", max_length=12)
+    """The AWS account of the catalog; empty means that of the credentials."""
+    endpoint_url: Address | Literal[""] = ""
+    profile: str = ""
+
+    def table_problem(self, table: str) -> str | None:
+        """Return why Glue cannot hold a table of this name, or None."""
+        if len(name_elements(table)) != 2:
+            return "Glue has databases of one level: the table needs a name of the form namespace.table"
+        if table != table.lower():
+            return "Glue stores names in small letters, so that engines would look for another table"
+        return None
+
+
 def is_local(location: str) -> bool:
     """Return whether a location is in the file system of a machine."""
     return urlsplit(location).scheme in ("", "file")
 
 
-AnyTarget = Annotated[WebhookTarget | CommandTarget | RestTarget, Field(discriminator="kind")]
+AnyTarget = Annotated[WebhookTarget | CommandTarget | RestTarget | GlueTarget, Field(discriminator="kind")]
 EventTarget = WebhookTarget | CommandTarget
 """Those that are told of a publication. The others hold tables."""
 

@@ -75,7 +75,7 @@ ALLOWED_NAMES = {
     "gather",  # asyncio.gather
     "catalogue", "CATALOGUE", "_CATALOGUE",  # a setting
     "said_at",  # a key of `--json`
-    "not_found", "NOT_FOUND", "HTTPNotFound", "NessieNotFoundException",
+    "not_found", "NOT_FOUND", "HTTPNotFound", "EntityNotFoundException", "NessieNotFoundException",
     "FileNotFoundError", "ModuleNotFoundError", "PackageNotFoundError",
 }  # fmt: skip
 

@@ -1,0 +1,169 @@
+"""Register tables of main in the AWS Glue Data Catalog, by its optimistic lock."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+
+from lakehouse.targets.mirror import MirroredTable
+from sluice.errors import RegistrationRefused, ServiceUnavailable
+from sluice.identifiers import name_elements
+from sluice.registration.targets import GlueTarget
+
+_LOCATION, _PREVIOUS, _TYPE = "metadata_location", "previous_metadata_location", "table_type"
+"""The parameters of an Iceberg table in Glue, as Iceberg's own catalog for Glue writes them."""
+_MAX_COMMENT = 255
+_SIMPLE: dict[type[IcebergType], str] = {
+    BooleanType: "boolean",
+    IntegerType: "int",
+    LongType: "bigint",
+    FloatType: "float",
+    DoubleType: "double",
+    DateType: "date",
+    TimestampType: "timestamp",
+    TimestamptzType: "timestamp",
+    BinaryType: "binary",
+    FixedType: "binary",
+}
+"""Hive's names of types; of what Hive does not have, as times and UUIDs, it is `string`."""
+
+
+class GlueMirror:
+    """The tables of a Glue catalog. Credentials are read as the AWS SDKs read them."""
+
+    def __init__(self, target: GlueTarget) -> None:
+        session = botocore.session.Session(profile=target.profile or None)
+        config = Config(connect_timeout=10, read_timeout=60, retries={"total_max_attempts": 3, "mode": "standard"})
+        self._catalog = {"CatalogId": target.catalog_id} if target.catalog_id else {}
+        with _errors():
+            self._glue = session.create_client(
+                "glue", region_name=target.region, endpoint_url=target.endpoint_url or None, config=config
+            )
+
+    def find(self, table: str) -> MirroredTable | None:
+        """Return a table as Glue has it, with its version, or None if it has none of this name.
+
+        Raises:
+            RegistrationRefused: it has one that is not Iceberg's.
+        """
+        held = self._get(table)
+        if held is None:
+            return None
+        parameters = held.get("Parameters", {})
+        if parameters.get(_TYPE, "").upper() != "ICEBERG" or _LOCATION not in parameters:
+            raise RegistrationRefused(f"Glue has {table}, and not as an Iceberg table: drop or rename it there")
+        return MirroredTable(parameters[_LOCATION], held.get("VersionId", ""))
+
+    def create(self, table: str, location: str, metadata: TableMetadata) -> None:
+        """Register a table that Glue does not have, with its database."""
+        database, name = name_elements(table)
+        with _errors():
+            with suppress(self._glue.exceptions.AlreadyExistsException):
+                self._glue.create_database(**self._catalog, DatabaseInput={"Name": database})
+            self._glue.create_table(
+                **self._catalog, DatabaseName=database, TableInput=_table_input(name, location, metadata, {})
+            )
+
+    def update(self, table: str, location: str, metadata: TableMetadata, present: MirroredTable) -> None:
+        """Point a table at another metadata file, if Glue still has the version that was looked at."""
+        database, name = name_elements(table)
+        held = self._get(table)
+        if held is None or held.get("VersionId", "") != present.version:
+            raise ServiceUnavailable(f"Glue: {table} was changed there meanwhile")
+        with _errors():
+            self._glue.update_table(
+                **self._catalog,
+                DatabaseName=database,
+                TableInput=_table_input(name, location, metadata, held),
+                SkipArchive=True,
+                VersionId=present.version,
+            )
+
+    def examine(self) -> str:
+        """List one database, which needs the region and the credentials to be right."""
+        with _errors():
+            self._glue.get_databases(**self._catalog, MaxResults=1)
+        return f"Glue in {self._glue.meta.region_name} answers"
+
+    def _get(self, table: str) -> dict[str, Any] | None:
+        database, name = name_elements(table)
+        with _errors():
+            try:
+                answer: dict[str, Any] = self._glue.get_table(**self._catalog, DatabaseName=database, Name=name)
+            except self._glue.exceptions.EntityNotFoundException:
+                return None
+        return dict(answer["Table"])
+
+
+def _table_input(name: str, location: str, metadata: TableMetadata, held: dict[str, Any]) -> dict[str, Any]:
+    """Return a table as Glue is told of it; what others wrote of it there, as an owner or a comment, stays."""
+    kept: dict[str, Any] = {key: held[key] for key in ("Owner", "Description", "Retention") if key in held}
+    parameters = dict(held.get("Parameters", {}))
+    if parameters.get(_LOCATION):
+        parameters[_PREVIOUS] = parameters[_LOCATION]
+    return {
+        **kept,
+        "Name": name,
+        "TableType": "EXTERNAL_TABLE",
+        "Parameters": {**parameters, _TYPE: "ICEBERG", _LOCATION: location, "EXTERNAL": "TRUE"},
+        "StorageDescriptor": {"Location": metadata.location, "Columns": _columns(metadata)},
+    }
+
+
+def _columns(metadata: TableMetadata) -> list[dict[str, Any]]:
+    """Return the columns for Glue's console; engines read the metadata file."""
+    return [
+        {
+            "Name": field.name,
+            "Type": _hive_type(field.field_type),
+            **({"Comment": field.doc[:_MAX_COMMENT]} if field.doc else {}),
+        }
+        for field in metadata.schema().fields
+    ]
+
+
+def _hive_type(kind: IcebergType) -> str:
+    if isinstance(kind, DecimalType):
+        return f"decimal({kind.precision},{kind.scale})"
+    if isinstance(kind, ListType):
+        return f"array<{_hive_type(kind.element_type)}>"
+    if isinstance(kind, MapType):
+        return f"map<{_hive_type(kind.key_type)},{_hive_type(kind.value_type)}>"
+    if isinstance(kind, StructType):
+        return f"struct<{','.join(f'{field.name}:{_hive_type(field.field_type)}' for field in kind.fields)}>"
+    return _SIMPLE.get(type(kind), "string")
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Map errors of the SDK. All may be mended within a day: rights and credentials are changed by people, too."""
+    try:
+        yield
+    except ClientError as error:
+        refusal = error.response.get("Error", {})
+        raise ServiceUnavailable(
+            f"Glue refuses: {refusal.get('Code', 'unknown')}: {str(refusal.get('Message', ''))[:300]}"
+        ) from None
+    except BotoCoreError as error:
+        raise ServiceUnavailable(f"Glue does not answer: {type(error).__name__}") from None
