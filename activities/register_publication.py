@@ -12,7 +12,8 @@ from lakehouse.targets.open_mirror import open_mirror
 from lakehouse.targets.webhook import send_event
 from sluice.contracts.registration import RegisterInput
 from sluice.errors import RegistrationRefused
-from sluice.registration.targets import CommandTarget, TableTarget, Targets, WebhookTarget
+from sluice.registration.target_kinds import CommandTarget, TableTarget, WebhookTarget
+from sluice.registration.targets import Targets
 
 
 @dataclass(frozen=True)

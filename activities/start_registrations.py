@@ -17,7 +17,8 @@ from sluice.contracts.registration import (
     event_registration_id,
     table_registration_id,
 )
-from sluice.registration.targets import EventTarget, Targets
+from sluice.registration.target_kinds import EventTarget
+from sluice.registration.targets import Targets
 
 _MAX_SHOWN = 200
 """So many registrations a run reports; the others are started too."""

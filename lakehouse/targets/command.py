@@ -14,7 +14,7 @@ from sluice.contracts.registration import PublicationEvent
 from sluice.errors import BadEnvironment, CommandFailed
 from sluice.redaction import redacted
 from sluice.registration.events import event_body
-from sluice.registration.targets import CommandTarget
+from sluice.registration.target_kinds import CommandTarget
 
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 _KEPT = 16 * 1024

@@ -29,7 +29,7 @@ from pyiceberg.types import (
 from lakehouse.targets.mirror import MirroredTable
 from sluice.errors import RegistrationRefused, ServiceUnavailable
 from sluice.identifiers import name_elements
-from sluice.registration.targets import GlueTarget
+from sluice.registration.target_kinds import GlueTarget
 
 _LOCATION, _PREVIOUS, _TYPE = "metadata_location", "previous_metadata_location", "table_type"
 """The parameters of an Iceberg table in Glue, as Iceberg's own catalog for Glue writes them."""

@@ -13,7 +13,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lakehouse.catalog import BranchCatalog, TableVersion
 from sluice.errors import RegistrationRefused, ServiceUnavailable
-from sluice.registration.targets import TableTarget
+from sluice.registration.target_kinds import TableTarget
 
 _LOOKS = 3
 """So often main is looked at again because it moved while the target was written."""

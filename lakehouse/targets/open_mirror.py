@@ -3,8 +3,9 @@
 from lakehouse.targets.glue import GlueMirror
 from lakehouse.targets.mirror import Mirror
 from lakehouse.targets.rest import RestMirror
+from lakehouse.targets.snowflake import SnowflakeMirror
 from sluice.errors import BadEnvironment
-from sluice.registration.targets import GlueTarget, RestTarget, TableTarget
+from sluice.registration.target_kinds import GlueTarget, RestTarget, SnowflakeTarget, TableTarget
 
 
 def open_mirror(target: TableTarget) -> Mirror:
@@ -18,4 +19,6 @@ def open_mirror(target: TableTarget) -> Mirror:
         return RestMirror(target)
     if isinstance(target, GlueTarget):
         return GlueMirror(target)
+    if isinstance(target, SnowflakeTarget):
+        return SnowflakeMirror(target)
     raise BadEnvironment(f"there is no adapter for {type(target).__name__}")

@@ -25,7 +25,7 @@ from requests.adapters import HTTPAdapter
 from lakehouse.targets.mirror import MirroredTable
 from sluice.errors import RegistrationRefused, ServiceUnavailable
 from sluice.identifiers import name_elements
-from sluice.registration.targets import RestTarget
+from sluice.registration.target_kinds import RestTarget
 
 _TIMEOUT = (10, 60)
 """Seconds to connect, and between two parts of an answer."""

@@ -9,7 +9,7 @@ import requests
 from sluice.contracts.registration import PublicationEvent
 from sluice.errors import RegistrationRefused, ServiceUnavailable
 from sluice.registration.events import CONTENT_TYPE, event_body, event_id, signed_headers, signing_key
-from sluice.registration.targets import WebhookTarget
+from sluice.registration.target_kinds import WebhookTarget
 
 _TIMEOUT = (10, 30)
 """Seconds to connect, and between two parts of the answer."""

@@ -12,7 +12,8 @@ from moto.server import ThreadedMotoServer
 from lakehouse.targets.glue import GlueMirror
 from lakehouse.targets.mirror import MirrorWriter
 from sluice.errors import RegistrationRefused, ServiceUnavailable
-from sluice.registration.targets import GlueTarget, Targets
+from sluice.registration.target_kinds import GlueTarget
+from sluice.registration.targets import Targets
 from tests.harness.http_receiver import HttpReceiver
 from tests.harness.main_tables import MainTables
 

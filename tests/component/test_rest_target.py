@@ -9,7 +9,8 @@ import pytest
 from lakehouse.targets.mirror import MirrorWriter
 from lakehouse.targets.open_mirror import open_mirror
 from sluice.errors import BadEnvironment, RegistrationRefused, ServiceUnavailable
-from sluice.registration.targets import RestTarget, SecretSource, Targets
+from sluice.registration.target_kinds import RestTarget, SecretSource
+from sluice.registration.targets import Targets
 from tests.harness.main_tables import MainTables
 from tests.harness.rest_catalog import RestCatalogServer
 

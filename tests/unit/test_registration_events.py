@@ -18,7 +18,7 @@ from sluice.contracts.registration import PublicationEvent
 from sluice.contracts.write import TableChange
 from sluice.errors import BadEnvironment, CommandFailed, RegistrationRefused, ServiceUnavailable
 from sluice.registration.events import event_body, event_id, signed_headers, signing_key
-from sluice.registration.targets import CommandTarget, SecretSource, WebhookTarget
+from sluice.registration.target_kinds import CommandTarget, SecretSource, WebhookTarget
 from tests.harness.http_receiver import HttpReceiver
 
 KEY = b"0123456789abcdef01234567"

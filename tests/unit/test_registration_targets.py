@@ -7,7 +7,8 @@ import pytest
 from runtime.pipeline_input import load_pipeline
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
-from sluice.registration.targets import NO_TARGETS, CommandTarget, SecretSource, Targets, read_targets
+from sluice.registration.target_kinds import CommandTarget, SecretSource
+from sluice.registration.targets import NO_TARGETS, Targets, read_targets
 from sluice.settings import Settings
 
 HOOK = "{kind: webhook, url: 'https://h.example/x', secret: {env: HOOK}}"

@@ -22,7 +22,8 @@ from sluice.contracts.registration import (
     WaitingRun,
 )
 from sluice.contracts.run import REVISION, Policy
-from sluice.registration.targets import CommandTarget, Targets
+from sluice.registration.target_kinds import CommandTarget
+from sluice.registration.targets import Targets
 from tests.harness.workflow import WorkflowHarness
 from workflows.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
