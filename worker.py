@@ -26,6 +26,7 @@ from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.audit_branch import AuditBranchActivity
+from activities.check_registrations import CheckRegistrationsActivity
 from activities.confirm_publication import ConfirmPublicationActivity
 from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.discard_branch import DiscardBranchActivity
@@ -88,7 +89,7 @@ from lakehouse.targets.mirror import MirrorWriter
 from runtime.installation import with_installation
 from runtime.log_context import RunLogContext
 from runtime.run_files import remove_old_run_files_daily
-from runtime.schedules import register_reaper
+from runtime.schedules import register_check_of_registrations, register_reaper
 from runtime.shutdown import exit_after
 from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
 from runtime.temporal_client import connect, register_search_attributes
@@ -98,6 +99,7 @@ from sluice.publishing.capabilities import describe_capabilities
 from sluice.registration.targets import read_targets
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql import parsing  # noqa: F401  # before there are threads: two that import sqlglot at once see half of it
+from workflows.check_registrations import CheckRegistrations
 from workflows.lake_query import LakeQuery
 from workflows.manage_quarantine import ManageQuarantine
 from workflows.merge_queue import MergeQueue
@@ -114,7 +116,15 @@ _LOOP_THREADS = 64
 """The threads for what activities that run Spark do on disk and in memory, beside the jobs themselves."""
 _SHUTDOWN_MARGIN = 60
 """The seconds, after the grace for activities, that jobs have to end and calls to return before the worker exits."""
-WORKFLOWS = (WriteAuditPublish, LakeQuery, ManageQuarantine, MergeQueue, ReapBranches, RegisterPublication)
+WORKFLOWS = (
+    WriteAuditPublish,
+    LakeQuery,
+    ManageQuarantine,
+    MergeQueue,
+    ReapBranches,
+    RegisterPublication,
+    CheckRegistrations,
+)
 Activity = Callable[..., Any]
 
 log = logging.getLogger("sluice.worker")
@@ -155,7 +165,8 @@ def control_activities(
     merge_queue = MergeQueueActivity(client, installation, settings.sluice_task_queue)
     results = AuditResultsTable(catalog, settings.lake, io)
     loaded_files = LoadedFiles(catalog, InputManifests(settings.lake, io), settings.sluice_home.absolute())
-    targets = read_targets(settings.sluice_targets_file)
+    targets, mirrors = read_targets(settings.sluice_targets_file), MirrorWriter(catalog, io)
+    registrations = StartRegistrationsActivity(client, targets, installation, settings.sluice_task_queue)
     running = RunningWorkflows(client, asyncio.get_running_loop())
     return [
         OpenBranchActivity(catalog, io, installation, loaded_files, targets, settings.lake).open_branch,
@@ -180,8 +191,9 @@ def control_activities(
         RecordRunActivity(catalog, reports, results).record_run,
         ManageQuarantineActivity(catalog, running, installation).manage_quarantine,
         ReapBranchesActivity(catalog, io, running, installation).reap_branches,
-        StartRegistrationsActivity(client, targets, installation, settings.sluice_task_queue).start_registrations,
-        RegisterPublicationActivity(targets, installation, MirrorWriter(catalog, io)).register_publication,
+        registrations.start_registrations,
+        CheckRegistrationsActivity(catalog, mirrors, registrations).check_registrations,
+        RegisterPublicationActivity(targets, installation, mirrors).register_publication,
         NotifyRegistrationActivity(settings).notify_registration,
         notify.can_notify,
         notify.notify,
@@ -196,7 +208,7 @@ def control_activities(
         QueryAuditResultsActivity(results, settings.sluice_scan_memory).query_audit_results,
         QueryTablesActivity(catalog, io, settings.sluice_scan_memory, settings.runs / "duckdb").query_tables,
         ListFilesActivity(catalog, loaded_files).list_files,
-        ExamineInstallationActivity(settings, catalog, io).examine_installation,
+        ExamineInstallationActivity(settings, catalog, io, targets).examine_installation,
     ]
 
 
@@ -258,6 +270,7 @@ async def serve() -> None:
     if settings.sluice_worker_role != "spark":
         await register_search_attributes(client)
         await register_reaper(client, settings)
+        await register_check_of_registrations(client, settings)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_LOOP_THREADS, thread_name_prefix="loop"))
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):

@@ -14,6 +14,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from temporalio import activity
 
 from activities.examinations import NeedsRemedy, examine
+from activities.examine_targets import examine_targets
 from activities.lineage_client import examine_receiver
 from activities.verify_decision import read_approvers
 from lakehouse.catalog import BranchCatalog
@@ -21,6 +22,7 @@ from lakehouse.open_catalog import catalog_address, token_files
 from sluice.approval.required import parse_approval_rules
 from sluice.contracts.examination import Examination, ExamineInstallationInput, Finding
 from sluice.publishing.capabilities import describe_capabilities
+from sluice.registration.targets import NO_TARGETS, Targets
 from sluice.settings import Settings
 
 _BRANCH = "sluice/examination-"
@@ -34,6 +36,7 @@ class ExamineInstallationActivity:
     settings: Settings
     catalog: BranchCatalog
     io: Mapping[str, str]
+    targets: Targets = NO_TARGETS
 
     @activity.defn(name="examine_installation")
     def examine_installation(self, input: ExamineInstallationInput) -> Examination:
@@ -48,6 +51,7 @@ class ExamineInstallationActivity:
                 "encryption": self._encryption,
                 "Slack": self._slack,
                 "OpenLineage": lambda: examine_receiver(self.settings),
+                "targets": lambda: examine_targets(self.targets, self.settings.lake),
             }
         )
 

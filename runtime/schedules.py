@@ -1,4 +1,4 @@
-"""The schedule on which Temporal starts the reaper."""
+"""The schedules on which Temporal starts the reaper, and the check of registrations."""
 
 import logging
 from dataclasses import replace
@@ -17,7 +17,9 @@ from temporalio.client import (
 from temporalio.service import RPCError
 
 from sluice.contracts.quarantine import ReapBranchesInput
+from sluice.contracts.registration import CheckRegistrationsInput
 from sluice.settings import Settings
+from workflows.check_registrations import CheckRegistrations
 from workflows.reap_branches import ReapBranches
 
 log = logging.getLogger("sluice.worker")
@@ -41,14 +43,32 @@ async def register_reaper(client: Client, settings: Settings) -> None:
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=timedelta(seconds=settings.sluice_reap_every))]),
     )
+    await _register(client, schedule_id(settings), schedule)
 
+
+async def register_check_of_registrations(client: Client, settings: Settings) -> None:
+    """Create the schedule that compares tables of targets with main, or update it, if there is a file of targets."""
+    if not settings.sluice_check_registrations_every or not settings.sluice_targets_file:
+        return
+    every = timedelta(seconds=settings.sluice_check_registrations_every)
+    name = f"sluice-registrations-{settings.sluice_installation}"
+    schedule = Schedule(
+        action=ScheduleActionStartWorkflow(
+            CheckRegistrations.run, CheckRegistrationsInput(), id=name, task_queue=settings.sluice_task_queue
+        ),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=every)]),
+    )
+    await _register(client, name, schedule)
+
+
+async def _register(client: Client, name: str, schedule: Schedule) -> None:
     try:
         try:
-            await client.create_schedule(schedule_id(settings), schedule)
+            await client.create_schedule(name, schedule)
         except ScheduleAlreadyRunningError:
-            await client.get_schedule_handle(schedule_id(settings)).update(lambda present: _update(present, schedule))
-    except RPCError as error:  # a server without schedules: runs work without the reaper
-        log.warning("the reaper's schedule could not be created: %s", error)
+            await client.get_schedule_handle(name).update(lambda present: _update(present, schedule))
+    except RPCError as error:  # a server without schedules: runs work without them
+        log.warning("the schedule %s could not be created: %s", name, error)
 
 
 def _update(present: ScheduleUpdateInput, wanted: Schedule) -> ScheduleUpdate:

@@ -146,6 +146,8 @@ class Settings(Model):
     # --- Advanced: registration after a publish ---
     sluice_targets_file: str = ""
     """The file that lists the targets at which publications are registered."""
+    sluice_check_registrations_every: float = Field(default=3600.0, ge=0)
+    """How often the tables of targets are compared with main, in seconds; 0 means never."""
 
     # --- Advanced: logs, metrics, traces, Slack's address ---
     sluice_log_format: Literal["text", "json"] = "text"

@@ -66,7 +66,14 @@ with workflow.unsafe.imports_passed_through():
         ReapBranchesResult,
     )
     from sluice.contracts.references import BranchRef, RunRef
-    from sluice.contracts.registration import FailedRegistration, RegisterInput, Registration, StartRegistrationsInput
+    from sluice.contracts.registration import (
+        CheckedRegistrations,
+        CheckRegistrationsInput,
+        FailedRegistration,
+        RegisterInput,
+        Registration,
+        StartRegistrationsInput,
+    )
     from sluice.contracts.run import Notification, RecordRunInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.sizes import format_count
@@ -182,6 +189,10 @@ class ActivityCalls(ActivityCaller):
     register_publication = ActivityCall(  # the workflow tries again, for a day
         "register_publication", RegisterInput, str, Kind.ACTIVITY, lambda input: f"{input.target} {input.table}",
         timeout=fixed(900), total_timeout=None, retry=ONCE)
+    check_registrations = ActivityCall(
+        "check_registrations", CheckRegistrationsInput, CheckedRegistrations, Kind.ACTIVITY,
+        lambda input: "tables of targets, beside main", timeout=fixed(1800), total_timeout=fixed(3600),
+        retry=_HOUSEKEEPING)
     notify_registration = ActivityCall(
         "notify_registration", FailedRegistration, type(None), Kind.ACTIVITY,
         lambda input: input.registration.target, timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)

@@ -95,7 +95,8 @@ class RegisterPublication:
                 self._reason = redacted(root_cause(error)[1])[:_MAX_REASON]
                 if not is_retryable(error) or workflow.now().timestamp() + delay > deadline:
                     self._state = "failed"
-                    await self._notify()
+                    if any(request <= seen for request, _ in self._waiting):  # else the schedule asked, each hour
+                        await self._notify()
                     return seen
             if workflow.info().is_continue_as_new_suggested():
                 update = {"deadline": deadline, "waiting": [run for _, run in self._waiting]}

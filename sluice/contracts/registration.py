@@ -71,6 +71,24 @@ class WaitingRun(Model):
     run_id: str = ""
 
 
+class CheckRegistrationsInput(Model):
+    """Input of `check_registrations`: look for tables of targets that are behind main."""
+
+    history: float = 366 * 86400.0
+    """Seconds: what pipelines registered is known from their merge commits of this time."""
+
+
+class CheckedRegistrations(Model):
+    """How the tables of targets stand, beside main."""
+
+    checked: int = 0
+    behind: int = 0
+    started: list[str] = Field(default_factory=list)
+    """Target and table of registrations that were started, some of them."""
+    problems: dict[str, str] = Field(default_factory=dict)
+    """What could not be looked at, and why: by target, or by target and table."""
+
+
 class FailedRegistration(Model):
     """Input of `notify_registration`: a registration failed for good."""
 

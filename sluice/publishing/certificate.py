@@ -67,6 +67,10 @@ GRANTS_WAIVERS = "sluice.grants-waivers"
 """On a merge commit, as `true`: its own approvals waive checks, so that later runs look here for waivers in force."""
 METADATA = "sluice.metadata."
 """What begins the names of what a pipeline adds under `publish.metadata`; no property of a certificate begins so."""
+REGISTERS = "sluice.registers"
+"""On a merge commit, as `true`: its pipeline names targets, so that what they hold is held against main later."""
+REGISTERED = "sluice.registered"
+"""On a merge commit: the targets that its pipeline names, and its tables, as JSON."""
 APPROVED = (
     RUN_ID, WORKFLOW_ID, PIPELINE, ATTEMPT, AUDITED, AUDIT_DIGEST, APPROVED_BY, APPROVALS, WAIVED_CHECKS,
     GRANTS_WAIVERS,
@@ -196,11 +200,20 @@ def certificate(
         "sluice.starter": request.starter,
         "sluice.verdicts": count_verdicts(report.checks, len(waived)),
         **_rollback_properties(request, referenced_tables),
+        **_registration_properties(request),
     }
     if signed := request.signed_start:
         statement = request.start_statement(run_ref.workflow_id)
         properties["sluice.signed-start"] = json.dumps({**statement.model_dump(), **signed.model_dump()})
     return properties
+
+
+def _registration_properties(request: RunRequest) -> dict[str, str]:
+    """Return at which targets the publication is registered, where the pipeline names any."""
+    targets, tables = request.pipeline.after_publish, list(request.pipeline.tables)
+    if not targets:
+        return {}
+    return {REGISTERS: "true", REGISTERED: json.dumps({"targets": targets, "tables": tables})}
 
 
 def approved_properties(

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,11 +12,16 @@ from typing import Any
 
 import pytest
 
+from lakehouse.open_catalog import open_catalog
+from sluice.contracts.registration import CheckRegistrationsInput
 from sluice.settings import read_settings
 from tests.harness.http_receiver import HttpReceiver
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.rest_catalog import RestCatalogServer
 from tests.harness.system import SystemHarness
+from tests.harness.temporal_thread import TEMPORAL
+from workflows.check_registrations import CheckRegistrations
 
 SECRET = "whsec_" + base64.b64encode(os.urandom(32)).decode()
 
@@ -25,6 +31,7 @@ class Installation:
 
     def __init__(self, system: SystemHarness, warm: dict[str, str], folder: Path, name: str) -> None:
         self.folder, self.receiver, self.events = folder, HttpReceiver(), folder / "events.jsonl"
+        self.other = RestCatalogServer()
         append = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + '\\n')"
         targets = {
             "hook": {"kind": "webhook", "url": f"{self.receiver.url}/h", "secret": {"env": "HOOK_SECRET"}},
@@ -33,6 +40,7 @@ class Installation:
                 "command": ["/usr/bin/env", "python3", "-c", append, str(self.events)],
                 "tables": ["watched.*"],
             },
+            "other": {"kind": "rest", "uri": self.other.uri, "reads_local_files": True},
         }
         file = folder / "targets.yml"
         file.write_text(json.dumps({"targets": targets}))
@@ -55,6 +63,20 @@ class Installation:
         shown = self.system.command("status", run, "--json").json
         return {each["target"]: each["state"] for each in shown["registrations"]}
 
+    def is_registered(self, run: str, target: str) -> bool:
+        """Return whether a run's registration at a target is done."""
+        return self.registered(run)[target] == "done"
+
+    async def check_registrations(self) -> None:
+        """Check registrations as the schedule does."""
+        client, settings = await TEMPORAL.client(self.environment), read_settings(self.environment)
+        await client.execute_workflow(
+            CheckRegistrations.run,
+            CheckRegistrationsInput(),
+            id=str(uuid.uuid4()),
+            task_queue=settings.sluice_task_queue,
+        )
+
     def is_done(self, run: str) -> bool:
         """Return whether the webhook was told of a run."""
         return self.registered(run) == {"hook": "done"}
@@ -62,6 +84,7 @@ class Installation:
     def stop(self) -> None:
         self.worker.stop()
         self.receiver.close()
+        self.other.close()
         for log in self.folder.glob("**/*.log"):
             assert SECRET not in log.read_text()
 
@@ -124,3 +147,21 @@ def test_a_target_that_does_not_exist_is_refused_before_spark_starts(installatio
     )
     assert refused.json["outcome"] == "failed" and "did you mean 'hook'" in refused.err
     assert refused.json["cause"] == "invalid" and refused.json["registrations"] == []
+
+
+@pytest.mark.slow
+def test_two_runs_at_once_leave_another_catalog_at_main_and_drift_is_mended(installation: Installation) -> None:
+    system, other, more = installation.system, installation.other, "after_publish: [other]"
+    other.fail = lambda request: 500 if len(other.requests) < 5 else None
+    files = [csv_file(installation.folder / f"{n}.csv", [{"id": n}]) for n in (1, 2)]
+    with ThreadPoolExecutor() as pool:
+        ended = list(pool.map(lambda file: system.run(pipeline("both", file, "[row_count: 1]", more)), files))
+    assert [each.json["outcome"] for each in ended] == ["published", "published"]
+    for each in ended:
+        wait_for(partial(installation.is_registered, each.json["workflow_id"], "other"))
+    catalog = open_catalog(read_settings(installation.environment))
+    now = catalog.table_version(catalog.main, "t.both")
+    assert now and other.tables == {("t", "both"): now.metadata_location}
+    del other.tables["t", "both"]  # somebody dropped it there
+    TEMPORAL.run(installation.check_registrations())
+    wait_for(lambda: other.tables == {("t", "both"): now.metadata_location})

@@ -200,6 +200,7 @@ NO_IDENTITY = {
     **dict.fromkeys(
         ("list_quarantine", "describe_quarantine", "plan_release", "plan_rollback", "plan_requeue"), "a question"
     ),
+    "check_registrations": "it compares targets with the catalog as it is now",
     "register_publication": "it brings targets to the catalog as it is now",
     "query_audit_results": "a question",
     "query_tables": "a question",

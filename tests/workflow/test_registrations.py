@@ -71,7 +71,8 @@ class Registrations:
         return self.client.get_workflow_handle_for(RegisterPublication.run, registration.workflow_id)
 
     async def start_table(self, table: str = "t.x") -> WorkflowHandle[RegisterPublication, Registration]:
-        return self.handle(await self.activity.start_table("mirror", table, WaitingRun()))
+        run = WaitingRun(workflow_id="a run that ended", run_id=str(uuid.uuid4()))
+        return self.handle(await self.activity.start_table("mirror", table, run))
 
     async def end(self, handle: WorkflowHandle[RegisterPublication, Registration]) -> Registration:
         """Skip time until a registration has ended; return how."""
@@ -115,6 +116,13 @@ async def test_a_target_that_is_down_for_a_day_fails_and_people_are_told_once(re
     assert 100 < registrations.target.tries < 200
     again = await registrations.end(await registrations.start_table())  # the next publication tries again
     assert again.state == "failed" and len(registrations.target.failures) == 2
+
+
+async def test_people_are_not_notified_of_what_only_the_schedule_asked(registrations: Registrations) -> None:
+    registrations.target.fails = lambda number: ApplicationError("another table", non_retryable=True)
+    started = await registrations.activity.start_table("mirror", "t.x", WaitingRun())
+    assert (await registrations.end(registrations.handle(started))).state == "failed"
+    assert registrations.target.failures == []
 
 
 async def test_what_no_retry_mends_fails_at_once(registrations: Registrations) -> None:

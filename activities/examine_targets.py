@@ -1,0 +1,55 @@
+"""Look at the targets of registrations: each can be reached, and its credentials are right."""
+
+import os
+import socket
+from urllib.parse import urlsplit
+
+from lakehouse.targets.open_mirror import open_mirror
+from sluice.contracts.examination import Finding, failed
+from sluice.errors import BadEnvironment, SluiceError
+from sluice.registration.events import signing_key
+from sluice.registration.target_kinds import AnyTarget, CommandTarget, WebhookTarget
+from sluice.registration.targets import Targets
+
+_TIMEOUT = 5.0
+_REMEDY = "look at the target in the file of SLUICE_TARGETS_FILE, and at what it names (docs/after-publish.md)"
+
+
+def examine_targets(targets: Targets, lake: str) -> list[Finding]:
+    """Look at each target; one that is not well stops the look at no other."""
+    if not targets.targets:
+        return [Finding(part="targets", state="off", detail="no targets are listed: SLUICE_TARGETS_FILE is not set")]
+    return [_look(f"target {name}", target, lake) for name, target in targets.targets.items()]
+
+
+def _look(part: str, target: AnyTarget, lake: str) -> Finding:
+    try:
+        return Finding(part=part, state="ok", detail=_examine(target, lake))
+    except SluiceError as error:
+        return failed(part, str(error), _REMEDY)
+    except OSError as error:
+        return failed(part, error.strerror or type(error).__name__, _REMEDY)
+    except Exception as error:  # its text may hold what the target's library was given
+        return failed(part, type(error).__name__, "see the log of the worker")
+
+
+def _examine(target: AnyTarget, lake: str) -> str:
+    """Return how a target is, without telling it anything.
+
+    Raises:
+        SluiceError: it cannot be used as it is.
+        OSError: it cannot be reached.
+    """
+    if isinstance(target, WebhookTarget):
+        signing_key(target.secret.read(os.environ))
+        parts = urlsplit(target.url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname or "", port), _TIMEOUT).close()
+        return f"{parts.netloc} takes connections; no event was sent"
+    if isinstance(target, CommandTarget):
+        if not os.access(target.command[0], os.X_OK):
+            raise BadEnvironment(f"{target.command[0]} is no program that the worker may run")
+        return f"{target.command[0]} is there; it was not run"
+    if why := target.location_problem(lake):
+        raise BadEnvironment(why)
+    return open_mirror(target).examine()
