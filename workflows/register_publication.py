@@ -58,8 +58,9 @@ class RegisterPublication:
 
     @workflow.signal
     def register(self, waiting: WaitingRun) -> None:
-        """Request it, or one more look at main after the one under way."""
-        self._requests += 1
+        """Request it, or one more look at main after the one under way; an event is not sent again for it."""
+        if self._input.event is None:
+            self._requests += 1
         if waiting.workflow_id:
             self._waiting = [*self._waiting, (self._requests, waiting)][-_MAX_WAITING:]
 

@@ -160,8 +160,11 @@ async def test_tables_and_targets_do_not_wait_for_each_other(registrations: Regi
 async def test_a_target_is_told_of_a_publication_once(registrations: Registrations) -> None:
     """The activity that starts registrations may run twice, also after the registration ended."""
     given = StartRegistrationsInput(event=EVENT, targets=["announce"])
+    registrations.target.may_end.clear()
     (started,) = await registrations.activity.start_registrations(given)
+    await registrations.target.began.wait()
     await registrations.activity.start_registrations(given)
+    registrations.target.may_end.set()
     assert (await registrations.end(registrations.handle(started))).state == "done"
     assert await registrations.activity.start_registrations(given) == [started]
     assert registrations.target.tries == 1
