@@ -65,7 +65,7 @@ def _address(address: str) -> str:
     return address
 
 
-Address = Annotated[str, Field(max_length=2000, repr=False), AfterValidator(_address)]
+Address = Annotated[str, Field(max_length=2000), AfterValidator(_address)]
 
 
 class Target(Model):
@@ -91,7 +91,7 @@ class WebhookTarget(Target):
     """A receiver of a signed CloudEvent for each publication."""
 
     kind: Literal["webhook"]
-    url: Address
+    url: Address = Field(repr=False)
     secret: SecretSource = Field(repr=False)
     """What signs events, as Standard Webhooks write it: `whsec_` and base64."""
 
@@ -134,7 +134,7 @@ class RestTarget(TableTarget):
     """An Iceberg REST catalog that holds tables as main does."""
 
     kind: Literal["rest"]
-    uri: Address
+    uri: Address = Field(repr=False)
     warehouse: str = ""
     token: SecretSource | None = Field(default=None, repr=False)
     credential: SecretSource | None = Field(default=None, repr=False)

@@ -56,6 +56,7 @@ def test_an_installation_that_is_well(tmp_path: Path) -> None:
         "encryption": "off",
         "Slack": "off",
         "OpenLineage": "off",
+        "targets": "off",
     }
     assert [each.name for each in catalog.list_branches()] == ["main"], "nothing is left behind"
     assert list((tmp_path / "lake").iterdir()) == []
