@@ -38,8 +38,6 @@ class Settings(Model):
     # --- First: what a first user sets. `.env.example` has the same groups, in the same order. ---
     slack_token: str = Field(default="", repr=False)
     slack_channel: str = ""
-    catalogue: Literal["nessie", "iceberg"] = "nessie"
-    """The catalog: Nessie, or a plain Iceberg catalog, whose tables have branches of their own."""
     nessie_uri: str = "http://127.0.0.1:19120/api/v2"
     warehouse: str = ""
     """Where new tables are written; by default the folder `lake` of the home."""
@@ -58,6 +56,8 @@ class Settings(Model):
     """Where the Temporal Web UI is, for links."""
 
     # --- Advanced: the catalog and the object store ---
+    catalogue: Literal["nessie", "iceberg"] = "nessie"
+    """The catalog: Nessie, or any Iceberg catalog, beside whose tables Sluice keeps branches and commits."""
     nessie_writer_token_file: str = ""
     """The file with the token of Spark jobs, if Nessie requires one."""
     nessie_publisher_token_file: str = ""

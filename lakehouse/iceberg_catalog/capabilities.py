@@ -1,7 +1,6 @@
 """What an Iceberg catalog can do, as a catalog of Sluice."""
 
-from lakehouse.iceberg_catalog.transactions import Guarantee
-from sluice.publishing.capabilities import CatalogCapabilities
+from sluice.publishing.capabilities import CatalogCapabilities, Guarantee
 
 
 def capabilities_of(guarantee: Guarantee) -> CatalogCapabilities:
@@ -14,6 +13,7 @@ def capabilities_of(guarantee: Guarantee) -> CatalogCapabilities:
         commit_properties=True,
         repeated_publish="merge parent",
         commit_timeout=5.0,
+        guarantee=guarantee,
         tables_without_snapshot=False,
         names_with_dots=False,
     )

@@ -1,7 +1,8 @@
 """Publishing a branch: main of each table becomes what a hash holds, and the log records it, by one commit.
 
 In an atomic catalog one commit does both, and there is nothing in between. Elsewhere the publication is written to the
-log first, as pending: whoever looks at main later finishes what a crash left half done, or takes it back (ADR 35).
+log first, as pending. The next process that looks at main finishes what a crash left half done, or takes it back
+(ADR 35).
 """
 
 from collections.abc import Collection, Mapping
@@ -11,6 +12,7 @@ from typing import Literal
 
 from lakehouse.iceberg_catalog.branches import BranchLog, Made
 from lakehouse.iceberg_catalog.commit_log import MAIN, CommitLog, LogCommit, LoggedVersion, is_other, now, pending_ref
+from lakehouse.iceberg_catalog.log_table import RefMoves
 from lakehouse.iceberg_catalog.metadata_changes import move_main
 from lakehouse.iceberg_catalog.transactions import CommitConflict, TableChange
 from sluice.contracts.publish import Publication
@@ -89,15 +91,14 @@ class Publisher:
             values = {*progress.values()}
             if "other" in values:
                 return self._take_back(commit, progress)
-            waiting = [name for name, each in progress.items() if each == "before"]
             try:
-                if values != {"before"} or self.branches.committer.guarantee == "one by one":
-                    self._move(log, commit, waiting)
-                    waiting = []
-                self._finish(log, commit, waiting)
+                if values <= {"after"}:
+                    self.branches.commit_once(log, _finishing(commit), ())
+                    return publication(commit)
+                # What the answer says is not believed: a server may commit table by table, and answer before it knows.
+                self._move(log, commit, [name for name, each in progress.items() if each == "before"], values)
             except CommitConflict:
                 continue
-            return publication(commit)
         raise ServiceUnavailable("others changed the tables each time")
 
     def _main_changes(self, changes: Changes) -> list[TableChange]:
@@ -113,15 +114,19 @@ class Publisher:
             made.append(move_main(table, expected, target, snapshot, tables.io))
         return made
 
-    def _move(self, log: CommitLog, commit: LogCommit, names: Collection[str]) -> None:
-        """Move main of tables, each by a commit of its own."""
-        for change in self._main_changes(_changes(log, commit, names)):
-            self.branches.committer.commit([change])
+    def _move(
+        self, log: CommitLog, commit: LogCommit, names: Collection[str], progress: Collection[TableProgress]
+    ) -> None:
+        """Move main of tables: by one request, if the catalog takes it and none was moved yet, else each by its own.
 
-    def _finish(self, log: CommitLog, commit: LogCommit, names: Collection[str]) -> None:
-        """Move main of tables and of the log by one request, in which the log is the last."""
-        moves = {MAIN: (commit.parent, commit.hash), pending_ref(commit.merged): (commit.hash, None)}
-        self.branches.commit_once(log, moves, self._main_changes(_changes(log, commit, names)))
+        The request also requires that the publication is still pending: a late one fails once it was taken back.
+        """
+        changes = self._main_changes(_changes(log, commit, names))
+        if {*progress} == {"before"} and self.branches.committer.guarantee == "checked":
+            self.branches.commit_once(log, {pending_ref(commit.merged): (commit.hash, commit.hash)}, changes)
+            return
+        for change in changes:
+            self.branches.committer.commit([change])
 
     def _put_after_main(self, head: str) -> None:
         """Write a pending publication again as the child of main as it is now: others published meanwhile."""
@@ -209,6 +214,10 @@ def _commit(
 def _changes(log: CommitLog, commit: LogCommit, names: Collection[str]) -> Changes:
     before = log.tables(commit.parent)
     return {name: (before.get(name), commit.tables[name]) for name in names}
+
+
+def _finishing(commit: LogCommit) -> RefMoves:
+    return {MAIN: (commit.parent, commit.hash), pending_ref(commit.merged): (commit.hash, None)}
 
 
 def _without_pending(log: CommitLog, head: str) -> Made | None:

@@ -13,12 +13,17 @@ def open_iceberg_catalog(settings: Settings) -> IcebergCatalog:
     """Open the catalog.
 
     Raises:
-        BadEnvironment: the file of its properties cannot be read, or main has another name.
+        BadEnvironment: the file of its properties cannot be read, main has another name, or drivers run elsewhere.
     """
     if settings.sluice_main != "main":
         raise BadEnvironment(
             f"SLUICE_MAIN={settings.sluice_main}: readers of an Iceberg table read its branch `main`, "
             "which has no other name in the catalog `iceberg`"
+        )
+    if settings.spark_deploy_mode == "cluster" or settings.spark_connect_url:
+        raise BadEnvironment(
+            "with CATALOGUE=iceberg, a job reads its tables from a file beside the worker: "
+            "use SPARK_DEPLOY_MODE=client, and leave SPARK_CONNECT_URL empty"
         )
     return open_iceberg(
         settings.sluice_catalog,

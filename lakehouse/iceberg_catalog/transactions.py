@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import requests
 from pyiceberg.catalog import Catalog
@@ -26,8 +26,7 @@ from pyiceberg.table.update import (
 from lakehouse.iceberg.commit import next_metadata_location
 from sluice.errors import ServiceUnavailable
 from sluice.identifiers import joined_name
-
-Guarantee = Literal["atomic", "checked", "one by one"]
+from sluice.publishing.capabilities import Guarantee
 
 
 class CommitConflict(Exception):
