@@ -7,6 +7,7 @@ from activities.errors import overdue
 from lakehouse.catalog import BranchCatalog, TableCommit
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable
+from sluice.publishing.capabilities import guarantee_for
 from sluice.publishing.certificate import branch_properties
 
 _TASK_TIMEOUT = 8
@@ -65,13 +66,18 @@ class AttemptBranch:
         except NoSuchBranch as error:
             raise ServiceUnavailable(_DELETED.format(self._name)) from error
 
-    def ref(self, catalog_id: str, sorted_tables: Sequence[str] = ()) -> BranchRef:
-        """Return the branch as later activities of the attempt get it."""
+    def ref(self, catalog_id: str, sorted_tables: Sequence[str] = (), *, tables: Collection[str]) -> BranchRef:
+        """Return the branch as later activities of the attempt get it.
+
+        Args:
+            tables: those that the run may change.
+        """
         return BranchRef(
             name=self._name,
             base=self.base,
             catalog_id=catalog_id,
             sorted_tables=list(sorted_tables),
             commit_timeout=self._catalog.capabilities.commit_timeout,
+            guarantee=guarantee_for(self._catalog.capabilities, tables),
             can_be_fenced=self._catalog.capabilities.fencing_by_deletion,
         )

@@ -16,7 +16,7 @@ from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.certificate import input_properties
-from sluice.publishing.opening import opening_problems, published_before, tables_to_read
+from sluice.publishing.opening import opening_problems, published_before, tables_to_read, writable_tables
 from sluice.registration.targets import NO_TARGETS, Targets
 
 
@@ -56,7 +56,7 @@ class OpenBranchActivity:
             message = f"Begin attempt {input.run_ref.attempt}"
             properties = input_properties(input.input_digest)
             attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables), properties=properties)
-            return attempt.ref(identity, self._sorted_tables(input, states))
+            return attempt.ref(identity, self._sorted_tables(input, states), tables=writable_tables(input))
 
     def _refuse_repeat(self, input: OpenBranchInput) -> None:
         if input.again:

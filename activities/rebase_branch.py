@@ -47,7 +47,7 @@ class RebaseBranchActivity:
             attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
             if not attempt.is_created and (problem := self._rebase(input, attempt)):
                 return RebaseResult(why_not=problem)
-            branch = attempt.ref(input.branch.catalog_id)
+            branch = attempt.ref(input.branch.catalog_id, tables=input.write_result.tables)
             return RebaseResult(branch=branch, write_result=self._read_back(input, branch))
 
     def _rebase(self, input: RebaseBranchInput, attempt: AttemptBranch) -> str:

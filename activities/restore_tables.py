@@ -51,7 +51,7 @@ class RestoreTablesActivity:
             attempt.create(
                 input.run_ref, f"Roll back {', '.join(input.restore.runs)}"[:500], commits, properties=properties
             )
-            branch = attempt.ref(identity)
+            branch = attempt.ref(identity, tables=input.restore.tables)
             head = self.catalog.head(branch.name)
             diffs = self.catalog.diff(branch.base, branch.name, head)
             check_something_changed(diffs)

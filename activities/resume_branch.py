@@ -65,7 +65,7 @@ class ResumeBranchActivity:
             attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
             self._check_not_published(input)
             self._rebase(input, verified, attempt)
-            branch = attempt.ref(identity)
+            branch = attempt.ref(identity, tables=verified.tables)
             head = self.catalog.head(branch.name)
             diffs = self.catalog.diff(branch.base, branch.name, head)
             return ExistingRowsResult(branch=branch, write_result=self._read_back(input, verified, head, diffs))

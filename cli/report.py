@@ -12,6 +12,7 @@ from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.presentation.changes import (
     describe_change,
+    describe_guarantee,
     describe_message,
     describe_metadata,
     describe_summary,
@@ -72,6 +73,7 @@ def print_report(
         summary_heading(result): describe_summary(result),
         "message": describe_message(result),
         "metadata": describe_metadata(result),
+        "guarantee": describe_guarantee(result),
         "main before": result.main_before,
         "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
         "audited hash": result.audited_hash,

@@ -172,7 +172,7 @@ class RunState:
         """Record the branch that the attempt writes on."""
         self.branch, self.catalog_id = branch, branch.catalog_id
         self.first_base = self.first_base or branch.base
-        self.update_result(branch=branch.name, main_before=branch.base)
+        self.update_result(branch=branch.name, main_before=branch.base, guarantee=branch.guarantee)
         self.set_search_attribute(BRANCH.value_set(branch.name))
 
     def record_write(self, write_result: WriteResult) -> None:

@@ -31,6 +31,8 @@ class BranchRef(Model):
     """The tables of which Spark sorts what is written to them, over all tasks."""
     commit_timeout: float = 5.0
     """How long, in seconds, the catalog works on a commit at most: after that, a publish in flight is decided."""
+    guarantee: str = "atomic"
+    """What holds of the publish when a server crashes in its middle: `atomic`, `checked` or `one by one`."""
     can_be_fenced: bool = True
     """Whether deleting it stops a job that still writes on it: else no other attempt may follow."""
 

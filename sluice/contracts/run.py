@@ -164,6 +164,8 @@ class RunResult(Model):
     """The quarantined branch; while the run goes on, the branch of the attempt."""
     audited_hash: str | None = None
     """The hash of the branch that the present attempt's finished audit is about; empty before."""
+    guarantee: str = ""
+    """What holds of its publish when a server crashes in its middle; empty before a branch was created."""
     main_before: str | None = None
     main_after: str | None = None
     publish: PublishOptions = PublishOptions()

@@ -26,6 +26,8 @@ class OpenBranchInput(BranchRequest):
     after_publish: list[str] = Field(default_factory=list)
     """The targets at which the publication is to be registered."""
     attempts: int = 1  # how often the write may be tried
+    allow_partial: bool = False
+    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
     catalog_id: str | None = None  # the catalog that earlier attempts of this run saw, if any
 
 

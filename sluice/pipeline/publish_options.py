@@ -33,6 +33,8 @@ class PublishOptions(Model):
     """The message of the merge commit, as it is: nothing in it is replaced. Empty means the default message."""
     metadata: Annotated[dict[str, str], _VALUES] = Field(default_factory=dict)
     """Properties of the merge commit, as text, without the prefix that they get there."""
+    allow_partial: bool = False
+    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
 
     @model_validator(mode="before")
     @classmethod

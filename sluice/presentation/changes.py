@@ -55,6 +55,16 @@ def summary_heading(result: RunResult) -> str:
     return {None: "to merge", "published": "merged"}.get(result.outcome, "not merged")
 
 
+def describe_guarantee(result: RunResult) -> str:
+    """Return what holds of the publish of a run when a server crashes in its middle; empty if it opened no branch."""
+    meanings = {
+        "atomic": "atomic: all tables or none, also after a crash of the catalog",
+        "checked": "checked: one request for all tables; a half that a crash leaves is finished or taken back",
+        "one by one": "one by one: readers may see some tables before the others; a half is finished or taken back",
+    }
+    return meanings.get(result.guarantee, result.guarantee)
+
+
 def describe_message(result: RunResult) -> str:
     """Return the message that the pipeline gives the merge commit, in one line; empty for the default message."""
     return " ".join(result.publish.message.split()) if result.outcome in (None, "published") else ""

@@ -12,6 +12,7 @@ from sluice.contracts.run import RunResult
 from sluice.contracts.write import TableChange
 from sluice.presentation.changes import (
     describe_change,
+    describe_guarantee,
     describe_message,
     describe_metadata,
     describe_summary,
@@ -44,6 +45,7 @@ def markdown_report(result: RunResult, link: str) -> str:
         lines += ["", f"Audit: {count_audit(result)}", "", *table]
     attempts = describe_attempts(result.attempts, result.lost_attempts)
     details = {
+        "guarantee": cell(describe_guarantee(result), 200),
         "message": cell(describe_message(result), 1000),
         "metadata": cell(describe_metadata(result), 1000),
         "run": f"[{result.workflow_id}]({link})",

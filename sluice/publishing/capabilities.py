@@ -6,6 +6,13 @@ from typing import Literal
 
 from sluice.errors import InvalidPipeline
 
+Guarantee = Literal["atomic", "checked", "one by one"]
+"""What a catalog guarantees of a commit to several tables.
+
+`atomic`: all or none, also after a crash. `checked`: one request for all; after a crash every table is looked at, and a
+half is finished or taken back. `one by one`: the same, by a request for each table.
+"""
+
 
 @dataclass(frozen=True)
 class CatalogCapabilities:
@@ -29,6 +36,8 @@ class CatalogCapabilities:
     """Whether a table without a snapshot is a table of a branch; else it counts as missing until it has one."""
     names_with_dots: bool = True
     """Whether a namespace or a table may have a dot in its own name."""
+    guarantee: Guarantee = "atomic"
+    """What holds of a publish of several tables when a server crashes in its middle."""
     own_table_properties: tuple[str, ...] = ()
     """The beginnings of table properties that the catalog writes for itself."""
 
@@ -39,6 +48,7 @@ def missing_capabilities(
     new_tables: Collection[str],
     *,
     attempts: int = 1,
+    allow_partial: bool = False,
 ) -> list[str]:
     """Return what a pipeline needs of the catalog and does not get, one sentence each.
 
@@ -46,6 +56,7 @@ def missing_capabilities(
         tables: every table that the run may change, quarantine tables included.
         new_tables: those of them that main does not have.
         attempts: how often the write may be tried.
+        allow_partial: whether several tables may be published one by one, so that a crash leaves some of them.
     """
     problems = []
     if not capabilities.commit_properties:
@@ -53,10 +64,11 @@ def missing_capabilities(
             "the catalog keeps no properties on commits, and every pipeline needs them: a repeated input, "
             "a quarantine, an orphan branch and a run to roll back are recognised by them"
         )
-    if len(tables) > 1 and not capabilities.many_tables:
+    if len(tables) > 1 and not (capabilities.many_tables or allow_partial):
         problems.append(
             f"the catalog cannot publish {len(tables)} tables at once ({', '.join(sorted(tables))}): "
-            "write a pipeline for each table"
+            "write a pipeline for each table, or let readers see some of the tables before the others, "
+            "by `publish: {allow_partial: true}`"
         )
     if new_tables and not capabilities.new_tables:
         problems.append(
@@ -65,6 +77,11 @@ def missing_capabilities(
     if attempts > 1 and not capabilities.fencing_by_deletion:
         problems.append("the catalog cannot fence a lost attempt by deleting its branch: set `attempts: 1`")
     return problems
+
+
+def guarantee_for(capabilities: CatalogCapabilities, tables: Collection[str]) -> Guarantee:
+    """Return what holds of a publish of these tables: one table is published as one in every catalog."""
+    return capabilities.guarantee if len(tables) > 1 else "atomic"
 
 
 def require_capabilities(capabilities: CatalogCapabilities, tables: Collection[str]) -> None:
@@ -87,5 +104,6 @@ def describe_capabilities(capabilities: CatalogCapabilities) -> str:
         "keep properties on commits": capabilities.commit_properties,
     }
     answers = [f"{ability}: {'yes' if able else 'no'}" for ability, able in abilities.items()]
+    several = f"a publish of several tables is {capabilities.guarantee}"
     repeat = f"a repeated publish is recognised by a {capabilities.repeated_publish}"
-    return "; ".join([*answers, repeat, f"a commit takes at most {capabilities.commit_timeout:g} s"])
+    return "; ".join([*answers, several, repeat, f"a commit takes at most {capabilities.commit_timeout:g} s"])

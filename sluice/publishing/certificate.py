@@ -67,6 +67,8 @@ GRANTS_WAIVERS = "sluice.grants-waivers"
 """On a merge commit, as `true`: its own approvals waive checks, so that later runs look here for waivers in force."""
 METADATA = "sluice.metadata."
 """What begins the names of what a pipeline adds under `publish.metadata`; no property of a certificate begins so."""
+GUARANTEE = "sluice.guarantee"
+"""What held of the publish of several tables, had a server crashed in its middle."""
 REGISTERS = "sluice.registers"
 """On a merge commit, as `true`: its pipeline names targets, so that what they hold is held against main later."""
 REGISTERED = "sluice.registered"
@@ -184,6 +186,7 @@ def certificate(
     manifest: ManifestRef | None = None,
     referenced_tables: Sequence[str] = (),
     waived: Sequence[WaivedCheck] = (),
+    guarantee: str = "atomic",
 ) -> dict[str, str]:
     """Return the properties of the merge commit: who, which run and pipeline, the audited hash, the verdicts.
 
@@ -198,6 +201,7 @@ def certificate(
         **approved_properties(run_ref, report.audited_hash, report.digest, approvals, waived),
         "sluice.pipeline-digest": request.pipeline.digest,
         "sluice.starter": request.starter,
+        GUARANTEE: guarantee,
         "sluice.verdicts": count_verdicts(report.checks, len(waived)),
         **_rollback_properties(request, referenced_tables),
         **_registration_properties(request),

@@ -46,7 +46,9 @@ def opening_problems(input: OpenBranchInput, types: TypesByTable, capabilities: 
     """
     tables = writable_tables(input)
     created = [name for name in tables if types.get(name) is None]
-    problems = missing_capabilities(capabilities, tables, created, attempts=input.attempts)
+    problems = missing_capabilities(
+        capabilities, tables, created, attempts=input.attempts, allow_partial=input.allow_partial
+    )
     for name, table in input.tables.items():
         columns = types.get(name) if input.schema_is_fixed else None
         problems += column_problems(name, table, columns) if columns is not None else []

@@ -90,7 +90,7 @@ class LakeRun:
         with as_application_error():
             attempt = AttemptBranch(self.catalog, HERE, self.ref.branch)
             attempt.create(self.ref, "open")
-            return attempt.ref(self.catalog.identity())
+            return attempt.ref(self.catalog.identity(), tables=())
 
     def append(self, branch: BranchRef, *ids: int, tables: Sequence[str] = ()) -> None:
         """Append rows to tables of the run, by default to all."""

@@ -320,6 +320,7 @@ def test_capabilities_are_described_in_one_line() -> None:
     assert describe_capabilities(replace(ALL, main_permissions=False)) == (
         "publish many tables at once: yes; create tables on branches: yes; fence by deleting a branch: yes; "
         "forbid writers to change main: no; keep properties on commits: yes; "
+        "a publish of several tables is atomic; "
         "a repeated publish is recognised by a merge parent; a commit takes at most 5 s"
     )
 

@@ -38,7 +38,14 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
         head=report.audited_hash,
         message=merge_message(state.result.publish, state.run_ref, list(state.write_result.tables)),
         properties=certificate(
-            request, state.run_ref, report, state.decisions, state.manifest, state.watched_tables, waived
+            request,
+            state.run_ref,
+            report,
+            state.decisions,
+            state.manifest,
+            state.watched_tables,
+            waived,
+            state.branch.guarantee,
         ),
         author=request.starter,
         watched_tables=state.watched_tables,

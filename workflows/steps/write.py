@@ -78,6 +78,7 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         tables_made_safe=tables_made_safe(pipeline.write.statements, list(pipeline.tables)),
         after_publish=pipeline.after_publish,
         attempts=pipeline.write.attempts,
+        allow_partial=pipeline.publish.allow_partial,
         catalog_id=state.catalog_id,
     )
     state.record_branch(await _try_to_open(calls, state, input))
