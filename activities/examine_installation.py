@@ -45,6 +45,7 @@ class ExamineInstallationActivity:
             {
                 "catalog": self._catalog,
                 "branches": self._branches,
+                "transactions": self._transactions,
                 "tokens": self._tokens,
                 "lake": self._lake,
                 "approvals": self._approvals,
@@ -70,8 +71,16 @@ class ExamineInstallationActivity:
         self.catalog.delete_branch(name)
         return Finding(part="branches", state="ok", detail="a branch was created and deleted")
 
+    def _transactions(self) -> list[Finding]:
+        """Try a commit to two scratch tables, where the catalog needs that."""
+        detail = self.catalog.probe()
+        return [Finding(part="transactions", state="ok", detail=detail)] if detail else []
+
     def _tokens(self) -> list[Finding]:
         files = token_files(self.settings)
+        if not files:
+            detail = "a Spark job has no access to the catalog: it sees a copy of its own"
+            return [Finding(part="tokens", state="ok", detail=detail)]
         remedy = f"have the catalog demand tokens, and set {' and '.join(files)}: that of jobs may not change main"
         if not any(files.values()):
             what = "the catalog is used without tokens: a Spark job may change main"

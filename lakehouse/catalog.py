@@ -129,6 +129,15 @@ class BranchCatalog(Protocol):
             CatalogChanged: it is another one, or it lost its data.
         """
 
+    def probe(self) -> str:
+        """Try on scratch tables what the catalog declares of commits to several; return what holds.
+
+        It is empty where nothing needs to be tried.
+
+        Raises:
+            CatalogRefused: it does not do what it declares.
+        """
+
     def initialize_main(self) -> str:
         """Make sure that main can be branched and merged into, by a first commit if it is empty; return its head."""
 

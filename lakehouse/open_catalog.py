@@ -31,7 +31,12 @@ def catalog_address(settings: Settings) -> str:
 
 
 def token_files(settings: Settings) -> dict[str, str]:
-    """Return the files of the catalog's tokens by their settings: that of the worker, and that of its Spark jobs."""
+    """Return the files of the catalog's tokens by their settings: that of the worker, and that of its Spark jobs.
+
+    None for a catalog that jobs have no access to.
+    """
+    if settings.catalogue == "iceberg":
+        return {}
     return {
         "NESSIE_PUBLISHER_TOKEN_FILE": settings.nessie_publisher_token_file,
         "NESSIE_WRITER_TOKEN_FILE": settings.nessie_writer_token_file,

@@ -17,6 +17,8 @@ from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness, link_tools
 
 _PREFIXES = (
+    "CATALOGUE",
+    "ICEBERG",
     "TEMPORAL",
     "NESSIE",
     "SLUICE",

@@ -10,6 +10,7 @@ from lakehouse.iceberg_catalog.capabilities import capabilities_of
 from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogCommit, is_other, now
 from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
+from lakehouse.iceberg_catalog.probe import probe_commits
 from lakehouse.iceberg_catalog.publication import Publisher, conflicting_tables, publication
 from lakehouse.iceberg_catalog.versions import committed_version, table_version
 from sluice.contracts.publish import Publication
@@ -41,6 +42,12 @@ class IcebergCatalog:
                 f"the catalog holds another commit log than when the run began ({present}, then {expected}); "
                 "nothing was merged"
             )
+
+    def probe(self) -> str:
+        """Commit to two scratch tables, rightly and with a wrong requirement; return what holds."""
+        with translate_catalog_errors():
+            self._branches.identity()
+            return probe_commits(self._branches.tables, self._branches.committer)
 
     def initialize_main(self) -> str:
         """Record the tables that main has; return its head."""

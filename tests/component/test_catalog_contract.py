@@ -689,6 +689,13 @@ def test_another_identity_is_noticed(lake: Lake) -> None:
         lake.catalog.check_identity(f"not {identity}")
 
 
+def test_what_is_declared_of_several_tables_holds_when_it_is_tried(lake: Lake) -> None:
+    before = lake.catalog.head(lake.catalog.main)
+    detail = lake.catalog.probe()
+    assert not detail or lake.catalog.capabilities.guarantee in detail
+    assert lake.catalog.head(lake.catalog.main) == before
+
+
 def test_capabilities_are_declared(lake: Lake) -> None:
     capabilities = lake.catalog.capabilities
     assert capabilities.repeated_publish in ("merge parent", "commit property")
