@@ -119,7 +119,12 @@ class Lake:
             self.catalog.delete_branch(name)
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
+_SLOW = ("iceberg-rest",)
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.slow) if name in _SLOW else name for name in IMPLEMENTATIONS]
+)
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
     versions = SnapshotVersions(tmp_path / "versions") if request.param.startswith("iceberg") else PathVersions()
     lake = Lake(IMPLEMENTATIONS[request.param](request), versions)
