@@ -96,12 +96,12 @@ class IcebergCatalog:
     def delete_branch(self, name: str) -> None:
         """Delete a branch; it may be gone already. A publish of it that is under way fails."""
         with translate_catalog_errors():
-            self._branches.update(lambda log: _delete(log, name, None), removed=name)
+            self._publisher.delete_branch(name)
 
     def delete_branch_at(self, name: str, head: str) -> None:
         """Delete a branch only if it is still at the hash `head`; it may be gone already."""
         with translate_catalog_errors():
-            self._branches.update(lambda log: _delete(log, name, head), removed=name)
+            self._publisher.delete_branch(name, head)
 
     def fork_point(self, branch: str) -> str:
         """Return the newest hash that a branch has in common with main."""
@@ -155,14 +155,16 @@ class IcebergCatalog:
         committed: list[str] = []
         needed = [*create_namespaces_for, *(table.name for table in tables if table.version)]
 
-        def commit(log: CommitLog) -> Made:
+        def commit(log: CommitLog) -> Made | None:
+            if committed and committed[0] in log.commits:  # done, although the catalog's answer was another
+                return None
             begun = _commit_on(log, branch, head, message, properties or {})
             held, expected = log.tables(begun.parent), log.tables(head)
             if any(is_other(held.get(table.name), expected.get(table.name)) for table in tables):
                 raise ServiceUnavailable(f"{branch} moved meanwhile")
             versions = {table.name: committed_version(self._branches.tables, table) for table in tables}
             namespaces = _missing_namespaces(log, begun.parent, needed)
-            made = begun.model_copy(update={"tables": versions, "namespaces": namespaces})
+            made = begun.changed(tables=versions, namespaces=namespaces)
             committed[:] = [made.hash]
             return [made], {branch: (made.parent, made.hash)}, ()
 
@@ -256,13 +258,6 @@ def _copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
     if head not in {commit.hash for commit in log.ancestors(log.head(of))}:
         raise CatalogRefused(f"the branch {of} does not hold {head[:12]}")
     return _create(log, name, head)
-
-
-def _delete(log: CommitLog, name: str, head: str | None) -> Made | None:
-    present = log.branches.get(name)
-    if present is None or head not in (None, present):
-        return None
-    return [], {name: (present, None)}, ()
 
 
 def _commit_on(log: CommitLog, branch: str, head: str, message: str, properties: Mapping[str, str]) -> LogCommit:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
+from typing import Any
 
 from pydantic import Field
 
@@ -68,6 +69,10 @@ class LogCommit(Model):
     def snapshot_id(self) -> int:
         """The id of the snapshot that keeps it in the log's table."""
         return int(self.hash[:15], 16)
+
+    def changed(self, **fields: Any) -> "LogCommit":
+        """Return another commit, with some fields changed. A copy by pydantic would keep the hash of this one."""
+        return LogCommit(**{**{name: getattr(self, name) for name in LogCommit.model_fields}, **fields})
 
     def info(self) -> CommitInfo:
         """Return the commit as the port has it."""

@@ -8,15 +8,19 @@ import requests
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
     BadRequestError,
+    CommitStateUnknownException,
     ForbiddenError,
     OAuthError,
     ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
     UnauthorizedError,
 )
 
 from lakehouse.iceberg_catalog.transactions import CommitConflict
 from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable
 
+_NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError, CommitStateUnknownException)
 _ABSENT = re.compile(
     r"database is locked|SQLITE_BUSY|ServiceUnavailableException|ServiceFailureException|CommitStateUnknownException"
     r"|Failed to (?:connect|execute) .*(?:refused|timed out)|UncheckedSQLException"
@@ -35,7 +39,7 @@ def translate_catalog_errors() -> Iterator[None]:
         ) from error
     except (UnauthorizedError, ForbiddenError, OAuthError, AuthorizationExpiredError) as error:
         raise BadEnvironment(f"the Iceberg catalog does not accept the identity of this process: {error}") from error
-    except ServerError as error:
+    except _NOT_NOW as error:
         raise ServiceUnavailable(f"the Iceberg catalog cannot serve now: {error}") from error
     except BadRequestError as error:
         raise CatalogRefused(f"the Iceberg catalog refuses: {error}") from error

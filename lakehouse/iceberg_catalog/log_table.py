@@ -85,12 +85,11 @@ class CommitLogTable:
             updates.append(AddSnapshotUpdate(snapshot=_snapshot(commit, table, manifest_list, number)))
         known = {**log.commits, **{commit.hash: commit for commit in commits}}
         for name, (expected, target) in moves.items():
-            if expected != target or expected is not None:
-                snapshot = known[expected].snapshot_id if expected else None
-                requirements.append(AssertRefSnapshotId(ref=name, snapshot_id=snapshot))
-            if target is None:
+            snapshot = known[expected].snapshot_id if expected else None
+            requirements.append(AssertRefSnapshotId(ref=name, snapshot_id=snapshot))
+            if target is None and expected is not None:
                 updates.append(RemoveSnapshotRefUpdate(ref_name=name))
-            elif target != expected:
+            elif target is not None and target != expected:
                 updates.append(set_branch(name, known[target].snapshot_id))
         if removed:
             unneeded = [each.snapshot_id for each in log.unreachable(removed, now() - _KEPT)]

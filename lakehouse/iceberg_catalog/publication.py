@@ -5,14 +5,15 @@ log first, as pending. The next process that looks at main finishes what a crash
 (ADR 35).
 """
 
+import contextlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import takewhile
 from typing import Literal
 
 from lakehouse.iceberg_catalog.branches import BranchLog, Made
 from lakehouse.iceberg_catalog.commit_log import MAIN, CommitLog, LogCommit, LoggedVersion, is_other, now, pending_ref
-from lakehouse.iceberg_catalog.log_table import RefMoves
 from lakehouse.iceberg_catalog.metadata_changes import move_main
 from lakehouse.iceberg_catalog.transactions import CommitConflict, TableChange
 from sluice.contracts.publish import Publication
@@ -26,6 +27,8 @@ TableProgress = Literal["before", "after", "other"]
 """Whether main of a table is as before a publication, as after it, or moved by somebody else."""
 _ABANDONED = timedelta(seconds=60)
 """After this time the process that began a publication is not waited for: another one settles it."""
+_TAKEN_BACK = "sluice.taken-back"
+"""The property of a pending publication that cannot be finished: a late process fails, or takes it back, too."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,10 @@ class Publisher:
             return [commit], {**fence, MAIN: (commit.parent, commit.hash)}, self._main_changes(changes)
 
         self.branches.update(merge)
-        return made[0] if made else self.settle(head)
+        settled = made[0] if made else self.settle(head)
+        if not settled.merged and not settled.conflicts:
+            raise ServiceUnavailable("another process took the publication back")
+        return settled
 
     def settle_abandoned(self) -> None:
         """Finish, or take back, the publications that a crash left half done."""
@@ -84,22 +90,48 @@ class Publisher:
             if commit is None:
                 done = log.publication_of(head, "")
                 return publication(done) if done else Publication(merged=False)
+            progress = self._progress(log, commit)
+            if _TAKEN_BACK in commit.properties or "other" in progress.values():
+                return self._take_back(commit, progress)
             if commit.parent != log.head(MAIN):
                 self._put_after_main(head)
                 continue
-            progress = self._progress(log, commit)
-            values = {*progress.values()}
-            if "other" in values:
-                return self._take_back(commit, progress)
-            try:
-                if values <= {"after"}:
-                    self.branches.commit_once(log, _finishing(commit), ())
-                    return publication(commit)
-                # What the answer says is not believed: a server may commit table by table, and answer before it knows.
-                self._move(log, commit, [name for name, each in progress.items() if each == "before"], values)
-            except CommitConflict:
-                continue
+            waiting = [name for name, each in progress.items() if each == "before"]
+            # What a server answers to a commit of several tables proves nothing: it is looked at in the next round.
+            with contextlib.suppress(CommitConflict):
+                if waiting:
+                    self._move(log, commit, waiting)
+                else:
+                    self._finish(log, commit)
         raise ServiceUnavailable("others changed the tables each time")
+
+    def delete_branch(self, name: str, head: str | None = None) -> None:
+        """Delete a branch, at a hash only if one is given. No publication of it is under way afterwards.
+
+        One that is pending is brought to its end first: it cannot be told whether a request for it is still under way.
+        """
+        pending: list[str] = []
+
+        def delete(log: CommitLog) -> Made | None:
+            present = log.branches.get(name)
+            pending.clear()
+            if present is None or head not in (None, present):
+                return None
+            if self.branches.committer.guarantee == "atomic":
+                return [], {name: (present, None)}, ()
+            base = log.fork_point(present)
+            hashes = [commit.hash for commit in takewhile(lambda each: each.hash != base, log.ancestors(present))]
+            pending[:] = [hash for hash in hashes if log.pending_of(hash)]
+            # That no publication began meanwhile is part of the commit.
+            none_pending = {pending_ref(hash): (None, None) for hash in hashes}
+            return None if pending else ([], {name: (present, None), **none_pending}, ())
+
+        while True:
+            self.branches.update(delete, removed=name)
+            if not pending:
+                return
+            for hash in [*pending]:
+                self.settle(hash)
 
     def _main_changes(self, changes: Changes) -> list[TableChange]:
         """Return the changes that make main of each table what a branch holds, if it still is as at its base.
@@ -109,24 +141,24 @@ class Publisher:
         tables, made = self.branches.tables, []
         for name, (before, after) in changes.items():
             target = tables.read_metadata(after.location) if after else None
-            table = tables.load(name) or (tables.create(name, target) if target else self.branches.table(name))
+            table = tables.load_or_create(name, target) if target else self.branches.table(name)
             expected, snapshot = (version.snapshot_id if version else None for version in (before, after))
             made.append(move_main(table, expected, target, snapshot, tables.io))
         return made
 
-    def _move(
-        self, log: CommitLog, commit: LogCommit, names: Collection[str], progress: Collection[TableProgress]
-    ) -> None:
-        """Move main of tables: by one request, if the catalog takes it and none was moved yet, else each by its own.
-
-        The request also requires that the publication is still pending: a late one fails once it was taken back.
-        """
+    def _move(self, log: CommitLog, commit: LogCommit, names: Collection[str]) -> None:
+        """Move main of tables, by one request where there is one that requires the publication to be pending."""
         changes = self._main_changes(_changes(log, commit, names))
-        if {*progress} == {"before"} and self.branches.committer.guarantee == "checked":
+        if self.branches.committer.guarantee != "one by one":
             self.branches.commit_once(log, {pending_ref(commit.merged): (commit.hash, commit.hash)}, changes)
             return
         for change in changes:
             self.branches.committer.commit([change])
+
+    def _finish(self, log: CommitLog, commit: LogCommit) -> None:
+        """Move main of the log, when main of all tables is moved."""
+        moves = {MAIN: (commit.parent, commit.hash), pending_ref(commit.merged): (commit.hash, None)}
+        self.branches.commit_once(log, moves, ())
 
     def _put_after_main(self, head: str) -> None:
         """Write a pending publication again as the child of main as it is now: others published meanwhile."""
@@ -135,21 +167,30 @@ class Publisher:
             pending = log.pending_of(head)
             if pending is None or pending.parent == log.head(MAIN):
                 return None
-            moved = pending.model_copy(update={"parent": log.head(MAIN)})
+            if any(
+                is_other(log.tables(log.head(MAIN)).get(n), log.tables(pending.parent).get(n)) for n in pending.tables
+            ):
+                return None  # overtaken: it is taken back
+            moved = pending.changed(parent=log.head(MAIN))
             return [moved], {pending_ref(head): (pending.hash, moved.hash)}, ()
 
         self.branches.update(again)
 
     def _progress(self, log: CommitLog, commit: LogCommit) -> dict[str, TableProgress]:
-        before = log.tables(commit.parent)
-        return {name: self._progress_of(name, before.get(name), after) for name, after in commit.tables.items()}
+        before, on_main = log.tables(commit.parent), log.tables(log.head(MAIN))
+        return {
+            name: self._progress_of(name, before.get(name), after, is_other(on_main.get(name), before.get(name)))
+            for name, after in commit.tables.items()
+        }
 
-    def _progress_of(self, name: str, before: LoggedVersion | None, after: LoggedVersion | None) -> TableProgress:
+    def _progress_of(
+        self, name: str, before: LoggedVersion | None, after: LoggedVersion | None, overtaken: bool
+    ) -> TableProgress:
         table = self.branches.tables.load(name)
         present = table.ref(MAIN) if table else None
         if present == (after.snapshot_id if after else None):
             return "after"
-        if present == (before.snapshot_id if before else None):
+        if present == (before.snapshot_id if before else None) and not overtaken:
             return "before"
         # Somebody may have published on top of it.
         on_top = table is not None and after is not None and table.has_ancestor(present, after.snapshot_id)
@@ -157,7 +198,9 @@ class Publisher:
 
     def _take_back(self, commit: LogCommit, progress: Mapping[str, TableProgress]) -> Publication:
         """End a publication that cannot be finished: tables that it moved go back, while nobody else moved them."""
-        log = self.branches.read()
+        log = self.branches.update(lambda log: _marked(log, commit))
+        if log.pending_of(commit.merged) is None:
+            return self.settle(commit.merged)
         before, stuck = log.tables(commit.parent), []
         for name in [name for name, each in progress.items() if each == "after"]:
             table, earlier, moved = self.branches.table(name), before.get(name), commit.tables[name]
@@ -166,9 +209,10 @@ class Publisher:
             try:
                 self.branches.committer.commit([move_main(table, expected, target, snapshot, self.branches.tables.io)])
             except CommitConflict:
-                stuck.append(name)
+                if self._progress_of(name, earlier, moved, False) == "after":
+                    stuck.append(name)
         self.branches.update(lambda log: _without_pending(log, commit.merged))
-        others = [name for name, each in progress.items() if each == "other"]
+        others = [name for name, each in progress.items() if each == "other"] or sorted(commit.tables)
         if stuck:
             raise UnexpectedWrite(
                 f"half published: main of {', '.join(stuck)} holds this run and has moved on, and main of "
@@ -216,8 +260,13 @@ def _changes(log: CommitLog, commit: LogCommit, names: Collection[str]) -> Chang
     return {name: (before.get(name), commit.tables[name]) for name in names}
 
 
-def _finishing(commit: LogCommit) -> RefMoves:
-    return {MAIN: (commit.parent, commit.hash), pending_ref(commit.merged): (commit.hash, None)}
+def _marked(log: CommitLog, commit: LogCommit) -> Made | None:
+    """Mark a pending publication as one to take back, so that no request for it succeeds from now on."""
+    pending = log.pending_of(commit.merged)
+    if pending is None or _TAKEN_BACK in pending.properties:
+        return None
+    marked = pending.changed(properties={**pending.properties, _TAKEN_BACK: "true"})
+    return [marked], {pending_ref(commit.merged): (pending.hash, marked.hash)}, ()
 
 
 def _without_pending(log: CommitLog, head: str) -> Made | None:

@@ -17,9 +17,10 @@ from pyiceberg.io import load_file_io
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
+from lakehouse.iceberg_catalog.commit_log import MAIN
 from lakehouse.iceberg_catalog.metadata_changes import write_without_snapshots
-from lakehouse.iceberg_catalog.transactions import CatalogTable
-from sluice.errors import ServiceUnavailable
+from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict
+from sluice.errors import CatalogRefused, ServiceUnavailable
 from sluice.identifiers import name_elements, namespaces_of
 
 RESERVED = "sluice"
@@ -69,15 +70,35 @@ class CatalogTables:
         """The properties by which the files of the lake are read and written."""
         return dict(self.catalog.properties)
 
-    def create(self, name: str, metadata: TableMetadata) -> CatalogTable:
-        """Create a table as metadata describe it, without a snapshot, if there is none of its name."""
+    def load_or_create(self, name: str, metadata: TableMetadata) -> CatalogTable:
+        """Return a table as it is now; create it as metadata describe it, without a snapshot, where it is missing.
+
+        An earlier table of its name that no branch has rows of, such as one that was rolled back, makes room for it.
+
+        Raises:
+            CommitConflict: main of another table has this name.
+            CatalogRefused: another table of this name has branches or tags.
+        """
+        present = self.load(name)
+        if present is not None and present.uuid == str(metadata.table_uuid):
+            return present
+        if present is not None:
+            if present.ref(MAIN) is not None:
+                raise CommitConflict(f"the table {name} was created by another program meanwhile")
+            if present.metadata.refs:
+                raise CatalogRefused(
+                    f"{name} in the catalog is another table than the one that was written: its main is empty, but it "
+                    f"has {', '.join(sorted(present.metadata.refs))}. Drop it, or write to it instead of creating it"
+                )
+            with suppress(NoSuchTableError):
+                self.catalog.drop_table(present.identifier)
         self.create_namespaces(namespaces_of(name))
         identifier = tuple(name_elements(name))
         with suppress(TableAlreadyExistsError):
             self.catalog.register_table(identifier, write_without_snapshots(metadata, self.io))
         table = self.load(name)
-        if table is None:
-            raise ServiceUnavailable(f"the table {name} was dropped meanwhile")
+        if table is None or table.uuid != str(metadata.table_uuid):
+            raise ServiceUnavailable(f"the table {name} was dropped or created by another program meanwhile")
         return table
 
     def create_namespaces(self, namespaces: Iterable[tuple[str, ...]]) -> None:

@@ -9,7 +9,13 @@ from typing import Any, Protocol
 import requests
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.exceptions import (
+    BadRequestError,
+    CommitFailedException,
+    CommitStateUnknownException,
+    ForbiddenError,
+    NoSuchTableError,
+)
 from pyiceberg.io import load_file_io
 from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import CommitTableRequest, Table, TableIdentifier
@@ -167,7 +173,14 @@ class RestCommitter:
     guarantee: Guarantee = "checked"
 
     def commit(self, changes: Sequence[TableChange]) -> None:
-        """Send one request for all tables."""
+        """Send one request for all tables.
+
+        One table is committed by the endpoint for it: of a transaction that another commit overtakes, Iceberg's
+        reference server says that it was done.
+        """
+        if len(changes) == 1:
+            SingleCommitter(self.catalog).commit(changes)
+            return
         body = {"table-changes": [json.loads(_request(change).model_dump_json()) for change in changes]}
         try:
             answer = self.catalog._session.post(self.catalog.url("transactions/commit"), json=body, timeout=60)
@@ -176,11 +189,12 @@ class RestCommitter:
         if answer.ok:
             return
         message = answer.text[:500]
-        if answer.status_code == 409 or (answer.status_code == 400 and "sequence number" in message):
+        if answer.status_code in (404, 409) or (answer.status_code == 400 and "sequence number" in message):
             raise CommitConflict(message)
         if answer.status_code >= 500 or answer.status_code == 429:
             raise ServiceUnavailable(f"the catalog answers {answer.status_code} to a commit: {message}")
-        answer.raise_for_status()
+        refused = ForbiddenError if answer.status_code in (401, 403) else BadRequestError
+        raise refused(f"{answer.status_code} to a commit: {message}")
 
 
 @dataclass(frozen=True)
@@ -202,8 +216,12 @@ class SingleCommitter:
                     change.requirements,
                     change.updates,
                 )
-            except CommitFailedException as error:
+            except (CommitFailedException, NoSuchTableError) as error:
                 raise CommitConflict(str(error)) from error
+            except BadRequestError as error:
+                if "sequence number" in str(error):
+                    raise CommitConflict(str(error)) from error
+                raise
             except CommitStateUnknownException as error:
                 raise ServiceUnavailable(f"whether {table.name} was committed is not known: {error}") from error
 
