@@ -18,6 +18,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
 
 from sluice.identifiers import joined_name, name_elements, namespaces_of
+from sluice.pipeline.table_properties import DELETING_PROPERTIES
 
 _FILE = "catalog-{}.db"
 _EXISTS = ("exists", "true")
@@ -29,9 +30,7 @@ class ShownTable:
     """A table as a job sees it."""
 
     name: str
-    location: str
-    """Its metadata file."""
-    snapshot_id: int | None
+    snapshot_id: int
     metadata: TableMetadata
 
 
@@ -99,11 +98,20 @@ def catalog_file(folder: Path, name: str) -> Path:
 
 
 def _location(folder: Path, number: int, table: ShownTable, io: Mapping[str, Any]) -> str:
-    """Return a metadata file whose main branch is at the snapshot that is shown."""
-    if table.metadata.current_snapshot_id == table.snapshot_id:
-        return table.location
+    """Write a metadata file whose main branch is at the snapshot that is shown; return its address.
+
+    Statements that delete files (expire_snapshots, remove_orphan_files, DROP TABLE ... PURGE) are refused by its
+    properties, and it names no earlier metadata file that a commit could delete: other branches need those files.
+    """
     main = SnapshotRef.model_validate({"snapshot-id": table.snapshot_id, "type": "branch"})
-    shown = table.metadata.model_copy(update={"current_snapshot_id": table.snapshot_id, "refs": {MAIN_BRANCH: main}})
+    shown = table.metadata.model_copy(
+        update={
+            "current_snapshot_id": table.snapshot_id,
+            "refs": {MAIN_BRANCH: main},
+            "metadata_log": [],
+            "properties": {**dict.fromkeys(DELETING_PROPERTIES, "false"), **table.metadata.properties},
+        }
+    )
     location = (folder / f"{number:05}-shown.metadata.json").as_uri()
     ToOutputFile.table_metadata(shown, load_file_io(dict(io), location).new_output(location), overwrite=True)
     return location

@@ -1,8 +1,11 @@
 """What a job sees of a branch before it starts, and what it made of it when it has ended."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from pyiceberg.exceptions import ValidationError
 
 from lakehouse.iceberg_catalog.branches import Made
 from lakehouse.iceberg_catalog.commit_log import MAIN, CommitLog, LogCommit, LoggedVersion, is_other, now
@@ -14,6 +17,7 @@ from lakehouse.iceberg_catalog.job_catalog import (
 )
 from lakehouse.iceberg_catalog.tables import CatalogTables
 from lakehouse.iceberg_catalog.versions import logged_version
+from sluice.errors import CatalogRefused, NoSuchBranch, ServiceUnavailable
 
 _HEAD = ".head"
 
@@ -34,7 +38,7 @@ class JobCatalogs:
             pinned: whether the job reads the hash, and main as it was at its base under the names of `rows_on_main`.
         """
         assert folder, "a job has a folder"
-        shown = [*self._shown(log.tables(head))]
+        shown = [*self._shown(log.tables(head))] if pinned else [*self._shown(self._numbered_as_on_main(log, head))]
         if pinned:
             base = log.fork_point(head)
             shown += self._shown(log.tables(base), f"@{MAIN}#{base}")
@@ -45,14 +49,25 @@ class JobCatalogs:
         return {f"{prefix}.{key}" if key else prefix: value for key, value in properties.items()}
 
     def collect(self, log: CommitLog, branch: str, spark_catalog: str, folder: Path) -> Made | None:
-        """Return the commit of what a job made of the tables in its catalog; None if it changed nothing."""
-        read = read_job_catalog(folder, spark_catalog)
-        if read is None:
-            return None
-        locations, namespaces = read
+        """Return the commit of what a job made of the tables in its catalog; None if it changed nothing.
+
+        Raises:
+            NoSuchBranch: the branch is gone, or another one has its name.
+            CatalogRefused: what the job left cannot be read, or a table is another one than before.
+            ServiceUnavailable: somebody else changed a table on the branch meanwhile.
+        """
+        try:
+            read = read_job_catalog(folder, spark_catalog)
+            if read is None:
+                return None
+            locations, namespaces = read
+            after = {name: self._version(location) for name, location in locations.items()}
+        except (sqlite3.DatabaseError, OSError, ValueError, ValidationError) as error:
+            # An error quotes what the file holds, which can be any file that the job named.
+            reason = type(error).__name__
+            raise CatalogRefused(f"what the job left in its catalog cannot be read ({reason}): run it again") from None
         head, parent = (folder / f"{spark_catalog}{_HEAD}").read_text(), log.head(branch)
         before = log.tables(head)
-        after = {name: self._version(location) for name, location in locations.items()}
         known = {*log.namespaces(head)} | {name.rpartition(".")[0] for name in before}
         commit = LogCommit(
             parent=parent,
@@ -65,15 +80,59 @@ class JobCatalogs:
             },
             namespaces={name: {} for name in sorted(namespaces - known)},
         )
-        if not (commit.tables or commit.namespaces) or commit.tables.items() <= log.tables(parent).items():
+        since = _commits_since(log, branch, head)
+        if not (commit.tables or commit.namespaces) or any(_is_repeat(commit, each) for each in since):
             return None
+        for name, version in commit.tables.items():
+            earlier = before.get(name)
+            if earlier and version and earlier.uuid != version.uuid:
+                raise CatalogRefused(
+                    f"the job made another table of the name {name} than the one on main: "
+                    "replace it by CREATE OR REPLACE TABLE, not by DROP TABLE, RENAME or register_table"
+                )
+        present = log.tables(parent)
+        if moved := [name for name in commit.tables if is_other(present.get(name), before.get(name))]:
+            raise ServiceUnavailable(f"{', '.join(moved)} moved meanwhile on {branch}")
         return [commit], {branch: (parent, commit.hash)}, ()
+
+    def _numbered_as_on_main(self, log: CommitLog, head: str) -> dict[str, LoggedVersion]:
+        """Return the versions of a hash, each in the newest metadata file of the catalog if readers see the same there.
+
+        In an older file, a job would give numbers to columns and snapshots that the table has given since.
+        """
+        present = self.tables.load_all()
+        versions = dict(log.tables(head))
+        for name, version in versions.items():
+            table = present.get(name)
+            newest = logged_version(table.metadata, table.location, table.ref(MAIN)) if table else None
+            if newest and version.is_same(newest):
+                versions[name] = newest
+        return versions
 
     def _shown(self, versions: Mapping[str, LoggedVersion], suffix: str = "") -> Iterator[ShownTable]:
         for name, version in versions.items():
             metadata = self.tables.read_metadata(version.location)
-            yield ShownTable(name + suffix, version.location, version.snapshot_id, metadata)
+            yield ShownTable(name + suffix, version.snapshot_id, metadata)
 
     def _version(self, location: str) -> LoggedVersion | None:
         metadata = self.tables.read_metadata(location)
         return logged_version(metadata, location, metadata.current_snapshot_id)
+
+
+def _commits_since(log: CommitLog, branch: str, head: str) -> list[LogCommit]:
+    """Return the commits of a branch after a hash.
+
+    Raises:
+        NoSuchBranch: the hash is not in its history: another branch has its name now.
+    """
+    since: list[LogCommit] = []
+    for commit in log.ancestors(log.head(branch)):
+        if commit.hash == head:
+            return since
+        since.append(commit)
+    raise NoSuchBranch(f"the branch {branch} is not the one that was at {head[:12]}")
+
+
+def _is_repeat(commit: LogCommit, earlier: LogCommit) -> bool:
+    """Return whether an earlier commit did to tables and namespaces what a commit does."""
+    return (commit.tables, commit.namespaces, commit.message) == (earlier.tables, earlier.namespaces, earlier.message)

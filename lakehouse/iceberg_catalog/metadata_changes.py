@@ -28,6 +28,7 @@ from lakehouse.iceberg.commit import next_metadata_location
 from lakehouse.iceberg_catalog.commit_log import MAIN
 from lakehouse.iceberg_catalog.sequence_numbers import renumbered
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict, TableChange, set_branch
+from sluice.pipeline.table_properties import DELETING_PROPERTIES
 
 Io = Mapping[str, Any]
 
@@ -93,10 +94,13 @@ def _layout_updates(table: CatalogTable, target: TableMetadata) -> list[TableUpd
         updates.append(AddSortOrderUpdate(sort_order=order))
     if target.default_sort_order_id != present.default_sort_order_id:
         updates.append(SetDefaultSortOrderUpdate(sort_order_id=target.default_sort_order_id))
-    changed = {key: value for key, value in target.properties.items() if present.properties.get(key) != value}
+    # A job is shown that it may not delete files, whether the table says so or not: that is not published.
+    shown = {(key, "false") for key in DELETING_PROPERTIES if key not in present.properties}
+    changed = dict(target.properties.items() - present.properties.items() - shown)
     if changed:
         updates.append(SetPropertiesUpdate(updates=changed))
-    if removed := [key for key in present.properties if key not in target.properties]:
+    removed = [key for key in present.properties if key not in target.properties and key not in DELETING_PROPERTIES]
+    if removed:
         updates.append(RemovePropertiesUpdate(removals=removed))
     return updates
 

@@ -8,6 +8,13 @@ from pyiceberg.table.metadata import TableMetadata
 from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.iceberg_catalog.commit_log import LoggedVersion
 from lakehouse.iceberg_catalog.tables import CatalogTables
+from sluice.pipeline.table_properties import DELETING_PROPERTIES
+
+
+def shared_properties(metadata: TableMetadata) -> dict[str, str]:
+    """Return the properties of a table, but for those by which jobs are shown that they may not delete files."""
+    shown = dict.fromkeys(DELETING_PROPERTIES, "false").items()
+    return dict(metadata.properties.items() - shown)
 
 
 def layout_of(metadata: TableMetadata) -> str:
@@ -16,7 +23,7 @@ def layout_of(metadata: TableMetadata) -> str:
         "schema": metadata.schema().model_dump_json(),
         "spec": metadata.spec().model_dump_json(),
         "order": metadata.sort_order().model_dump_json(),
-        "properties": dict(sorted(metadata.properties.items())),
+        "properties": dict(sorted(shared_properties(metadata).items())),
         "location": metadata.location,
     }
     return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16]
