@@ -40,10 +40,20 @@ def _read_properties(path: str) -> dict[str, str]:
     if not path:
         return {}
     try:
-        lines = [line.strip() for line in Path(path).read_text().splitlines()]
+        lines = [line.strip() for line in Path(path).read_text("utf-8-sig").splitlines()]
     except OSError as error:
         raise BadEnvironment(f"ICEBERG_PROPERTIES_FILE={path} cannot be read: {error.strerror}") from error
-    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
-    if wrong := [key for key, separator, _ in pairs if not separator]:
-        raise BadEnvironment(f"{path}: a line has no `=`, after {wrong[0].split()[0][:30]!r}: write key=value")
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    except UnicodeDecodeError:
+        raise BadEnvironment(f"ICEBERG_PROPERTIES_FILE={path} is not text in UTF-8: write key=value lines") from None
+    properties: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        key, separator, value = (part.strip() for part in line.partition("="))
+        # What stands in the line is not shown: it may be a secret.
+        if not separator or not key:
+            raise BadEnvironment(f"{path}, line {number}: no property, write key=value")
+        if key in properties:
+            raise BadEnvironment(f"{path}, line {number}: {key} is there twice, write it once")
+        properties[key] = value
+    return properties
