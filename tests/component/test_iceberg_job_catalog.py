@@ -111,12 +111,15 @@ def test_a_job_cannot_delete_files(what: str, lake: IcebergLake, tmp_path: Path,
     assert_untouched(lake, before)
 
 
-def test_metadata_files_outlive_a_job_that_deletes_its_own(
-    lake: IcebergLake, tmp_path: Path, spark: SparkSession
-) -> None:
-    job, before = SparkWriterJob(lake, tmp_path, spark), lake.locations()
-    unsafe = "'write.metadata.delete-after-commit.enabled' = 'true', 'write.metadata.previous-versions-max' = '1'"
-    job.sql(f"ALTER TABLE {{t}} SET TBLPROPERTIES ({unsafe})", *(["INSERT INTO {t} VALUES (9)"] * 3))
+def test_metadata_files_outlive_a_job_that_deletes_its_own(lake: IcebergLake, tmp_path: Path) -> None:
+    job, before = WriterJob(lake, tmp_path), lake.locations()
+    needed = {*before.values(), *(each.metadata_file for each in lake.table("t").metadata.metadata_log)}
+    unsafe = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+    job.open().load_table(lake.name("t")).transaction().set_properties(unsafe).commit_transaction()
+    log = job.open().load_table(lake.name("t")).metadata.metadata_log
+    assert not needed & {each.metadata_file for each in log}  # what is not in it is not deleted
+    for number in range(3):
+        job.append("t", number)
     assert_untouched(lake, before)
 
 
