@@ -63,9 +63,9 @@ class CheckRegistrationsActivity:
         return drift
 
     def _look_at(self, name: str, target: TableTarget, tables: list[str], drift: _Drift) -> None:
-        mirror = open_mirror(target)
+        mirror, head = open_mirror(target), self.catalog.head(self.catalog.main)
         for table in tables:
-            if self.catalog.table_version(self.catalog.main, table) is None:
+            if self.catalog.table_version(self.catalog.main, table, head) is None:
                 continue  # main lost it: nothing is dropped elsewhere
             drift.checked += 1
             try:

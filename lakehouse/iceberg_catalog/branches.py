@@ -105,11 +105,18 @@ class BranchLog:
 
     def _moved(self, log: CommitLog, head: str) -> dict[str, LoggedVersion | None]:
         """Return the versions of the tables that main holds otherwise than its head says."""
-        recorded, pending = log.tables(head), {name for commit in log.pending() for name in commit.tables}
-        tables = self.tables.load_all()
+        recorded, tables = log.tables(head), self.tables.load_all()
+        # A publication may have become pending, and have moved a table, since the log was read.
+        pending = {name for each in (log, self.read()) for commit in each.pending() for name in commit.tables}
         present = {name: logged_version(each.metadata, each.location, each.ref(MAIN)) for name, each in tables.items()}
         moved = {name: present.get(name) for name in present.keys() | recorded.keys() if name not in pending}
         return {name: version for name, version in moved.items() if is_other(recorded.get(name), version)}
+
+    def in_catalog(self, name: str, version: LoggedVersion | None) -> LoggedVersion | None:
+        """Return a version in the metadata file that the catalog points to, if that shows the same."""
+        table = self.tables.load(name) if version else None
+        newest = logged_version(table.metadata, table.location, table.ref(MAIN)) if table else None
+        return newest if version and newest and version.is_same(newest) else version
 
     def table(self, name: str) -> CatalogTable:
         """Return a table of the catalog as it is now.

@@ -11,7 +11,8 @@ from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogC
 from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
 from lakehouse.iceberg_catalog.probe import probe_commits
-from lakehouse.iceberg_catalog.publication import Publisher, conflicting_tables, publication
+from lakehouse.iceberg_catalog.publication import Publisher
+from lakehouse.iceberg_catalog.publication_commits import conflicting_tables, publication, refuse_half
 from lakehouse.iceberg_catalog.versions import committed_version, table_version
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
@@ -115,7 +116,8 @@ class IcebergCatalog:
             log = self._branches.observe_main() if branch == MAIN and at is None else self._branches.read()
             if branch not in log.branches:
                 return None
-            return table_version(log.tables(at or log.head(branch)).get(name))
+            version = log.tables(at or log.head(branch)).get(name)
+            return table_version(self._branches.in_catalog(name, version) if branch == MAIN else version)
 
     def list_tables(self, branch: str, at: str) -> list[str]:
         """Return the names of the tables of a branch at a hash of it, in order."""
@@ -177,6 +179,7 @@ class IcebergCatalog:
         with translate_catalog_errors():
             log = self._branches.observe_main()
             log.head(branch)
+            refuse_half(log, head)
             return conflicting_tables(log, log.changes(log.fork_point(head), head))
 
     def publish(

@@ -23,7 +23,9 @@ MAIN = "main"
 PENDING = "sluice/pending/"
 """How references to publications begin that may not have been finished."""
 ROOT_REF = "sluice/root"
-_HIDDEN = ("sluice/pending/", ROOT_REF)
+HALF = "sluice/half/"
+"""How references to publications begin of which some tables are on main, and the others can never be."""
+_HIDDEN = (PENDING, HALF, ROOT_REF)
 
 
 class LoggedVersion(Model):
@@ -61,8 +63,11 @@ class LogCommit(Model):
 
     @cached_property
     def hash(self) -> str:
-        """What identifies the commit, its history, and the exact snapshot of each table in it."""
-        content = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        """What identifies the commit, its history, and the exact snapshot of each table in it.
+
+        A field that has its default is left out, so that a field of a later release changes no earlier hash.
+        """
+        content = json.dumps(self.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property
@@ -173,6 +178,11 @@ class CommitLog:
         pending = self.branches.get(pending_ref(head))
         return self.commit(pending) if pending else None
 
+    def half_of(self, head: str) -> LogCommit | None:
+        """Return the publication of a hash that ended half done, if there is one."""
+        half = self.branches.get(half_ref(head))
+        return self.commit(half) if half else None
+
     def unreachable(self, without: str, before: datetime) -> list[LogCommit]:
         """Return the commits that no branch but `without` needs, and that are older than a time."""
         needed = {
@@ -189,3 +199,8 @@ def is_other(one: LoggedVersion | None, other: LoggedVersion | None) -> bool:
 def pending_ref(head: str) -> str:
     """Return the reference under which the publication of a hash is kept until it is finished."""
     return PENDING + head[:24]
+
+
+def half_ref(head: str) -> str:
+    """Return the reference under which the publication of a hash is kept that ended half done."""
+    return HALF + head[:24]

@@ -38,10 +38,10 @@ class JobCatalogs:
             pinned: whether the job reads the hash, and main as it was at its base under the names of `rows_on_main`.
         """
         assert folder, "a job has a folder"
-        shown = [*self._shown(log.tables(head))] if pinned else [*self._shown(self._numbered_as_on_main(log, head))]
+        shown = [*self._shown(self._numbered_as_on_main(log, head))]
         if pinned:
             base = log.fork_point(head)
-            shown += self._shown(log.tables(base), f"@{MAIN}#{base}")
+            shown += self._shown(self._numbered_as_on_main(log, base), f"@{MAIN}#{base}")
         write_job_catalog(folder, spark_catalog, shown, [*log.namespaces(head)], self.tables.io)
         (folder / f"{spark_catalog}{_HEAD}").write_text(head)
         properties = job_catalog_properties(folder, spark_catalog, self.warehouse)

@@ -148,6 +148,6 @@ def _snapshot(commit: LogCommit, table: CatalogTable, manifest_list: str, number
         sequence_number=last_sequence_number(table.metadata) + number,
         timestamp_ms=max(int(now().timestamp() * 1000), table.metadata.last_updated_ms),
         manifest_list=manifest_list,
-        summary=Summary(Operation.APPEND, **{_COMMIT: commit.model_dump_json()}),
+        summary=Summary(Operation.APPEND, **{_COMMIT: commit.model_dump_json(exclude_defaults=True)}),
         schema_id=table.metadata.current_schema_id,
     )

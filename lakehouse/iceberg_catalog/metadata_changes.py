@@ -31,6 +31,8 @@ from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict,
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
 
 Io = Mapping[str, Any]
+CREATED = "sluice.created"
+"""The property of a table that was created for a publish which has not come yet; the publish removes it."""
 
 
 def move_main(
@@ -67,6 +69,7 @@ def write_without_snapshots(metadata: TableMetadata, io: Io) -> str:
         "snapshot_log": [],
         "metadata_log": [],
         "last_sequence_number": 0,
+        "properties": {**metadata.properties, CREATED: "true"},
     }
     created = metadata.model_copy(update=empty)
     location = next_metadata_location(created, "")

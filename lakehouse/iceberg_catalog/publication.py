@@ -5,7 +5,7 @@ log first, as pending. The next process that looks at main finishes what a crash
 (ADR 35).
 """
 
-import contextlib
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,22 +13,40 @@ from itertools import takewhile
 from typing import Literal
 
 from lakehouse.iceberg_catalog.branches import BranchLog, Made
-from lakehouse.iceberg_catalog.commit_log import MAIN, CommitLog, LogCommit, LoggedVersion, is_other, now, pending_ref
+from lakehouse.iceberg_catalog.commit_log import (
+    MAIN,
+    CommitLog,
+    LogCommit,
+    LoggedVersion,
+    is_other,
+    now,
+    pending_ref,
+)
 from lakehouse.iceberg_catalog.metadata_changes import move_main
+from lakehouse.iceberg_catalog.publication_commits import (
+    TAKEN_BACK,
+    Changes,
+    as_half,
+    changes_of,
+    conflicting_tables,
+    marked_as_taken_back,
+    publication,
+    publication_commit,
+    refuse_half,
+    without_pending,
+)
 from lakehouse.iceberg_catalog.transactions import CommitConflict, TableChange
+from lakehouse.iceberg_catalog.versions import logged_version
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
-from sluice.errors import ServiceUnavailable, UnexpectedWrite
+from sluice.errors import CatalogRefused, ServiceUnavailable, Terminal, UnexpectedWrite
 from sluice.identifiers import name_elements
 
-Changes = dict[str, tuple[LoggedVersion | None, LoggedVersion | None]]
-"""The versions before and after, by table."""
 TableProgress = Literal["before", "after", "other"]
 """Whether main of a table is as before a publication, as after it, or moved by somebody else."""
 _ABANDONED = timedelta(seconds=60)
 """After this time the process that began a publication is not waited for: another one settles it."""
-_TAKEN_BACK = "sluice.taken-back"
-"""The property of a pending publication that cannot be finished: a late process fails, or takes it back, too."""
+_log = logging.getLogger("sluice.catalog")
 
 
 @dataclass(frozen=True)
@@ -50,11 +68,12 @@ class Publisher:
             if log.pending_of(head):
                 made.clear()
                 return None
+            refuse_half(log, head)
             changes = log.changes(branch.base, head)
             if conflicts := conflicting_tables(log, changes):
                 made[:] = [Publication(merged=False, conflicts=conflicts)]
                 return None
-            commit = _commit(log, branch, head, author, message, properties, changes)
+            commit = publication_commit(log, branch, head, author, message, properties, changes)
             # The branch is named, too, so that a request that is late fails once the branch was deleted.
             fence = {branch.name: (log.head(branch.name), log.head(branch.name))}
             created = tuple(map(tuple, map(name_elements, commit.namespaces)))
@@ -72,10 +91,16 @@ class Publisher:
         return settled
 
     def settle_abandoned(self) -> None:
-        """Finish, or take back, the publications that a crash left half done."""
+        """Finish, or take back, the publications that a crash left half done.
+
+        What is wrong with one of them is its own run's to report: it keeps nobody else from main.
+        """
         for commit in self.branches.read().pending():
             if commit.at < now() - _ABANDONED:
-                self.settle(commit.merged)
+                try:
+                    self.settle(commit.merged)
+                except (Terminal, FileNotFoundError) as error:
+                    _log.warning("the publication of %s cannot be settled: %s", commit.merged[:12], error)
 
     def settle(self, head: str) -> Publication:
         """Bring a pending publication to its end, from wherever it is; a repeat changes nothing.
@@ -91,18 +116,22 @@ class Publisher:
                 done = log.publication_of(head, "")
                 return publication(done) if done else Publication(merged=False)
             progress = self._progress(log, commit)
-            if _TAKEN_BACK in commit.properties or "other" in progress.values():
+            if TAKEN_BACK in commit.properties or "other" in progress.values():
                 return self._take_back(commit, progress)
             if commit.parent != log.head(MAIN):
                 self._put_after_main(head)
                 continue
             waiting = [name for name, each in progress.items() if each == "before"]
             # What a server answers to a commit of several tables proves nothing: it is looked at in the next round.
-            with contextlib.suppress(CommitConflict):
+            try:
                 if waiting:
                     self._move(log, commit, waiting)
                 else:
                     self._finish(log, commit)
+            except CommitConflict:
+                continue
+            except (CatalogRefused, FileNotFoundError):
+                return self._take_back(commit, progress)  # it can never be done
         raise ServiceUnavailable("others changed the tables each time")
 
     def delete_branch(self, name: str, head: str | None = None) -> None:
@@ -143,16 +172,20 @@ class Publisher:
             target = tables.read_metadata(after.location) if after else None
             table = tables.load_or_create(name, target) if target else self.branches.table(name)
             expected, snapshot = (version.snapshot_id if version else None for version in (before, after))
+            if before and is_other(logged_version(table.metadata, table.location, table.ref(MAIN)), before):
+                raise CommitConflict(f"{name} was changed by another program meanwhile")
             made.append(move_main(table, expected, target, snapshot, tables.io))
         return made
 
     def _move(self, log: CommitLog, commit: LogCommit, names: Collection[str]) -> None:
         """Move main of tables, by one request where there is one that requires the publication to be pending."""
-        changes = self._main_changes(_changes(log, commit, names))
+        changes = self._main_changes(changes_of(log, commit, names))
         if self.branches.committer.guarantee != "one by one":
             self.branches.commit_once(log, {pending_ref(commit.merged): (commit.hash, commit.hash)}, changes)
             return
         for change in changes:
+            if self.branches.read().pending_of(commit.merged) is None:
+                return  # another process took it back
             self.branches.committer.commit([change])
 
     def _finish(self, log: CommitLog, commit: LogCommit) -> None:
@@ -167,9 +200,9 @@ class Publisher:
             pending = log.pending_of(head)
             if pending is None or pending.parent == log.head(MAIN):
                 return None
-            if any(
-                is_other(log.tables(log.head(MAIN)).get(n), log.tables(pending.parent).get(n)) for n in pending.tables
-            ):
+            on_main, before = log.tables(log.head(MAIN)), log.tables(pending.parent)
+            moved_on = [name for name in pending.tables if is_other(on_main.get(name), before.get(name))]
+            if any(is_other(on_main.get(name), pending.tables[name]) for name in moved_on):
                 return None  # overtaken: it is taken back
             moved = pending.changed(parent=log.head(MAIN))
             return [moved], {pending_ref(head): (pending.hash, moved.hash)}, ()
@@ -187,18 +220,24 @@ class Publisher:
         self, name: str, before: LoggedVersion | None, after: LoggedVersion | None, overtaken: bool
     ) -> TableProgress:
         table = self.branches.tables.load(name)
-        present = table.ref(MAIN) if table else None
-        if present == (after.snapshot_id if after else None):
+        present = logged_version(table.metadata, table.location, table.ref(MAIN)) if table else None
+        if not is_other(present, after):
             return "after"
-        if present == (before.snapshot_id if before else None) and not overtaken:
+        if not is_other(present, before) and not overtaken:
             return "before"
-        # Somebody may have published on top of it.
-        on_top = table is not None and after is not None and table.has_ancestor(present, after.snapshot_id)
-        return "after" if on_top else "other"
+        if table is None or present is None or after is None or present.uuid != after.uuid:
+            return "other"
+        earlier = before.snapshot_id if before else None
+        if table.has_ancestor(earlier, after.snapshot_id):
+            return (
+                "other"  # a roll-back, or a change of columns alone: what is there now does not show that it was done
+            )
+        # Its snapshot is there: as it was published, or with more on top by somebody else.
+        return "after" if table.has_ancestor(present.snapshot_id, after.snapshot_id) else "other"
 
     def _take_back(self, commit: LogCommit, progress: Mapping[str, TableProgress]) -> Publication:
         """End a publication that cannot be finished: tables that it moved go back, while nobody else moved them."""
-        log = self.branches.update(lambda log: _marked(log, commit))
+        log = self.branches.update(lambda log: marked_as_taken_back(log, commit))
         if log.pending_of(commit.merged) is None:
             return self.settle(commit.merged)
         before, stuck = log.tables(commit.parent), []
@@ -211,64 +250,14 @@ class Publisher:
             except CommitConflict:
                 if self._progress_of(name, earlier, moved, False) == "after":
                     stuck.append(name)
-        self.branches.update(lambda log: _without_pending(log, commit.merged))
         others = [name for name, each in progress.items() if each == "other"] or sorted(commit.tables)
         if stuck:
-            raise UnexpectedWrite(
+            problem = (
                 f"half published: main of {', '.join(stuck)} holds this run and has moved on, and main of "
                 f"{', '.join(others)} was changed by another program during the publish. The catalog does not commit "
-                "several tables as one. Roll the first back, or run the pipeline again"
+                "several tables as one. Compare these tables with the input by hand: this run is not tried again"
             )
+            self.branches.update(lambda log: as_half(log, commit.merged, problem))
+            raise UnexpectedWrite(problem)
+        self.branches.update(lambda log: without_pending(log, commit.merged))
         return Publication(merged=False, conflicts=others)
-
-
-def publication(commit: LogCommit) -> Publication:
-    """Return what a commit on main published."""
-    return Publication(merged=True, main_before=commit.parent, main_after=commit.hash)
-
-
-def conflicting_tables(log: CommitLog, changes: Changes) -> list[str]:
-    """Return the tables of a branch that main holds in another version than at the branch's base."""
-    on_main = log.tables(log.head(MAIN))
-    return [name for name, (before, _) in changes.items() if is_other(on_main.get(name), before)]
-
-
-def _commit(
-    log: CommitLog,
-    branch: BranchRef,
-    head: str,
-    author: str,
-    message: str,
-    properties: Mapping[str, str],
-    changes: Changes,
-) -> LogCommit:
-    created = log.namespaces(head).keys() - log.namespaces(branch.base).keys()
-    return LogCommit(
-        parent=log.head(MAIN),
-        merged=head,
-        author=author,
-        message=message,
-        at=now(),
-        properties=dict(properties),
-        tables={name: after for name, (_, after) in changes.items()},
-        namespaces={name: {} for name in sorted(created)},
-    )
-
-
-def _changes(log: CommitLog, commit: LogCommit, names: Collection[str]) -> Changes:
-    before = log.tables(commit.parent)
-    return {name: (before.get(name), commit.tables[name]) for name in names}
-
-
-def _marked(log: CommitLog, commit: LogCommit) -> Made | None:
-    """Mark a pending publication as one to take back, so that no request for it succeeds from now on."""
-    pending = log.pending_of(commit.merged)
-    if pending is None or _TAKEN_BACK in pending.properties:
-        return None
-    marked = pending.changed(properties={**pending.properties, _TAKEN_BACK: "true"})
-    return [marked], {pending_ref(commit.merged): (pending.hash, marked.hash)}, ()
-
-
-def _without_pending(log: CommitLog, head: str) -> Made | None:
-    pending = log.pending_of(head)
-    return ([], {pending_ref(head): (pending.hash, None)}, ()) if pending else None

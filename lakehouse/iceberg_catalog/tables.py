@@ -18,10 +18,11 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
 from lakehouse.iceberg_catalog.commit_log import MAIN
-from lakehouse.iceberg_catalog.metadata_changes import write_without_snapshots
+from lakehouse.iceberg_catalog.metadata_changes import CREATED, write_without_snapshots
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict
 from sluice.errors import CatalogRefused, ServiceUnavailable
 from sluice.identifiers import name_elements, namespaces_of
+from sluice.publishing.certificate import RUN_MARK
 
 RESERVED = "sluice"
 """The namespace of Sluice's own tables, which no branch shows."""
@@ -90,6 +91,11 @@ class CatalogTables:
                     f"{name} in the catalog is another table than the one that was written: its main is empty, but it "
                     f"has {', '.join(sorted(present.metadata.refs))}. Drop it, or write to it instead of creating it"
                 )
+            if not _is_of_sluice(present):
+                raise CatalogRefused(
+                    f"{name} was created by another program, and has no rows: Sluice takes it for missing and would "
+                    "replace it. Write a first snapshot to it, even an empty one, or drop it"
+                )
             with suppress(NoSuchTableError):
                 self.catalog.drop_table(present.identifier)
         self.create_namespaces(namespaces_of(name))
@@ -137,3 +143,10 @@ class CatalogTables:
     def _read_metadata(self, location: str) -> TableMetadata:
         io = load_file_io(dict(self.catalog.properties), location)
         return FromInputFile.table_metadata(io.new_input(location))
+
+
+def _is_of_sluice(table: CatalogTable) -> bool:
+    """Return whether a table without rows was created for a publish, or lost its rows by a roll-back."""
+    summaries = (each.summary for each in table.metadata.snapshots)
+    marked = any(each is not None and RUN_MARK in each.additional_properties for each in summaries)
+    return marked or CREATED in table.metadata.properties

@@ -126,6 +126,19 @@ class SqlCommitter:
             raise
         except OperationalError as error:
             raise ServiceUnavailable(f"the catalog's database does not answer: {error.orig}") from error
+        for change, _ in staged:
+            self._delete_old_metadata(change)
+
+    def _delete_old_metadata(self, change: TableChange) -> None:
+        """Delete the metadata files of before the last few, where the table asks for it, as the commit log does."""
+        before, properties = change.table.metadata, change.table.metadata.properties
+        if properties.get("write.metadata.delete-after-commit.enabled") != "true":
+            return
+        kept = int(properties.get("write.metadata.previous-versions-max", "100"))
+        io = load_file_io(dict(self.catalog.properties), change.table.location)
+        for old in before.metadata_log[: max(0, len(before.metadata_log) + 1 - kept)]:
+            with contextlib.suppress(OSError):
+                io.delete(old.metadata_file)
 
     def _stage(self, change: TableChange) -> str:
         table = change.table

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -51,11 +51,15 @@ def run_command(target: CommandTarget, event: PublicationEvent, installation: st
         except OSError as error:
             name = Path(target.command[0]).name
             raise BadEnvironment(f"the command {name} cannot be started: {error.strerror or error}") from None
-        return _ended(process, event_body(event, installation), target.timeout)
+        hidden = [variables[name] for name in target.environment if variables.get(name)]
+        return _ended(process, event_body(event, installation), target.timeout, hidden)
 
 
-def _ended(process: subprocess.Popen[bytes], body: bytes, timeout: float) -> str:
+def _ended(process: subprocess.Popen[bytes], body: bytes, timeout: float, hidden: Sequence[str]) -> str:
     """Wait for the end of a command; return how it ended.
+
+    Args:
+        hidden: values of its environment that the operator gave it, which its output may repeat and nobody may see.
 
     Raises:
         CommandFailed: it failed, or took too long.
@@ -79,7 +83,10 @@ def _ended(process: subprocess.Popen[bytes], body: bytes, timeout: float) -> str
     if code == 0:
         return "exit code 0"
     how = f"it took longer than {timeout:g} s" if code is None else f"exit code {code}"
-    shown = redacted(output.text()).strip()[-_SHOWN:]
+    text = output.text()
+    for value in hidden:
+        text = text.replace(value, "***")
+    shown = redacted(text).strip()[-_SHOWN:]
     raise CommandFailed(f"{how}; its output ends with: {shown}" if shown else how)
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -100,8 +100,15 @@ class RestMirror:
                 f"{self._host} cannot register a table that it has already: use a catalog that knows `overwrite`, or "
                 "allow `drop_and_register: true` for this target, which shows readers no table for a moment"
             )
-        self._catalog.drop_table(tuple(name_elements(table)), purge_requested=False)
-        self._register(table, location, overwrite=False)
+        identifier = tuple(name_elements(table))
+        present = self._catalog.load_table(identifier).metadata_location
+        self._catalog.drop_table(identifier, purge_requested=False)
+        try:
+            self._register(table, location, overwrite=False)
+        except Exception:
+            with suppress(Exception):  # the first error says more
+                self._register(table, present, overwrite=False)
+            raise
 
     def _create_namespaces(self, table: str) -> None:
         elements = name_elements(table)

@@ -1,0 +1,97 @@
+"""The commits and references of the log that stand for publications, whether done, pending, or ended half done."""
+
+from collections.abc import Collection, Mapping
+
+from lakehouse.iceberg_catalog.branches import Made
+from lakehouse.iceberg_catalog.commit_log import (
+    MAIN,
+    CommitLog,
+    LogCommit,
+    LoggedVersion,
+    half_ref,
+    is_other,
+    now,
+    pending_ref,
+)
+from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
+from sluice.errors import UnexpectedWrite
+
+Changes = dict[str, tuple[LoggedVersion | None, LoggedVersion | None]]
+"""The versions before and after, by table."""
+_HALF = "sluice.half-published"
+"""The property of a publication that ended half done: what happened."""
+TAKEN_BACK = "sluice.taken-back"
+"""The property of a pending publication that cannot be finished: a late process fails, or takes it back, too."""
+
+
+def publication(commit: LogCommit) -> Publication:
+    """Return what a commit on main published."""
+    return Publication(merged=True, main_before=commit.parent, main_after=commit.hash)
+
+
+def conflicting_tables(log: CommitLog, changes: Changes) -> list[str]:
+    """Return the tables of a branch that main holds in another version than at the branch's base."""
+    on_main = log.tables(log.head(MAIN))
+    return [name for name, (before, _) in changes.items() if is_other(on_main.get(name), before)]
+
+
+def publication_commit(
+    log: CommitLog,
+    branch: BranchRef,
+    head: str,
+    author: str,
+    message: str,
+    properties: Mapping[str, str],
+    changes: Changes,
+) -> LogCommit:
+    created = log.namespaces(head).keys() - log.namespaces(branch.base).keys()
+    return LogCommit(
+        parent=log.head(MAIN),
+        merged=head,
+        author=author,
+        message=message,
+        at=now(),
+        properties=dict(properties),
+        tables={name: after for name, (_, after) in changes.items()},
+        namespaces={name: {} for name in sorted(created)},
+    )
+
+
+def changes_of(log: CommitLog, commit: LogCommit, names: Collection[str]) -> Changes:
+    before = log.tables(commit.parent)
+    return {name: (before.get(name), commit.tables[name]) for name in names}
+
+
+def marked_as_taken_back(log: CommitLog, commit: LogCommit) -> Made | None:
+    """Mark a pending publication as one to take back, so that no request for it succeeds from now on."""
+    pending = log.pending_of(commit.merged)
+    if pending is None or TAKEN_BACK in pending.properties:
+        return None
+    marked = pending.changed(properties={**pending.properties, TAKEN_BACK: "true"})
+    return [marked], {pending_ref(commit.merged): (pending.hash, marked.hash)}, ()
+
+
+def refuse_half(log: CommitLog, head: str) -> None:
+    """Make sure that a hash was not published by half: a repeat would add rows a second time.
+
+    Raises:
+        UnexpectedWrite: it was.
+    """
+    half = log.half_of(head)
+    if half is not None:
+        raise UnexpectedWrite(half.properties.get(_HALF, "half published"))
+
+
+def as_half(log: CommitLog, head: str, problem: str) -> Made | None:
+    """Remember that a pending publication ended half done."""
+    pending = log.pending_of(head)
+    if pending is None:
+        return None
+    half = pending.changed(properties={**pending.properties, _HALF: problem})
+    return [half], {pending_ref(head): (pending.hash, None), half_ref(head): (None, half.hash)}, ()
+
+
+def without_pending(log: CommitLog, head: str) -> Made | None:
+    pending = log.pending_of(head)
+    return ([], {pending_ref(head): (pending.hash, None)}, ()) if pending else None
