@@ -12,13 +12,16 @@ from lakehouse.iceberg_catalog.catalog import IcebergCatalog
 from lakehouse.iceberg_catalog.errors import translate_catalog_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
 from lakehouse.iceberg_catalog.transactions import Committer, RestCommitter, SingleCommitter, SqlCommitter
+from sluice.publishing.capabilities import Guarantee
 
+_TRANSACTIONS = "POST /v1/{prefix}/transactions/commit"
+"""The endpoint for commits to several tables, as a REST server lists it."""
 _LOCK_SECONDS = 60
 """How long a process waits for another one that writes to a database in a file."""
 
 
 def open_iceberg(
-    name: str, kind: str, uri: str, warehouse: str, more: Mapping[str, str], *, atomic: bool = False
+    name: str, kind: str, uri: str, warehouse: str, more: Mapping[str, str], *, several: Guarantee | None = None
 ) -> IcebergCatalog:
     """Open a catalog.
 
@@ -26,7 +29,7 @@ def open_iceberg(
         name: its name, which Spark and PyIceberg share: a JDBC catalog keeps the tables of each name apart.
         kind: `sql`, `rest`, `glue` or `hive`.
         more: further properties, by the names that Spark and PyIceberg have for them.
-        atomic: whether the REST server is known to commit several tables as one, also over a crash.
+        several: what is known of a REST server's commits to several tables; None means what it says it can do.
     """
     properties = {"type": kind, "uri": uri, "warehouse": warehouse, **more}
     if kind == "sql":
@@ -34,15 +37,18 @@ def open_iceberg(
         _prepare_file(uri)
     with translate_catalog_errors():
         catalog = load_catalog(name, **{key: value for key, value in properties.items() if value})
-    branches = BranchLog(catalog, _committer(catalog, atomic=atomic))
+    branches = BranchLog(catalog, _committer(catalog, several))
     return IcebergCatalog(branches, JobCatalogs(branches.tables, warehouse))
 
 
-def _committer(catalog: Catalog, *, atomic: bool) -> Committer:
+def _committer(catalog: Catalog, several: Guarantee | None) -> Committer:
     if hasattr(catalog, "engine"):
         return SqlCommitter(catalog)
     if isinstance(catalog, RestCatalog):
-        return RestCommitter(catalog, "atomic" if atomic else "checked")
+        has_endpoint = any(str(each) == _TRANSACTIONS for each in catalog._supported_endpoints)
+        several = several or ("checked" if has_endpoint else "one by one")
+        if several != "one by one":
+            return RestCommitter(catalog, several)
     return SingleCommitter(catalog)
 
 

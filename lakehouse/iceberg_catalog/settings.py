@@ -31,7 +31,7 @@ def open_iceberg_catalog(settings: Settings) -> IcebergCatalog:
         settings.catalog_uri,
         settings.lake,
         {**file_io_properties(settings), **_read_properties(settings.iceberg_properties_file)},
-        atomic=settings.iceberg_commits_many_tables == "atomic",
+        several=settings.iceberg_commits_many_tables or None,
     )
 
 

@@ -22,6 +22,7 @@ from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import BadEnvironment, CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
 from sluice.identifiers import joined_name
+from sluice.publishing.capabilities import Guarantee
 from sluice.publishing.certificate import BASE, REASON, RUN_ID
 from sluice.settings import read_settings
 from tests.harness.iceberg_rest import IcebergRestServer
@@ -699,6 +700,17 @@ def test_what_is_declared_of_several_tables_holds_when_it_is_tried(lake: Lake) -
     detail = lake.catalog.probe()
     assert not detail or lake.catalog.capabilities.guarantee in detail
     assert lake.catalog.head(lake.catalog.main) == before
+
+
+def test_a_rest_server_without_the_endpoint_for_several_tables_commits_them_one_by_one(
+    iceberg_rest: IcebergRestServer,
+) -> None:
+    def guarantee(several: Guarantee | None = None) -> str:
+        catalog = open_iceberg("lake", "rest", iceberg_rest.uri, iceberg_rest.warehouse.as_uri(), {}, several=several)
+        return catalog.capabilities.guarantee
+
+    assert guarantee() == "checked"  # it lists the endpoint
+    assert [guarantee("one by one"), guarantee("atomic")] == ["one by one", "atomic"]
 
 
 def test_capabilities_are_declared(lake: Lake) -> None:
