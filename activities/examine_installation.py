@@ -79,7 +79,7 @@ class ExamineInstallationActivity:
     def _tokens(self) -> list[Finding]:
         files = token_files(self.settings)
         if not files:
-            detail = "a Spark job has no access to the catalog: it sees a copy of its own"
+            detail = "a Spark job has a catalog of its own: its session has no credentials of this one"
             return [Finding(part="tokens", state="ok", detail=detail)]
         remedy = f"have the catalog demand tokens, and set {' and '.join(files)}: that of jobs may not change main"
         if not any(files.values()):

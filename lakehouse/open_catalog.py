@@ -26,8 +26,10 @@ def unreachable_properties(spark_catalog: str) -> dict[str, str]:
 
 
 def catalog_address(settings: Settings) -> str:
-    """Return where the catalog is, for people."""
-    return settings.nessie_uri if settings.catalogue == "nessie" else settings.catalog_uri
+    """Return where the catalog is, for people: without the password that an address may hold."""
+    uri = settings.nessie_uri if settings.catalogue == "nessie" else settings.catalog_uri
+    scheme, separator, rest = uri.partition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 def token_files(settings: Settings) -> dict[str, str]:

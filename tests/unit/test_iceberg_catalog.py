@@ -36,6 +36,7 @@ from lakehouse.iceberg_catalog.transactions import (
     TableChange,
 )
 from lakehouse.iceberg_catalog.versions import layout_of
+from lakehouse.open_catalog import catalog_address
 from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable
 from sluice.settings import read_settings
 from tests.harness.iceberg_lake import SCHEMA, ids
@@ -361,3 +362,8 @@ def test_the_answers_to_a_transaction(
         assert type(error) is expected
         return
     assert expected is None
+
+
+def test_the_address_that_people_are_shown_has_no_password() -> None:
+    given = {"CATALOGUE": "iceberg", "ICEBERG_URI": "postgresql+psycopg://ana:p@ss/word@db.example:5432/lake"}
+    assert catalog_address(read_settings(given)) == "postgresql+psycopg://db.example:5432/lake"
