@@ -41,7 +41,7 @@ _KEPT = timedelta(hours=1)
 _PROPERTIES = {
     "gc.enabled": "false",  # a maintenance job that expires snapshots would forget commits
     "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "20",
+    "write.metadata.previous-versions-max": "100",
 }
 _ROOT = LogCommit.model_validate({"at": "2000-01-01T00:00:00Z", "message": "The root of all branches"})
 RefMoves = Mapping[str, tuple[str | None, str | None]]

@@ -27,6 +27,7 @@ from sluice.publishing.certificate import RUN_MARK
 RESERVED = "sluice"
 """The namespace of Sluice's own tables, which no branch shows."""
 _AT_ONCE = 8
+_LOOKS = 20
 
 
 class CatalogTables:
@@ -44,14 +45,22 @@ class CatalogTables:
     def load_identifier(self, identifier: tuple[str, ...]) -> CatalogTable | None:
         """Return the table of an identifier as it is now, or None."""
         if hasattr(self.catalog, "engine"):
-            locations = dict(self._locations())
-            location = locations.get(identifier)
-            return CatalogTable(identifier, self.read_metadata(location), location) if location else None
+            return self._load_from_database(identifier)
         try:
             table = self.catalog.load_table(identifier)
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
         return CatalogTable(identifier, table.metadata, table.metadata_location)
+
+    def _load_from_database(self, identifier: tuple[str, ...]) -> CatalogTable | None:
+        """Return a table of a JDBC catalog; look again where its metadata file was replaced and deleted meanwhile."""
+        for _ in range(_LOOKS):
+            location = dict(self._locations()).get(identifier)
+            if location is None:
+                return None
+            with suppress(FileNotFoundError):
+                return CatalogTable(identifier, self.read_metadata(location), location)
+        raise ServiceUnavailable(f"the metadata file of {'.'.join(identifier)} is not there: {location}")
 
     def load_all(self) -> dict[str, CatalogTable]:
         """Return every table of the catalog by its name, but Sluice's own."""
