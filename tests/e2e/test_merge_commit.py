@@ -49,7 +49,10 @@ def test_a_start_replaces_what_the_pipeline_says_of_its_commit(
     system.wait_for_stage(back, "waiting for approval")
     system.approve(back)
     result = system.wait_for_end(back).json
-    assert (result["outcome"], result["publish"]) == ("published", {"message": "", "metadata": {}})
+    assert (result["outcome"], result["publish"]) == (
+        "published",
+        {"message": "", "metadata": {}, "allow_partial": False},
+    )
     assert lake.commit(result["main_after"])["message"] == f"Publish t.stated from stated ({back})"
     assert metadata(lake, result["main_after"]) == {}
     assert result["summary"]["dropped_tables"] == ["t.stated"] and result["summary"]["removed"] == 1
