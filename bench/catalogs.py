@@ -49,7 +49,7 @@ def main() -> None:
     options = parser.parse_args()
     runs: dict[str, list[float]] = {"nessie": [], "iceberg": []}
     stages: dict[str, list[dict[str, float]]] = {"nessie": [], "iceberg": []}
-    with ExitStack() as running, tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary, ExitStack() as running:
         systems: dict[str, SystemHarness] = {}
         for catalog in runs:
             folder = Path(temporary) / catalog
