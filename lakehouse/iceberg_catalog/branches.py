@@ -14,11 +14,12 @@ from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogC
 from lakehouse.iceberg_catalog.log_table import CommitLogTable, RefMoves
 from lakehouse.iceberg_catalog.tables import CatalogTables
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict, Committer, TableChange
-from lakehouse.iceberg_catalog.versions import logged_version
+from lakehouse.iceberg_catalog.versions import in_newest_file, version_on_main
 from sluice.errors import ServiceUnavailable
 
 _TRIES = 40
 _MOST_SECONDS = 0.4
+_FIRST = "Begin the lake"
 _BY_OTHERS = "Changed by another program"
 
 Made = tuple[Sequence[LogCommit], RefMoves, Sequence[TableChange]]
@@ -82,7 +83,7 @@ class BranchLog:
             moved = self._moved(log, head)
             if not moved:
                 return None
-            message = "Begin the lake" if head == log.head(ROOT_REF) else _BY_OTHERS
+            message = _FIRST if head == log.head(ROOT_REF) else _BY_OTHERS
             commit = LogCommit(parent=head, message=message, at=now(), tables=moved)
             return [commit], {MAIN: (head, commit.hash)}, ()
 
@@ -98,7 +99,7 @@ class BranchLog:
         def record(log: CommitLog) -> Made | None:
             if log.head(MAIN) != root:
                 return None
-            commit = LogCommit(parent=root, message="Begin the lake", at=now())
+            commit = LogCommit(parent=root, message=_FIRST, at=now())
             return [commit], {MAIN: (root, commit.hash)}, ()
 
         return self.update(record)
@@ -108,15 +109,13 @@ class BranchLog:
         recorded, tables = log.tables(head), self.tables.load_all()
         # A publication may have become pending, and have moved a table, since the log was read.
         pending = {name for each in (log, self.read()) for commit in each.pending() for name in commit.tables}
-        present = {name: logged_version(each.metadata, each.location, each.ref(MAIN)) for name, each in tables.items()}
+        present = {name: version_on_main(table) for name, table in tables.items()}
         moved = {name: present.get(name) for name in present.keys() | recorded.keys() if name not in pending}
         return {name: version for name, version in moved.items() if is_other(recorded.get(name), version)}
 
     def in_catalog(self, name: str, version: LoggedVersion | None) -> LoggedVersion | None:
-        """Return a version in the metadata file that the catalog points to, if that shows the same."""
-        table = self.tables.load(name) if version else None
-        newest = logged_version(table.metadata, table.location, table.ref(MAIN)) if table else None
-        return newest if version and newest and version.is_same(newest) else version
+        """Return a version in the metadata file that the catalog points to, if readers see the same there."""
+        return in_newest_file(version, self.tables.load(name)) if version else None
 
     def table(self, name: str) -> CatalogTable:
         """Return a table of the catalog as it is now.

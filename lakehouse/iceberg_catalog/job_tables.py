@@ -16,7 +16,7 @@ from lakehouse.iceberg_catalog.job_catalog import (
     write_job_catalog,
 )
 from lakehouse.iceberg_catalog.tables import CatalogTables
-from lakehouse.iceberg_catalog.versions import logged_version
+from lakehouse.iceberg_catalog.versions import in_newest_file, logged_version
 from sluice.errors import CatalogRefused, NoSuchBranch, ServiceUnavailable
 
 _HEAD = ".head"
@@ -38,10 +38,10 @@ class JobCatalogs:
             pinned: whether the job reads the hash, and main as it was at its base under the names of `rows_on_main`.
         """
         assert folder, "a job has a folder"
-        shown = [*self._shown(self._numbered_as_on_main(log, head))]
+        shown = [*self._shown(self._in_newest_files(log.tables(head)))]
         if pinned:
             base = log.fork_point(head)
-            shown += self._shown(self._numbered_as_on_main(log, base), f"@{MAIN}#{base}")
+            shown += self._shown(self._in_newest_files(log.tables(base)), f"@{MAIN}#{base}")
         write_job_catalog(folder, spark_catalog, shown, [*log.namespaces(head)], self.tables.io)
         (folder / f"{spark_catalog}{_HEAD}").write_text(head)
         properties = job_catalog_properties(folder, spark_catalog, self.warehouse)
@@ -95,19 +95,9 @@ class JobCatalogs:
             raise ServiceUnavailable(f"{', '.join(moved)} moved meanwhile on {branch}")
         return [commit], {branch: (parent, commit.hash)}, ()
 
-    def _numbered_as_on_main(self, log: CommitLog, head: str) -> dict[str, LoggedVersion]:
-        """Return the versions of a hash, each in the newest metadata file of the catalog if readers see the same there.
-
-        In an older file, a job would give numbers to columns and snapshots that the table has given since.
-        """
+    def _in_newest_files(self, versions: Mapping[str, LoggedVersion]) -> dict[str, LoggedVersion]:
         present = self.tables.load_all()
-        versions = dict(log.tables(head))
-        for name, version in versions.items():
-            table = present.get(name)
-            newest = logged_version(table.metadata, table.location, table.ref(MAIN)) if table else None
-            if newest and version.is_same(newest):
-                versions[name] = newest
-        return versions
+        return {name: in_newest_file(version, present.get(name)) for name, version in versions.items()}
 
     def _shown(self, versions: Mapping[str, LoggedVersion], suffix: str = "") -> Iterator[ShownTable]:
         for name, version in versions.items():

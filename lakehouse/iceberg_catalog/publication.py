@@ -36,7 +36,7 @@ from lakehouse.iceberg_catalog.publication_commits import (
     without_pending,
 )
 from lakehouse.iceberg_catalog.transactions import CommitConflict, TableChange
-from lakehouse.iceberg_catalog.versions import logged_version
+from lakehouse.iceberg_catalog.versions import version_on_main
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogRefused, ServiceUnavailable, Terminal, UnexpectedWrite
@@ -93,7 +93,7 @@ class Publisher:
     def settle_abandoned(self) -> None:
         """Finish, or take back, the publications that a crash left half done.
 
-        What is wrong with one of them is its own run's to report: it keeps nobody else from main.
+        The run of a publication reports what is wrong with it. Other runs go on.
         """
         for commit in self.branches.read().pending():
             if commit.at < now() - _ABANDONED:
@@ -172,7 +172,7 @@ class Publisher:
             target = tables.read_metadata(after.location) if after else None
             table = tables.load_or_create(name, target) if target else self.branches.table(name)
             expected, snapshot = (version.snapshot_id if version else None for version in (before, after))
-            if before and is_other(logged_version(table.metadata, table.location, table.ref(MAIN)), before):
+            if before and is_other(version_on_main(table), before):
                 raise CommitConflict(f"{name} was changed by another program meanwhile")
             made.append(move_main(table, expected, target, snapshot, tables.io))
         return made
@@ -220,7 +220,7 @@ class Publisher:
         self, name: str, before: LoggedVersion | None, after: LoggedVersion | None, overtaken: bool
     ) -> TableProgress:
         table = self.branches.tables.load(name)
-        present = logged_version(table.metadata, table.location, table.ref(MAIN)) if table else None
+        present = version_on_main(table)
         if not is_other(present, after):
             return "after"
         if not is_other(present, before) and not overtaken:
@@ -229,14 +229,13 @@ class Publisher:
             return "other"
         earlier = before.snapshot_id if before else None
         if table.has_ancestor(earlier, after.snapshot_id):
-            return (
-                "other"  # a roll-back, or a change of columns alone: what is there now does not show that it was done
-            )
+            # A roll-back, or a change of columns alone: what is there now does not show that it was done.
+            return "other"
         # Its snapshot is there: as it was published, or with more on top by somebody else.
         return "after" if table.has_ancestor(present.snapshot_id, after.snapshot_id) else "other"
 
     def _take_back(self, commit: LogCommit, progress: Mapping[str, TableProgress]) -> Publication:
-        """End a publication that cannot be finished: tables that it moved go back, while nobody else moved them."""
+        """End a publication that cannot be finished: tables that it moved go back, unless others moved them since."""
         log = self.branches.update(lambda log: marked_as_taken_back(log, commit))
         if log.pending_of(commit.merged) is None:
             return self.settle(commit.merged)

@@ -45,6 +45,11 @@ def publication_commit(
     properties: Mapping[str, str],
     changes: Changes,
 ) -> LogCommit:
+    """Return the commit on main that publishes the hash `head` of a branch.
+
+    Args:
+        changes: of the branch, from its base to the hash.
+    """
     created = log.namespaces(head).keys() - log.namespaces(branch.base).keys()
     return LogCommit(
         parent=log.head(MAIN),

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -285,6 +285,3 @@ def _request(change: TableChange) -> CommitTableRequest:
     *namespace, name = change.table.identifier
     identifier = TableIdentifier(namespace=tuple(namespace), name=name)
     return CommitTableRequest(identifier=identifier, requirements=change.requirements, updates=change.updates)
-
-
-CommitterFactory = Callable[[Catalog], Committer]

@@ -6,8 +6,9 @@ import json
 from pyiceberg.table.metadata import TableMetadata
 
 from lakehouse.catalog import TableCommit, TableVersion
-from lakehouse.iceberg_catalog.commit_log import LoggedVersion
+from lakehouse.iceberg_catalog.commit_log import MAIN, LoggedVersion
 from lakehouse.iceberg_catalog.tables import CatalogTables
+from lakehouse.iceberg_catalog.transactions import CatalogTable
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
 
 
@@ -36,6 +37,21 @@ def logged_version(metadata: TableMetadata, location: str, snapshot_id: int | No
     return LoggedVersion(
         uuid=str(metadata.table_uuid), layout=layout_of(metadata), snapshot_id=snapshot_id, location=location
     )
+
+
+def version_on_main(table: CatalogTable | None) -> LoggedVersion | None:
+    """Return the version of a table that readers see; None where there is no table, or no snapshot on its main."""
+    return logged_version(table.metadata, table.location, table.ref(MAIN)) if table else None
+
+
+def in_newest_file(version: LoggedVersion, table: CatalogTable | None) -> LoggedVersion:
+    """Return a version in the metadata file that the catalog points to, if readers see the same there.
+
+    An older file may be deleted; and a job that began from it would give numbers to columns and snapshots that the
+    table has given since.
+    """
+    newest = version_on_main(table)
+    return newest if newest and version.is_same(newest) else version
 
 
 def committed_version(tables: CatalogTables, commit: TableCommit) -> LoggedVersion | None:
