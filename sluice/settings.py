@@ -259,7 +259,11 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     try:
         return Settings.model_validate(fields)
     except ValidationError as error:
-        problems = (f"{str(e['loc'][0]).upper()}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors())
+        problems = (
+            f"{str(e['loc'][0]).upper()}: {e['msg'].removeprefix('Value error, ')}"
+            for e in error.errors()
+            if e["type"] != "default_factory_not_called"
+        )  # a default that another wrong value would give
         raise BadEnvironment("; ".join(problems)) from error
 
 

@@ -367,3 +367,9 @@ def test_the_answers_to_a_transaction(
 def test_the_address_that_people_are_shown_has_no_password() -> None:
     given = {"CATALOGUE": "iceberg", "ICEBERG_URI": "postgresql+psycopg://ana:p@ss/word@db.example:5432/lake"}
     assert catalog_address(read_settings(given)) == "postgresql+psycopg://db.example:5432/lake"
+
+
+def test_a_catalog_that_is_not_known_is_one_message() -> None:
+    with pytest.raises(BadEnvironment) as refused:
+        read_settings({"CATALOGUE": "hive"})
+    assert str(refused.value) == "CATALOGUE: Input should be 'nessie' or 'iceberg'"
