@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from pyiceberg.catalog import Catalog
 
-from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogCommit, LoggedVersion, is_other, now
+from lakehouse.iceberg_catalog.commit_log import CommitLog
+from lakehouse.iceberg_catalog.log_commits import MAIN, ROOT_REF, LogCommit, LoggedVersion, is_other
 from lakehouse.iceberg_catalog.log_table import CommitLogTable, RefMoves
 from lakehouse.iceberg_catalog.tables import CatalogTables
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict, Committer, TableChange
@@ -43,11 +44,8 @@ class BranchLog:
         """Return the UUID of the log's table, which a catalog that lost its data does not have."""
         return self._log.read()[0].uuid
 
-    def update(self, make: LogUpdate, removed: str = "") -> CommitLog:
+    def update(self, make: LogUpdate) -> CommitLog:
         """Change the log, and tables with it; repeat from the log as it then is where another process was faster.
-
-        Args:
-            removed: a branch that is removed.
 
         Raises:
             ServiceUnavailable: others were faster each time.
@@ -59,20 +57,22 @@ class BranchLog:
                 return log
             commits, moves, changes = made
             try:
-                self.committer.commit([*changes, self._log.change(table, log, commits, moves, removed)])
+                self.committer.commit([*changes, self._log.change(table, log, commits, moves)])
             except CommitConflict:
                 time.sleep(random.uniform(0, min(_MOST_SECONDS, 0.02 * 2**number)))
                 continue
-            return self.read()
+            after = self.read()
+            self._log.delete_pages(log, after, moves)
+            return after
         raise ServiceUnavailable("others changed the commit log or the tables each time")
 
-    def commit_once(self, log: CommitLog, moves: RefMoves, changes: Sequence[TableChange]) -> None:
-        """Change tables, and move branches of the log as it was read, by one request in which the log is the last.
+    def commit_once(self, moves: RefMoves, changes: Sequence[TableChange]) -> None:
+        """Change tables, and move branches of the log, by one request in which the log is the last.
 
         Raises:
             CommitConflict: the log or a table was changed meanwhile.
         """
-        table, _ = self._log.read()
+        table, log = self._log.read()
         self.committer.commit([*changes, self._log.change(table, log, (), moves)])
 
     def observe_main(self) -> CommitLog:
@@ -84,7 +84,7 @@ class BranchLog:
             if not moved:
                 return None
             message = _FIRST if head == log.head(ROOT_REF) else _BY_OTHERS
-            commit = LogCommit(parent=head, message=message, at=now(), tables=moved)
+            commit = log.next_commit(MAIN, message=message, tables=moved)
             return [commit], {MAIN: (head, commit.hash)}, ()
 
         return self.update(record)
@@ -99,7 +99,7 @@ class BranchLog:
         def record(log: CommitLog) -> Made | None:
             if log.head(MAIN) != root:
                 return None
-            commit = LogCommit(parent=root, message=_FIRST, at=now())
+            commit = log.next_commit(MAIN, message=_FIRST)
             return [commit], {MAIN: (root, commit.hash)}, ()
 
         return self.update(record)

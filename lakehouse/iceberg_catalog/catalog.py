@@ -7,9 +7,10 @@ from pathlib import Path
 from lakehouse.catalog import BranchInfo, CommitInfo, NamespaceDiff, TableCommit, TableDiff, TableVersion
 from lakehouse.iceberg_catalog.branches import BranchLog, Made
 from lakehouse.iceberg_catalog.capabilities import capabilities_of
-from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogCommit, is_other, now
+from lakehouse.iceberg_catalog.commit_log import CommitLog
 from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
+from lakehouse.iceberg_catalog.log_commits import MAIN, ROOT_REF, LogCommit, is_other
 from lakehouse.iceberg_catalog.probe import probe_commits
 from lakehouse.iceberg_catalog.publication import Publisher
 from lakehouse.iceberg_catalog.publication_commits import conflicting_tables, publication, refuse_half
@@ -79,7 +80,7 @@ class IcebergCatalog:
     def create_branch(self, name: str, base: str) -> None:
         """Create a branch of main at the hash `base`. A repeat changes nothing."""
         with translate_catalog_errors():
-            self._branches.update(lambda log: _create(log, name, base))
+            self._branches.update(lambda log: _create_on_main(log, name, base))
 
     def create_orphan_branch(self, name: str) -> str:
         """Create a branch at the root of all history, if it does not exist; return its head."""
@@ -158,7 +159,9 @@ class IcebergCatalog:
         needed = [*create_namespaces_for, *(table.name for table in tables if table.version)]
 
         def commit(log: CommitLog) -> Made | None:
-            if committed and committed[0] in log.commits:  # done, although the catalog's answer was another
+            if committed and log.holds(
+                log.head(branch), committed[0]
+            ):  # done, although the catalog's answer was another
                 return None
             begun = _commit_on(log, branch, head, message, properties or {})
             held, expected = log.tables(begun.parent), log.tables(head)
@@ -217,9 +220,9 @@ class IcebergCatalog:
         """Yield the commits of a branch, the newest first."""
         with translate_catalog_errors():
             log = self._branches.read()
-            commits = [commit for commit in log.ancestors(log.head(branch)) if commit.parent]
-        for commit in commits:
-            yield commit.info()
+            for commit in log.ancestors(log.head(branch)):
+                if commit.parent:
+                    yield commit.info()
 
     def spark_properties(
         self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
@@ -253,22 +256,29 @@ def _create(log: CommitLog, name: str, base: str) -> Made | None:
         return None
     if name in log.branches:
         raise CatalogRefused(f"there is a branch {name} at another hash than {base[:12]}")
-    log.commit(base)
     return [], {name: (None, base)}, ()
 
 
+def _create_on_main(log: CommitLog, name: str, base: str) -> Made | None:
+    if log.commit(base).fork:  # its commits are deleted with its branch
+        raise CatalogRefused(f"{base[:12]} is no hash of main: copy the branch that holds it")
+    return _create(log, name, base)
+
+
 def _copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
-    if head not in {commit.hash for commit in log.ancestors(log.head(of))}:
+    if not log.holds(log.head(of), head):
         raise CatalogRefused(f"the branch {of} does not hold {head[:12]}")
-    return _create(log, name, head)
+    made = _create(log, name, head)
+    # A process that deletes the other branch deletes its commits, too, unless a copy of it is there.
+    fence = {of: (log.head(of), log.head(of))}
+    return ((), {**fence, **made[1]}, ()) if made else None
 
 
 def _commit_on(log: CommitLog, branch: str, head: str, message: str, properties: Mapping[str, str]) -> LogCommit:
     """Begin a commit on a branch that still has the hash `head` in its history."""
-    present = log.head(branch)
-    if head not in {commit.hash for commit in log.ancestors(present)}:
+    if not log.holds(log.head(branch), head):
         raise NoSuchBranch(f"the branch {branch} is not the one that was at {head[:12]}")
-    return LogCommit(parent=present, message=message, at=now(), properties=dict(properties))
+    return log.next_commit(branch, message=message, properties=dict(properties))
 
 
 def _missing_namespaces(log: CommitLog, head: str, tables: Collection[str]) -> dict[str, dict[str, str] | None]:

@@ -8,13 +8,14 @@ from pathlib import Path
 from pyiceberg.exceptions import ValidationError
 
 from lakehouse.iceberg_catalog.branches import Made
-from lakehouse.iceberg_catalog.commit_log import MAIN, CommitLog, LogCommit, LoggedVersion, is_other, now
+from lakehouse.iceberg_catalog.commit_log import CommitLog
 from lakehouse.iceberg_catalog.job_catalog import (
     ShownTable,
     job_catalog_properties,
     read_job_catalog,
     write_job_catalog,
 )
+from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, is_other
 from lakehouse.iceberg_catalog.tables import CatalogTables
 from lakehouse.iceberg_catalog.versions import in_newest_file, logged_version
 from sluice.errors import CatalogRefused, NoSuchBranch, ServiceUnavailable
@@ -69,10 +70,9 @@ class JobCatalogs:
         head, parent = (folder / f"{spark_catalog}{_HEAD}").read_text(), log.head(branch)
         before = log.tables(head)
         known = {*log.namespaces(head)} | {name.rpartition(".")[0] for name in before}
-        commit = LogCommit(
-            parent=parent,
+        commit = log.next_commit(
+            branch,
             message="Written by a job",
-            at=now(),
             tables={
                 name: after.get(name)
                 for name in sorted({*before, *after})

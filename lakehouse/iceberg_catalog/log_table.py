@@ -1,12 +1,13 @@
-"""The table in which the commit log is kept: each commit is a snapshot without files, each branch a reference.
+"""The table in which the commit log is kept: each branch is a reference, its head a snapshot without files.
 
 So the log needs nothing but an Iceberg catalog, its branches move by compare-and-swap, and a commit to it can be part
-of the transaction that moves the tables. Every engine reads it as `sluice.commits.snapshots`.
+of the transaction that moves the tables. Every engine reads the heads as `sluice.commits.snapshots`. Each branch has a
+snapshot of its own, which goes when the branch moves: no change removes one that another branch needs.
 """
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from functools import partial
 
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
 from pyiceberg.schema import Schema
@@ -22,7 +23,9 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.types import NestedField, StringType
 
-from lakehouse.iceberg_catalog.commit_log import MAIN, ROOT_REF, CommitLog, LogCommit, now
+from lakehouse.iceberg_catalog.commit_log import CommitLog
+from lakehouse.iceberg_catalog.commit_pages import CommitPages
+from lakehouse.iceberg_catalog.log_commits import MAIN, ROOT_REF, LogCommit, now
 from lakehouse.iceberg_catalog.tables import RESERVED, CatalogTables
 from lakehouse.iceberg_catalog.transactions import (
     CatalogTable,
@@ -36,8 +39,8 @@ from sluice.errors import CatalogRefused
 
 NAME = (RESERVED, "commits")
 _COMMIT = "sluice.commit"
-_KEPT = timedelta(hours=1)
-"""How long a commit is kept that no branch needs: a copy of its branch may be under way."""
+_HASH = "sluice.commit-hash"
+_STATES_KEPT = 64
 _PROPERTIES = {
     "gc.enabled": "false",  # a maintenance job that expires snapshots would forget commits
     "write.metadata.delete-after-commit.enabled": "true",
@@ -53,8 +56,8 @@ class CommitLogTable:
 
     def __init__(self, tables: CatalogTables, committer: Committer) -> None:
         self._tables, self._committer = tables, committer
-        self._commits: dict[int, LogCommit] = {}
         self._logs: tuple[str, CommitLog] | None = None
+        self._pages: CommitPages | None = None
 
     def read(self) -> tuple[CatalogTable, CommitLog]:
         """Return the log as it is now, with its table. The table is created where it is missing."""
@@ -63,48 +66,62 @@ class CommitLogTable:
             table = self._begin(table)
         if self._logs and self._logs[0] == table.location:
             return table, self._logs[1]
-        commits = {each.snapshot_id: self._commit(each) for each in table.metadata.snapshots}
+        states = dict(self._logs[1].states) if self._logs else {}
+        newest = dict([*states.items()][-_STATES_KEPT:])
+        commits = _commits(table, self._logs[1].heads if self._logs else {})
         branches = {name: commits[ref.snapshot_id].hash for name, ref in table.metadata.refs.items()}
-        states = self._logs[1]._tables if self._logs else {}
-        log = CommitLog(branches, {commit.hash: commit for commit in commits.values()}, states)
+        log = CommitLog(branches, {each.hash: each for each in commits.values()}, self._pages_of(table), newest)
         self._logs = (table.location, log)
         return table, log
 
-    def change(
-        self, table: CatalogTable, log: CommitLog, commits: Sequence[LogCommit], moves: RefMoves, removed: str = ""
-    ) -> TableChange:
-        """Return the change of the log's table that adds commits and moves branches.
+    def change(self, table: CatalogTable, log: CommitLog, commits: Sequence[LogCommit], moves: RefMoves) -> TableChange:
+        """Return the change of the log's table that moves branches; write the pages of heads that they leave.
 
         Args:
-            removed: a branch that is removed: commits that it alone needed go with it.
+            commits: those that are new.
+
+        Raises:
+            CommitConflict: a branch is not where it is expected.
         """
+        known = {commit.hash: commit for commit in commits}
         requirements: list[TableRequirement] = [AssertTableUUID(uuid=table.metadata.table_uuid)]
         updates: list[TableUpdate] = []
-        manifest_list = next(each.manifest_list for each in table.metadata.snapshots)
-        for number, commit in enumerate(commits, 1):
-            updates.append(AddSnapshotUpdate(snapshot=_snapshot(commit, table, manifest_list, number)))
-        known = {**log.commits, **{commit.hash: commit for commit in commits}}
+        left: list[int] = []
         for name, (expected, target) in moves.items():
-            snapshot = known[expected].snapshot_id if expected else None
+            if log.branches.get(name) != expected:
+                raise CommitConflict(f"the branch {name} moved meanwhile")
+            snapshot = table.ref(name)
             requirements.append(AssertRefSnapshotId(ref=name, snapshot_id=snapshot))
-            if target is None and expected is not None:
+            if target == expected:
+                continue
+            commit = known.get(target) or log.commit(target) if target else None
+            if commit:
+                updates += _move(name, commit, table, len(updates) + 1)
+            else:
                 updates.append(RemoveSnapshotRefUpdate(ref_name=name))
-            elif target is not None and target != expected:
-                updates.append(set_branch(name, known[target].snapshot_id))
-        if removed:
-            unneeded = [each.snapshot_id for each in log.unreachable(removed, now() - _KEPT)]
-            if unneeded:
-                updates.append(RemoveSnapshotsUpdate(snapshot_ids=unneeded))
+            if expected and commit and commit.parent == expected:
+                self._pages_of(table).write(expected, log.ancestors(expected), partial(log.state, expected))
+            left += [snapshot] if snapshot is not None else []
+        if left:
+            updates.append(RemoveSnapshotsUpdate(snapshot_ids=left))
         return TableChange(table, tuple(requirements), tuple(updates))
 
-    def _commit(self, snapshot: Snapshot) -> LogCommit:
-        known = self._commits.get(snapshot.snapshot_id)
-        if known is None:
-            text = snapshot.summary.additional_properties.get(_COMMIT) if snapshot.summary else None
-            if text is None:
-                raise CatalogRefused(f"{'.'.join(NAME)} holds a snapshot that is no commit of Sluice")
-            known = self._commits[snapshot.snapshot_id] = LogCommit.model_validate_json(text)
-        return known
+    def delete_pages(self, before: CommitLog, after: CommitLog, moves: RefMoves) -> None:
+        """Delete the pages that no branch needs any more, when branches were deleted.
+
+        Args:
+            after: the log as it was read afterwards. Nobody copies the branches from then on.
+        """
+        for expected, target in moves.values():
+            if expected and target is None and self._pages:
+                for hash in after.unneeded(before.own_commits(expected)):
+                    self._pages.delete(hash)
+
+    def _pages_of(self, table: CatalogTable) -> CommitPages:
+        folder = f"{table.metadata.location.rstrip('/')}/commits"
+        if self._pages is None or self._pages.folder != folder:
+            self._pages = CommitPages(self._tables.io, folder)
+        return self._pages
 
     def _create(self) -> CatalogTable:
         with contextlib.suppress(NamespaceAlreadyExistsError):
@@ -125,11 +142,9 @@ class CommitLogTable:
         loaded = loaded.refresh()
         table = CatalogTable(NAME, loaded.metadata, loaded.metadata_location)
         empty = loaded.metadata.snapshots[0]
-        root = _snapshot(_ROOT, table, empty.manifest_list, 1)
         updates: tuple[TableUpdate, ...] = (
-            AddSnapshotUpdate(snapshot=root),
-            set_branch(ROOT_REF, root.snapshot_id),
-            set_branch(MAIN, root.snapshot_id),
+            *_move(ROOT_REF, _ROOT, table, 1),
+            *_move(MAIN, _ROOT, table, 2),
             RemoveSnapshotsUpdate(snapshot_ids=[empty.snapshot_id]),
         )
         requirements = (AssertRefSnapshotId(ref=ROOT_REF, snapshot_id=None),)
@@ -140,14 +155,32 @@ class CommitLogTable:
         return begun
 
 
-def _snapshot(commit: LogCommit, table: CatalogTable, manifest_list: str, number: int) -> Snapshot:
-    """Return the snapshot that keeps a commit. It has no parent in the table: the commit names its own."""
-    return Snapshot(
-        snapshot_id=commit.snapshot_id,
+def _commits(table: CatalogTable, known: Mapping[str, LogCommit]) -> dict[int, LogCommit]:
+    """Return the commits that the log's table holds, by their snapshots."""
+    commits: dict[int, LogCommit] = {}
+    for snapshot in table.metadata.snapshots:
+        properties = snapshot.summary.additional_properties if snapshot.summary else {}
+        if _COMMIT not in properties or _HASH not in properties:
+            raise CatalogRefused(f"{'.'.join(NAME)} holds a snapshot that is no commit of Sluice")
+        hash = properties[_HASH]
+        commits[snapshot.snapshot_id] = known.get(hash) or LogCommit.model_validate_json(properties[_COMMIT])
+    return commits
+
+
+def _move(branch: str, commit: LogCommit, table: CatalogTable, number: int) -> tuple[TableUpdate, ...]:
+    """Return the updates that move a branch to a new snapshot of its own, which holds a commit.
+
+    The snapshot has no parent in the table: the commit names its own.
+    """
+    metadata = table.metadata
+    body = {_HASH: commit.hash, _COMMIT: commit.model_dump_json(exclude_defaults=True)}
+    snapshot = Snapshot(
+        snapshot_id=metadata.new_snapshot_id(),
         parent_snapshot_id=None,
-        sequence_number=last_sequence_number(table.metadata) + number,
-        timestamp_ms=max(int(now().timestamp() * 1000), table.metadata.last_updated_ms),
-        manifest_list=manifest_list,
-        summary=Summary(Operation.APPEND, **{_COMMIT: commit.model_dump_json(exclude_defaults=True)}),
-        schema_id=table.metadata.current_schema_id,
+        sequence_number=last_sequence_number(metadata) + number,
+        timestamp_ms=max(int(now().timestamp() * 1000), metadata.last_updated_ms),
+        manifest_list=metadata.snapshots[0].manifest_list,
+        summary=Summary(Operation.APPEND, **body),
+        schema_id=metadata.current_schema_id,
     )
+    return AddSnapshotUpdate(snapshot=snapshot), set_branch(branch, snapshot.snapshot_id)

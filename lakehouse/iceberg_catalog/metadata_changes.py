@@ -25,7 +25,7 @@ from pyiceberg.table.update import (
 )
 
 from lakehouse.iceberg.commit import next_metadata_location
-from lakehouse.iceberg_catalog.commit_log import MAIN
+from lakehouse.iceberg_catalog.log_commits import MAIN
 from lakehouse.iceberg_catalog.sequence_numbers import renumbered
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict, TableChange, set_branch
 from sluice.pipeline.table_properties import DELETING_PROPERTIES

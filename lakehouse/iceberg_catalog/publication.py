@@ -9,19 +9,11 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import takewhile
 from typing import Literal
 
 from lakehouse.iceberg_catalog.branches import BranchLog, Made
-from lakehouse.iceberg_catalog.commit_log import (
-    MAIN,
-    CommitLog,
-    LogCommit,
-    LoggedVersion,
-    is_other,
-    now,
-    pending_ref,
-)
+from lakehouse.iceberg_catalog.commit_log import CommitLog
+from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, is_other, now, pending_ref
 from lakehouse.iceberg_catalog.metadata_changes import move_main
 from lakehouse.iceberg_catalog.publication_commits import (
     TAKEN_BACK,
@@ -127,7 +119,7 @@ class Publisher:
                 if waiting:
                     self._move(log, commit, waiting)
                 else:
-                    self._finish(log, commit)
+                    self._finish(commit)
             except CommitConflict:
                 continue
             except (CatalogRefused, FileNotFoundError):
@@ -148,15 +140,14 @@ class Publisher:
                 return None
             if self.branches.committer.guarantee == "atomic":
                 return [], {name: (present, None)}, ()
-            base = log.fork_point(present)
-            hashes = [commit.hash for commit in takewhile(lambda each: each.hash != base, log.ancestors(present))]
+            hashes = [commit.hash for commit in log.own_commits(present)]
             pending[:] = [hash for hash in hashes if log.pending_of(hash)]
             # That no publication began meanwhile is part of the commit.
             none_pending = {pending_ref(hash): (None, None) for hash in hashes}
             return None if pending else ([], {name: (present, None), **none_pending}, ())
 
         while True:
-            self.branches.update(delete, removed=name)
+            self.branches.update(delete)
             if not pending:
                 return
             for hash in [*pending]:
@@ -181,17 +172,17 @@ class Publisher:
         """Move main of tables, by one request where there is one that requires the publication to be pending."""
         changes = self._main_changes(changes_of(log, commit, names))
         if self.branches.committer.guarantee != "one by one":
-            self.branches.commit_once(log, {pending_ref(commit.merged): (commit.hash, commit.hash)}, changes)
+            self.branches.commit_once({pending_ref(commit.merged): (commit.hash, commit.hash)}, changes)
             return
         for change in changes:
             if self.branches.read().pending_of(commit.merged) is None:
                 return  # another process took it back
             self.branches.committer.commit([change])
 
-    def _finish(self, log: CommitLog, commit: LogCommit) -> None:
+    def _finish(self, commit: LogCommit) -> None:
         """Move main of the log, when main of all tables is moved."""
         moves = {MAIN: (commit.parent, commit.hash), pending_ref(commit.merged): (commit.hash, None)}
-        self.branches.commit_once(log, moves, ())
+        self.branches.commit_once(moves, ())
 
     def _put_after_main(self, head: str) -> None:
         """Write a pending publication again as the child of main as it is now: others published meanwhile."""
@@ -204,7 +195,7 @@ class Publisher:
             moved_on = [name for name in pending.tables if is_other(on_main.get(name), before.get(name))]
             if any(is_other(on_main.get(name), pending.tables[name]) for name in moved_on):
                 return None  # overtaken: it is taken back
-            moved = pending.changed(parent=log.head(MAIN))
+            moved = pending.changed(parent=log.head(MAIN), number=log.commit(log.head(MAIN)).number + 1)
             return [moved], {pending_ref(head): (pending.hash, moved.hash)}, ()
 
         self.branches.update(again)

@@ -3,16 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from lakehouse.iceberg_catalog.branches import Made
-from lakehouse.iceberg_catalog.commit_log import (
-    MAIN,
-    CommitLog,
-    LogCommit,
-    LoggedVersion,
-    half_ref,
-    is_other,
-    now,
-    pending_ref,
-)
+from lakehouse.iceberg_catalog.commit_log import CommitLog
+from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, half_ref, is_other, pending_ref
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import UnexpectedWrite
@@ -51,12 +43,11 @@ def publication_commit(
         changes: of the branch, from its base to the hash.
     """
     created = log.namespaces(head).keys() - log.namespaces(branch.base).keys()
-    return LogCommit(
-        parent=log.head(MAIN),
+    return log.next_commit(
+        MAIN,
         merged=head,
         author=author,
         message=message,
-        at=now(),
         properties=dict(properties),
         tables={name: after for name, (_, after) in changes.items()},
         namespaces={name: {} for name in sorted(created)},

@@ -17,7 +17,7 @@ from pyiceberg.io import load_file_io
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
-from lakehouse.iceberg_catalog.commit_log import MAIN
+from lakehouse.iceberg_catalog.log_commits import MAIN
 from lakehouse.iceberg_catalog.metadata_changes import CREATED, write_without_snapshots
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict
 from sluice.errors import CatalogRefused, ServiceUnavailable

@@ -6,7 +6,7 @@ import json
 from pyiceberg.table.metadata import TableMetadata
 
 from lakehouse.catalog import TableCommit, TableVersion
-from lakehouse.iceberg_catalog.commit_log import MAIN, LoggedVersion
+from lakehouse.iceberg_catalog.log_commits import MAIN, LoggedVersion
 from lakehouse.iceberg_catalog.tables import CatalogTables
 from lakehouse.iceberg_catalog.transactions import CatalogTable
 from sluice.pipeline.table_properties import DELETING_PROPERTIES

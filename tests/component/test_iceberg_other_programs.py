@@ -10,8 +10,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from lakehouse.catalog import TableCommit
 from lakehouse.iceberg_catalog import publication
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
-from lakehouse.iceberg_catalog.commit_log import LogCommit
 from lakehouse.iceberg_catalog.connect import open_iceberg
+from lakehouse.iceberg_catalog.log_commits import LogCommit
 from lakehouse.iceberg_catalog.publication import Publisher
 from lakehouse.iceberg_catalog.publication_commits import changes_of
 from lakehouse.iceberg_catalog.transactions import SqlCommitter

@@ -17,8 +17,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from devstack.stack import ROOT
 from lakehouse.iceberg_catalog import publication
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
-from lakehouse.iceberg_catalog.commit_log import PENDING
 from lakehouse.iceberg_catalog.connect import open_iceberg
+from lakehouse.iceberg_catalog.log_commits import PENDING
 from lakehouse.iceberg_catalog.publication import Publisher
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef

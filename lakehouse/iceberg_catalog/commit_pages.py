@@ -1,0 +1,119 @@
+"""Pages of the commit log: files of the commits that are no head of a branch any more.
+
+The log's table holds the heads alone, so that its metadata do not grow with its history. A page is named by the hash
+of its last commit, and goes back to the one whose number is a multiple of 8. The page of that commit alone also
+holds the state there: a process that starts reads two files to know every table, however old the log is.
+"""
+
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+from pydantic import Field, ValidationError
+from pyiceberg.io import load_file_io
+
+from lakehouse.iceberg_catalog.log_commits import LogCommit, LogState
+from sluice.base_model import Model
+from sluice.errors import CatalogRefused
+
+_HASH = re.compile("[0-9a-f]{64}")
+_READS = 5
+_WAIT = 0.2
+_PAGES_KEPT = 256
+
+
+class Page(Model):
+    """One page."""
+
+    commits: list[LogCommit] = Field(min_length=1)
+    """The oldest first."""
+    state: LogState | None = None
+    """The tables and namespaces after the only commit of a first page."""
+
+    def is_of(self, hash: str) -> bool:
+        """Return whether it is the page of a hash, and each of its commits is on top of the one before."""
+        parents = [commit.parent for commit in self.commits[1:]]
+        return self.commits[-1].hash == hash and parents == [commit.hash for commit in self.commits[:-1]]
+
+
+class CommitPages:
+    """Reads and writes pages. Needs the properties by which files of the lake are read, and the folder of the pages."""
+
+    def __init__(self, io: Mapping[str, Any], folder: str) -> None:
+        self._io, self.folder = dict(io), folder
+        self._read_existing = lru_cache(maxsize=_PAGES_KEPT)(self._read_file)
+
+    def read(self, hash: str) -> Page | None:
+        """Return the page of a hash, or None if there is none.
+
+        Raises:
+            CatalogRefused: it is damaged.
+        """
+        if not _HASH.fullmatch(hash):
+            return None
+        try:
+            return self._read_existing(hash)
+        except FileNotFoundError:
+            return None
+
+    def write(self, hash: str, commits: Iterator[LogCommit], state: Callable[[], LogState]) -> None:
+        """Write the page of a hash, if it is not there.
+
+        Args:
+            commits: the commit and those before it, the newest first.
+            state: returns the state after the commit.
+        """
+        if self.read(hash):
+            return
+        held: list[LogCommit] = []
+        for commit in commits:
+            held.append(commit)
+            if commit.is_first_of_page:
+                break
+        page = Page(commits=held[::-1], state=state() if len(held) == 1 else None)
+        self._write_file(self._location(hash), page.model_dump_json(exclude_defaults=True).encode())
+
+    def delete(self, hash: str) -> None:
+        """Delete the page of a hash, if it is there."""
+        location = self._location(hash)
+        with suppress(OSError):
+            load_file_io(self._io, location).delete(location)
+        self._read_existing.cache_clear()
+
+    def _location(self, hash: str) -> str:
+        return f"{self.folder}/{hash}.json"
+
+    def _read_file(self, hash: str) -> Page:
+        """Read a page; look again where it may be under way in a store that shows files before they are whole."""
+        location = self._location(hash)
+        for number in range(_READS):
+            time.sleep(_WAIT if number else 0)
+            with load_file_io(self._io, location).new_input(location).open() as file:
+                content = file.read()
+            with suppress(ValidationError):
+                page = Page.model_validate_json(content)
+                if page.is_of(hash):
+                    return page
+        raise CatalogRefused(f"the commit log is damaged: {location} does not hold the commit {hash[:12]}")
+
+    def _write_file(self, location: str, content: bytes) -> None:
+        """Write a file so that no reader sees a part of it: stores do so, and a folder by a file of another name."""
+        parsed = urlparse(location)
+        if parsed.scheme not in ("", "file"):
+            with load_file_io(self._io, location).new_output(location).create(overwrite=True) as file:
+                file.write(content)
+            return
+        path = Path(parsed.path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{uuid.uuid4().hex}.part")
+        try:
+            part.write_bytes(content)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
