@@ -44,6 +44,7 @@ from activities.merge_queue import MergeQueueActivity
 from activities.notify import NotifyActivity
 from activities.notify_registration import NotifyRegistrationActivity
 from activities.open_branch import OpenBranchActivity
+from activities.plan_publish import PlanPublishActivity
 from activities.plan_release import PlanReleaseActivity
 from activities.plan_requeue import PlanRequeueActivity
 from activities.plan_rollback import PlanRollbackActivity
@@ -202,6 +203,7 @@ def control_activities(
         # What the command line asks about the lake:
         ListQuarantineActivity(catalog, io).list_quarantine,
         DescribeQuarantineActivity(catalog, io, reports).describe_quarantine,
+        PlanPublishActivity(catalog).plan_publish,
         PlanReleaseActivity(catalog, installation, loaded_files).plan_release,
         PlanRollbackActivity(catalog).plan_rollback,
         PlanRequeueActivity(catalog, io, settings.sluice_catalog).plan_requeue,

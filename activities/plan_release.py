@@ -41,7 +41,8 @@ class PlanReleaseActivity:
             check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
             resume = self._ask_for_its_input(branch, resume, again=input.again)
             digest = branch.properties.get(INPUT, "")
-            return ReleasePlan(summary=branch.summary, resume=resume, input_digest=digest)
+            tables = list(verified.tables)
+            return ReleasePlan(summary=branch.summary, resume=resume, input_digest=digest, tables=tables)
 
     def _ask_for_its_input(self, branch: QuarantinedBranch, resume: Resume, *, again: bool) -> Resume:
         """Return the release with the input of the quarantined run, and with what it asks of main at each attempt.

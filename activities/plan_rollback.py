@@ -15,7 +15,8 @@ from lakehouse.published_commits import (
 )
 from sluice.audit.bad_rows import is_quarantine_table
 from sluice.contracts.existing_rows import Restore
-from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult, check_result_size
+from sluice.contracts.lake_queries import check_result_size
+from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.publishing.rollback import find_published_run, plan_rollback
 
 

@@ -45,7 +45,8 @@ class RestoreTablesActivity:
             identity = self.catalog.identity()
             check_catalog(self.catalog, input.catalog_id)
             attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
-            require_capabilities(self.catalog.capabilities, list(input.restore.tables))
+            tables = list(input.restore.tables)
+            require_capabilities(self.catalog.capabilities, tables, allow_partial=input.allow_partial)
             commits = list(self._commits(input.restore, attempt.base))
             properties = {ROLLED_BACK: ",".join(run for run in input.restore.runs if run)}
             attempt.create(
@@ -56,8 +57,8 @@ class RestoreTablesActivity:
             diffs = self.catalog.diff(branch.base, branch.name, head)
             check_something_changed(diffs)
             self._verify(input.restore, branch.base, diffs)
-            tables = {diff.name: self._change(diff) for diff in diffs}
-            written = WriteResult(head=head, tables=tables, versions=changed_tables(diffs))
+            changes = {diff.name: self._change(diff) for diff in diffs}
+            written = WriteResult(head=head, tables=changes, versions=changed_tables(diffs))
             return ExistingRowsResult(branch=branch, write_result=written)
 
     def _commits(self, restore: Restore, base: str) -> Iterator[TableCommit]:

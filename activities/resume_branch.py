@@ -76,8 +76,9 @@ class ResumeBranchActivity:
         verified = check_releasable(summary, head, quarantined.verified, self.installation)
         check_resume(input.resume, summary, quarantined.base, head)
         diffs = self.catalog.diff(quarantined.base, quarantined.branch, head)
-        check_resumed_tables(input, [diff.name for diff in diffs])
-        require_capabilities(self.catalog.capabilities, [diff.name for diff in diffs])
+        changed = [diff.name for diff in diffs]
+        check_resumed_tables(input, changed)
+        require_capabilities(self.catalog.capabilities, changed, allow_partial=input.allow_partial)
         tables = read_marked_tables(diffs, self.io, [(quarantined.run_id, range(1, verified.attempt + 1))])
         check_quarantined_write(quarantined.branch, verified, tables)
         return verified

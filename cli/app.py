@@ -11,7 +11,7 @@ import typer
 from temporalio.client import WorkflowUpdateFailedError
 
 from cli.approving import WAITING, make_decision, refusal_in, report_name, shown_report
-from cli.check_pipeline import check_pipeline
+from cli.check_pipeline import check_pipeline, plan_pipeline
 from cli.checks import list_checks
 from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, print_error, run_command
 from cli.follow import follow_and_report, start_and_follow
@@ -217,6 +217,7 @@ def cancel(run: Run, as_json: AsJson = False) -> None:
 
 
 app.command("check")(check_pipeline)
+app.command("plan")(plan_pipeline)
 app.command("checks")(list_checks)
 app.command("approver-key")(approver_key)
 app.command("codec-key")(codec_key)

@@ -1,4 +1,4 @@
-"""The command that checks a pipeline file and its input, and runs nothing."""
+"""The commands that check a pipeline file and its input, and run nothing."""
 
 import json
 from pathlib import Path
@@ -6,32 +6,50 @@ from typing import Annotated
 
 import typer
 
-from cli.context import check_locally
+from cli.context import CommandContext, check_locally, run_command
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
+from runtime.publish_plan import plan_publish
 from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline
+from sluice.presentation.changes import describe_guarantee
 from sluice.settings import read_environment
 from sluice.sizes import format_count, format_size
 
 _SHOWN = 20
 """So many columns are named."""
 
+PipelineFile = Annotated[
+    Path | None,
+    typer.Argument(help="A pipeline file; without one, the pipeline of the environment (see .env.example)."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
-def check_pipeline(
-    pipeline: Annotated[
-        Path | None,
-        typer.Argument(help="A pipeline file; without one, the pipeline of the environment (see .env.example)."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+
+def check_pipeline(pipeline: PipelineFile = None, as_json: AsJson = False) -> None:
     """Check a pipeline file, its files and their columns. This needs no server and runs nothing."""
 
     def check() -> None:
-        loaded = load_pipeline(pipeline, read_environment(), Path.cwd())
-        inspected = inspect_input(loaded, pipeline)
+        loaded, inspected = _inspect(pipeline)
         print(json.dumps(_fields(loaded, inspected)) if as_json else _sentences(loaded, inspected))
 
     check_locally(check, as_json)
+
+
+def plan_pipeline(pipeline: PipelineFile = None, as_json: AsJson = False) -> None:
+    """Check a pipeline file as `check` does, and ask a worker what its publish guarantees. This runs nothing."""
+
+    async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
+        plan = await plan_publish(context.client, context.settings, prepared[0])
+        text = f"{_sentences(*prepared)}\nGuarantee: {describe_guarantee(plan.guarantee)}."
+        context.print_result({**_fields(*prepared), "guarantee": plan.guarantee}, text)
+        return 0
+
+    run_command(command, as_json, lambda: _inspect(pipeline))
+
+
+def _inspect(file: Path | None) -> tuple[Pipeline, InspectedInput]:
+    loaded = load_pipeline(file, read_environment(), Path.cwd())
+    return loaded, inspect_input(loaded, file)
 
 
 def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:

@@ -1,13 +1,21 @@
 """Starting a run and following it, for the commands that do."""
 
+import sys
+from collections.abc import Collection
+from dataclasses import replace
+
 from cli.context import CommandContext, current_user
 from cli.watch import watch_run
 from runtime.find_run import RunLookup, find_run
+from runtime.publish_plan import plan_publish
 from runtime.start_run import StartOptions, start_run
 from sluice.contracts.run import RunInput
+from sluice.errors import ServiceUnavailable
 from sluice.pipeline.model import Pipeline
+from sluice.presentation.changes import describe_guarantee
 
 _DETACHED = "Detached; the run goes on. `watch` follows it again, `cancel` ends it."
+_UNKNOWN = "The run is started; it ends as invalid if the catalog cannot publish its tables as the pipeline asks for"
 _STARTING = "Interrupted; the run may have been started anyway: `list` shows it."
 
 
@@ -18,13 +26,18 @@ async def start_and_follow(
     options: StartOptions,
     *,
     detach: bool,
+    tables: Collection[str] | None = None,
     **fields: list[str],
 ) -> int:
     """Start a run; unless `detach`, follow it to its end and report it. Return the exit code.
 
+    Nothing is started where the catalog cannot publish the tables of the run as its pipeline asks for.
+
     Args:
+        tables: what the run may change; None means the tables of the pipeline and their quarantine tables.
         fields: what else `--json` prints of a run that is not followed.
     """
+    options = replace(options, guarantee=await _ask_guarantee(context, pipeline, tables))
     context.interruption.message = _STARTING
     started = await start_run(context.client, context.settings, pipeline, run_input, current_user(), options)
     context.interruption.message = _DETACHED
@@ -37,6 +50,17 @@ async def start_and_follow(
         return 0
     released = options.resume.run_id if options.resume else ""
     return await follow_and_report(context, await find_run(context.client, workflow_id), released)
+
+
+async def _ask_guarantee(context: CommandContext, pipeline: Pipeline, tables: Collection[str] | None) -> str:
+    """Return and print what the publish guarantees; without a worker to ask, the run asks when it begins."""
+    try:
+        guarantee = (await plan_publish(context.client, context.settings, pipeline, tables)).guarantee
+    except ServiceUnavailable as error:
+        print(f"hint: what the publish guarantees is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
+        return ""
+    context.console.print(f"Guarantee: {describe_guarantee(guarantee)}", highlight=False, soft_wrap=True)
+    return guarantee
 
 
 async def follow_and_report(context: CommandContext, run: RunLookup, released: str = "") -> int:

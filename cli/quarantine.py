@@ -210,6 +210,7 @@ def _release(run: str, file: Path | None, statements: list[str], *, again: bool,
         earlier = await read_request(context.client, plan.summary.workflow_id, plan.summary.run_id)
         pipeline = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given)
         run_input = RunInput(digest=plan.input_digest) if plan.input_digest else None
-        return await start_and_follow(context, pipeline, run_input, StartOptions(resume=plan.resume), detach=detach)
+        options = StartOptions(resume=plan.resume)
+        return await start_and_follow(context, pipeline, run_input, options, detach=detach, tables=plan.tables)
 
     run_command(command, as_json, prepare)

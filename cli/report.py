@@ -73,7 +73,7 @@ def print_report(
         summary_heading(result): describe_summary(result),
         "message": describe_message(result),
         "metadata": describe_metadata(result),
-        "guarantee": describe_guarantee(result),
+        "guarantee": describe_guarantee(result.guarantee),
         "main before": result.main_before,
         "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
         "audited hash": result.audited_hash,

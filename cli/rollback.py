@@ -13,7 +13,7 @@ from runtime.find_run import read_request
 from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
-from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult
+from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.rollback import (
     choose_rollback_pipeline,
@@ -42,6 +42,10 @@ def rollback(
     pipeline: Annotated[
         Path | None, typer.Option("--pipeline", help="Audit by the checks of this file, not by those of the run.")
     ] = None,
+    allow_partial: Annotated[
+        bool,
+        typer.Option("--allow-partial", help="Also where the catalog publishes several tables one by one."),
+    ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
 ) -> None:
@@ -63,7 +67,7 @@ def rollback(
         for line in describe_older_checks(older):
             context.console.print(line, highlight=False, soft_wrap=True)
         checks = {table: published.table for table, published in older.items()}
-        audited = rollback_pipeline(chosen, restore.tables, plan.remaining, checks)
+        audited = rollback_pipeline(chosen, restore.tables, plan.remaining, checks, allow_partial=allow_partial)
         unaudited = tables_without_checks(audited, plan.remaining)
         if unaudited:
             missing = describe_missing_checks(unaudited, chosen.name, is_given=given is not None)

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
 from lakehouse.table_versions import tables_changed_since
-from sluice.contracts.lake_queries import PublishedChecks
 from sluice.contracts.publish import Publication
+from sluice.contracts.rollback import PublishedChecks
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.certificate import (
     PIPELINE,

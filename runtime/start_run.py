@@ -55,6 +55,8 @@ class StartOptions:
     """Publish rows that a quarantined branch holds, instead of writing."""
     restore: Restore | None = None
     """Restore tables to earlier versions, instead of writing."""
+    guarantee: str = ""
+    """What its publish guarantees, where a worker was asked: the Web UI shows it from the start."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ async def start_run(
         publish=options.publish,
         policy=_policy(settings),
         search_attributes=await search_attributes_known(client),
+        guarantee=options.guarantee,
         revision=REVISION,
         lineage_parent=parse_parent(settings.openlineage_parent_id),
     )

@@ -38,8 +38,6 @@ with workflow.unsafe.imports_passed_through():
         ListQuarantineResult,
         PlanReleaseInput,
         PlanRequeueInput,
-        PlanRollbackInput,
-        PlanRollbackResult,
         QueryAuditResultsInput,
         QueryRows,
         QueryTablesInput,
@@ -53,8 +51,10 @@ with workflow.unsafe.imports_passed_through():
         DiscardBranchInput,
         FindConflictsInput,
         FindWaiversInput,
+        PlanPublishInput,
         Publication,
         PublishBranchInput,
+        PublishPlan,
         RequireApprovalInput,
         VerifyDecisionInput,
     )
@@ -74,6 +74,7 @@ with workflow.unsafe.imports_passed_through():
         Registration,
         StartRegistrationsInput,
     )
+    from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
     from sluice.contracts.run import Notification, RecordRunInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.sizes import format_count
@@ -213,6 +214,9 @@ class ActivityCalls(ActivityCaller):
     describe_quarantine = ActivityCall(
         "describe_quarantine", DescribeQuarantineInput, DescribeQuarantineResult, Kind.ACTIVITY,
         lambda query: query.run, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+    plan_publish = ActivityCall(
+        "plan_publish", PlanPublishInput, PublishPlan, Kind.LOCAL_FIRST,
+        lambda query: ", ".join(query.tables)[:200], timeout=fixed(10), total_timeout=fixed(20), retry=_QUERY)
     plan_release = ActivityCall(
         "plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY,
         lambda query: query.run, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)

@@ -84,6 +84,7 @@ class RunState:
             run_id=info.run_id,
             workflow_id=info.workflow_id,
             pipeline=request.pipeline.name,
+            guarantee=request.guarantee,
             publish=stated_options(request),
         )
 

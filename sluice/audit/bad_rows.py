@@ -22,6 +22,12 @@ def quarantine_table(table: str) -> str:
     return table + SUFFIX
 
 
+def with_quarantine_tables(tables: Mapping[str, Table]) -> list[str]:
+    """Return the tables that a run may change: those of its pipeline, and their quarantine tables."""
+    quarantines = [quarantine_table(name) for name, table in tables.items() if table.on_bad_rows == "quarantine"]
+    return [*tables, *(name for name in quarantines if name not in tables)]
+
+
 def is_quarantine_table(table: str) -> bool:
     """Return whether a table holds the quarantined rows of another."""
     return table.endswith(SUFFIX)

@@ -65,6 +65,8 @@ class ResumeBranchInput(Model):
     write: Write
     tables: list[str]
     """The tables that the pipeline names."""
+    allow_partial: bool = False
+    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
     input_properties: dict[str, str] = Field(default_factory=dict)
     """What the first commit of the branch says of the input of the run."""
     catalog_id: str | None = None
@@ -87,6 +89,8 @@ class RestoreTablesInput(Model):
 
     run_ref: RunRef
     restore: Restore
+    allow_partial: bool = False
+    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
     catalog_id: str | None = None
     """The catalog that earlier attempts of this run saw, if any."""
 

@@ -1,5 +1,7 @@
 """Inputs and results of the activities that decide on a merge, merge, and confirm it."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from sluice.approval.decisions import Decision
@@ -107,3 +109,20 @@ class DiscardBranchInput(Model):
     branch: str
     catalog_id: str | None = None
     """The catalog that the branch was created in; None if that is not known."""
+
+
+class PlanPublishInput(Model):
+    """What `plan_publish` plans: the publish of a run that is about to be started."""
+
+    kind: Literal["plan_publish"] = "plan_publish"
+    tables: list[str]
+    """Every table that the run may change, quarantine tables included."""
+    allow_partial: bool = False
+    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
+
+
+class PublishPlan(Model):
+    """What the publish of a run guarantees."""
+
+    guarantee: str
+    """What holds when a server crashes in its middle: `atomic`, `checked` or `one by one`."""

@@ -95,6 +95,8 @@ class RunRequest(Model):
     policy: Policy = Field(default_factory=Policy)
     search_attributes: bool = False
     """Whether the server knows Sluice's search attributes."""
+    guarantee: str = ""
+    """What a worker answered before the start that its publish guarantees; empty where none was asked."""
     revision: int = Field(default=1, ge=1)
     """Which revision of the workflow the run follows to its end, on every worker. `start_run` names the newest. A
     request that names none follows the first, so that a later replay takes the same path."""
@@ -165,7 +167,7 @@ class RunResult(Model):
     audited_hash: str | None = None
     """The hash of the branch that the present attempt's finished audit is about; empty before."""
     guarantee: str = ""
-    """What holds of its publish when a server crashes in its middle; empty before a branch was created."""
+    """What holds of its publish when a server crashes in its middle; empty where that is not known yet."""
     main_before: str | None = None
     main_after: str | None = None
     publish: PublishOptions = PublishOptions()

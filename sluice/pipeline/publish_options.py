@@ -93,7 +93,9 @@ def changed_options(options: PublishOptions, message: str | None, entries: Seque
         given[key] = value
     try:
         return PublishOptions(
-            message=options.message if message is None else message, metadata={**options.metadata, **given}
+            message=options.message if message is None else message,
+            metadata={**options.metadata, **given},
+            allow_partial=options.allow_partial,
         )
     except ValidationError as error:
         problems = [f"--{each['loc'][0]}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors()]

@@ -55,14 +55,14 @@ def summary_heading(result: RunResult) -> str:
     return {None: "to merge", "published": "merged"}.get(result.outcome, "not merged")
 
 
-def describe_guarantee(result: RunResult) -> str:
-    """Return what holds of the publish of a run when a server crashes in its middle; empty if it opened no branch."""
+def describe_guarantee(guarantee: str) -> str:
+    """Return what holds of a publish when a server crashes in its middle; empty if that is not known."""
     meanings = {
         "atomic": "atomic: all tables or none, also after a crash of the catalog",
         "checked": "checked: one request for all tables; a half that a crash leaves is finished or taken back",
         "one by one": "one by one: readers may see some tables before the others; a half is finished or taken back",
     }
-    return meanings.get(result.guarantee, result.guarantee)
+    return meanings.get(guarantee, guarantee)
 
 
 def describe_message(result: RunResult) -> str:

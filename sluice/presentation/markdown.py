@@ -45,7 +45,7 @@ def markdown_report(result: RunResult, link: str) -> str:
         lines += ["", f"Audit: {count_audit(result)}", "", *table]
     attempts = describe_attempts(result.attempts, result.lost_attempts)
     details = {
-        "guarantee": cell(describe_guarantee(result), 200),
+        "guarantee": cell(describe_guarantee(result.guarantee), 200),
         "message": cell(describe_message(result), 1000),
         "metadata": cell(describe_metadata(result), 1000),
         "run": f"[{result.workflow_id}]({link})",

@@ -32,7 +32,7 @@ def details(status: RunStatus) -> str:
         lines += [table_row(name, change) for name, change in result.tables.items()]
         lines += ["", summary_line(result)]
     if result.guarantee:
-        lines += ["", f"Guarantee: {describe_guarantee(result)}"]
+        lines += ["", f"Guarantee: {describe_guarantee(result.guarantee)}"]
     if message := describe_message(result):
         lines += ["", f"Message: {cell(message)}"]
     if result.checks:

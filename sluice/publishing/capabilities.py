@@ -68,7 +68,7 @@ def missing_capabilities(
         problems.append(
             f"the catalog cannot publish {len(tables)} tables at once ({', '.join(sorted(tables))}): "
             "write a pipeline for each table, or let readers see some of the tables before the others, "
-            "by `publish: {allow_partial: true}`"
+            "by `publish: {allow_partial: true}`, or for a roll-back by `--allow-partial`"
         )
     if new_tables and not capabilities.new_tables:
         problems.append(
@@ -84,13 +84,15 @@ def guarantee_for(capabilities: CatalogCapabilities, tables: Collection[str]) ->
     return capabilities.guarantee if len(tables) > 1 else "atomic"
 
 
-def require_capabilities(capabilities: CatalogCapabilities, tables: Collection[str]) -> None:
+def require_capabilities(
+    capabilities: CatalogCapabilities, tables: Collection[str], *, allow_partial: bool = False
+) -> None:
     """Make sure that the catalog can do what every pipeline needs, and can publish these tables at once.
 
     Raises:
         InvalidPipeline: it cannot.
     """
-    if problems := missing_capabilities(capabilities, tables, ()):
+    if problems := missing_capabilities(capabilities, tables, (), allow_partial=allow_partial):
         raise InvalidPipeline("\n".join(problems))
 
 

@@ -166,7 +166,7 @@ def stated_options(request: RunRequest) -> PublishOptions:
     """
     options = request.pipeline.publish
     if request.restore:
-        return PublishOptions()
+        return PublishOptions(allow_partial=options.allow_partial)
     moves_rows = request.resume is not None or request.pipeline.write.traits.moves_quarantined_rows
     return options.model_copy(update={"message": ""}) if moves_rows else options
 
@@ -284,8 +284,11 @@ def _rollback_properties(request: RunRequest, referenced_tables: Sequence[str]) 
     if request.resume:
         properties[RELEASED_RUN] = request.resume.run_id
     audit = rollback_pipeline(request.pipeline, request.pipeline.tables, request.pipeline.tables)
-    positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
-    text = audit.model_dump_json(by_alias=True, exclude={**positions, "publish": True}, exclude_none=True)
+    left_out = {
+        "tables": {"__all__": {"checks": {"__all__": {"at"}}}},
+        "publish": {"message", "metadata"} if audit.publish.allow_partial else True,
+    }
+    text = audit.model_dump_json(by_alias=True, exclude=left_out, exclude_none=True)
     if len(text.encode()) <= _MAX_ROLLBACK_PIPELINE and redacted(text) == text:
         properties[ROLLBACK_PIPELINE] = text
     return properties

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sluice.audit.bad_rows import quarantine_table
+from sluice.audit.bad_rows import with_quarantine_tables
 from sluice.checks.base import Check, check_location
 from sluice.contracts.write import OpenBranchInput
 from sluice.identifiers import suggestion
@@ -23,8 +23,7 @@ def published_before(pipeline: str, commit: str, workflow_id: str) -> str:
 
 def writable_tables(input: OpenBranchInput) -> list[str]:
     """Return the tables that a run may change: those of its pipeline, and their quarantine tables."""
-    quarantines = [quarantine_table(name) for name, table in input.tables.items() if table.on_bad_rows == "quarantine"]
-    return [*input.tables, *(name for name in quarantines if name not in input.tables)]
+    return with_quarantine_tables(input.tables)
 
 
 def tables_to_read(input: OpenBranchInput, capabilities: CatalogCapabilities) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sluice.audit.bad_rows import is_quarantine_table
-from sluice.contracts.lake_queries import PublishedChecks
+from sluice.contracts.rollback import PublishedChecks
 from sluice.contracts.write import TableChange
 from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
 from sluice.pipeline.model import Pipeline
@@ -214,6 +214,8 @@ def rollback_pipeline(
     tables: Collection[str],
     remaining: Collection[str],
     older: Mapping[str, Table] = MappingProxyType({}),
+    *,
+    allow_partial: bool = False,
 ) -> Pipeline:
     """Return the pipeline of a roll-back: the checks of whole tables, for the tables that remain after it.
 
@@ -225,13 +227,15 @@ def rollback_pipeline(
         earlier: the pipeline of the run that is rolled back, for tables without older checks.
         tables: the tables that are restored or dropped.
         older: by table, the checks of the last run up to its restored version that had any.
+        allow_partial: whether tables may be published one by one, also where the pipeline does not say so.
     """
     restored = {}
     for name in tables:
         held = {**earlier.tables, **older}
         checks = held[name].checks if name in held and name in remaining else []
         restored[name] = Table(checks=[check for check in checks if check.scope == "table"])
-    changes = {"write": Write(job="rollback"), "tables": restored, "publish": PublishOptions()}
+    options = PublishOptions(allow_partial=allow_partial or earlier.publish.allow_partial)
+    changes = {"write": Write(job="rollback"), "tables": restored, "publish": options}
     changed = earlier.model_copy(update=changes)
     return Pipeline.model_validate(changed.model_dump(by_alias=True))
 

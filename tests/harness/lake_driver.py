@@ -19,8 +19,9 @@ from runtime.pipeline_input import find_input
 from runtime.short_workflow import execute_short_workflow, query_lake
 from runtime.start_run import Starter, StartOptions, start_run
 from sluice.approval.decisions import Decision
-from sluice.contracts.lake_queries import PlanReleaseInput, PlanRollbackInput, PlanRollbackResult, ReleasePlan
+from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.contracts.quarantine import ManageQuarantineInput
+from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.run import RunResult
 from sluice.errors import AlreadyPublished, SluiceError
 from sluice.pipeline.model import Pipeline

@@ -65,6 +65,7 @@ class LakeRun:
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     write: Write = APPEND
     checks: dict[str, list[Any]] = field(default_factory=dict)
+    allow_partial: bool = False
 
     def __post_init__(self) -> None:
         """Name the run and its first attempt."""
@@ -128,7 +129,13 @@ class LakeRun:
 
     def resume(self, resume: Resume, write: Write | None = None) -> ExistingRowsResult:
         """Bring the rows of a quarantine onto the branch of the attempt."""
-        input = ResumeBranchInput(run_ref=self.ref, resume=resume, write=write or self.write, tables=list(self.tables))
+        input = ResumeBranchInput(
+            run_ref=self.ref,
+            resume=resume,
+            write=write or self.write,
+            tables=list(self.tables),
+            allow_partial=self.allow_partial,
+        )
         result: ExistingRowsResult = call(ResumeBranchActivity(self.catalog, {}, HERE).resume_branch, input)
         return result
 
@@ -142,7 +149,8 @@ class LakeRun:
     ) -> Publication:
         """Publish the attempt with its certificate."""
         tables = {table: {"checks": self.checks.get(table, [])} for table in self.tables}
-        pipeline = {"name": self.pipeline, "write": {"job": "job.py"}, "tables": tables}
+        options = {"allow_partial": self.allow_partial}
+        pipeline = {"name": self.pipeline, "write": {"job": "job.py"}, "tables": tables, "publish": options}
         request = RunRequest(
             pipeline=Pipeline.model_validate(pipeline),
             input=RunInput(digest=self.run_id),
@@ -156,7 +164,9 @@ class LakeRun:
             branch=branch,
             head=written.head,
             message="m",
-            properties=certificate(request, self.ref, report, [], referenced_tables=referenced),
+            properties=certificate(
+                request, self.ref, report, [], referenced_tables=referenced, guarantee=branch.guarantee
+            ),
             audit_digest=report.digest,
             author="ana",
         )

@@ -162,6 +162,7 @@ class WorkflowHarness:
         publish: bool = True,
         commit: PublishOptions | None = None,
         revision: int = 1,
+        guarantee: str = "",
         **pipeline: Any,
     ) -> Handle:
         policy = policy or Policy(max_rewrites=2, step_timeout=600)
@@ -173,6 +174,7 @@ class WorkflowHarness:
             resume=resume,
             publish=publish,
             revision=revision,
+            guarantee=guarantee,
             policy=policy.model_copy(update={"spark_queue": policy.spark_queue or self.queue}),
         )
         return await self.client.start_workflow(

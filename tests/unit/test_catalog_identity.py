@@ -198,7 +198,8 @@ NO_IDENTITY = {
     "can_emit_lineage": "no catalog",
     "emit_lineage": "an event of another catalog leaves out the tables that the run read, and fails nothing",
     **dict.fromkeys(
-        ("list_quarantine", "describe_quarantine", "plan_release", "plan_rollback", "plan_requeue"), "a question"
+        ("list_quarantine", "describe_quarantine", "plan_publish", "plan_release", "plan_rollback", "plan_requeue"),
+        "a question",
     ),
     "check_registrations": "it compares targets with the catalog as it is now",
     "register_publication": "it brings targets to the catalog as it is now",

@@ -173,6 +173,17 @@ def test_a_release_and_a_requeue_carry_the_metadata_and_a_roll_back_carries_none
     assert "Correct May" not in recorded and Pipeline.model_validate_json(recorded) == audit
 
 
+def test_what_several_tables_may_be_published_one_by_one_for_is_kept() -> None:
+    """A message at the start takes nothing back; a roll-back does what the pipeline allowed, or its own option."""
+    partial = PublishOptions(message="Load", metadata={"owner": "ana"}, allow_partial=True)
+    assert changed_options(partial, "Load again", []).allow_partial
+    recorded = Pipeline.model_validate_json(commit(request(pipeline(partial)))[ROLLBACK_PIPELINE])
+    assert recorded.publish == PublishOptions(allow_partial=True)
+    assert rollback_pipeline(pipeline(), ["t.x"], ["t.x"], allow_partial=True).publish == recorded.publish
+    restored = request(pipeline(partial), restore=Restore(runs=["q"], main_head="m", tables={"t.x": "b"}))
+    assert stated_options(restored) == recorded.publish
+
+
 def test_a_pipeline_that_says_nothing_has_the_digest_that_it_had() -> None:
     """It is signed at a start: a worker of a newer version must compute the same."""
     plain = pipeline(PublishOptions())

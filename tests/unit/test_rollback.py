@@ -11,7 +11,7 @@ from activities.plan_rollback import PlanRollbackActivity
 from activities.restore_tables import RestoreTablesActivity
 from lakehouse.catalog import TableCommit
 from sluice.contracts.existing_rows import ExistingRowsResult, Restore, RestoreTablesInput
-from sluice.contracts.lake_queries import PlanRollbackInput, PlanRollbackResult
+from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.write import WriteResult
 from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
 from sluice.pipeline.file import parse_pipeline

@@ -3,41 +3,51 @@
 import uuid
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.list_quarantine import ListQuarantineActivity
+from activities.plan_publish import PlanPublishActivity
 from activities.plan_release import PlanReleaseActivity
 from activities.plan_rollback import PlanRollbackActivity
 from activities.query_audit_results import QueryAuditResultsActivity
+from cli.context import CommandContext, Interruption, make_console
+from cli.follow import start_and_follow
 from devstack.temporal_cli import find_temporal_cli
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.quarantine import create_quarantine
 from lakehouse.report_store import ReportStore
 from runtime import short_workflow
+from runtime.find_run import read_request
+from runtime.publish_plan import plan_publish
 from runtime.short_workflow import query_lake
+from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import (
     RESULTS,
     DescribeQuarantineInput,
     LakeQueryInput,
     ListQuarantineInput,
     PlanReleaseInput,
-    PlanRollbackInput,
     QueryAuditResultsInput,
 )
 from sluice.contracts.quarantine import VerifiedWrite
+from sluice.contracts.rollback import PlanRollbackInput
+from sluice.contracts.run import RunInput
 from sluice.errors import InvalidInput, InvalidPipeline, ServiceUnavailable
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.table import Table
 from sluice.publishing.certificate import BASE, EXPIRES, INSTALLATION, PIPELINE, RUN_ID, VERIFIED, WORKFLOW_ID
 from sluice.settings import Settings
-from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 from workflows.lake_query import LakeQuery
 from workflows.sandbox import sandbox
 
@@ -85,6 +95,7 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
         activities=[
             ListQuarantineActivity(catalog, {}).list_quarantine,
             DescribeQuarantineActivity(catalog, {}, ReportStore(location, {})).describe_quarantine,
+            PlanPublishActivity(catalog).plan_publish,
             PlanReleaseActivity(catalog, "here").plan_release,
             PlanRollbackActivity(catalog).plan_rollback,
             QueryAuditResultsActivity(results, "1GB").query_audit_results,
@@ -100,6 +111,54 @@ async def test_a_quarantine_is_listed_described_and_planned_to_be_released(lake:
     assert (described.summary, described.tables, described.checks) == (entry.summary, {}, [])
     plan = await lake.ask(PlanReleaseInput(run="cities", statements=["DELETE FROM a.b"]))
     assert plan.resume.branch == entry.summary.branch and plan.resume.statements == ["DELETE FROM a.b"]
+
+
+def loads(*tables: str, **options: bool) -> Pipeline:
+    return Pipeline.model_validate(
+        {"name": "p", "write": {"job": "j.py"}, "tables": {name: {} for name in tables}, "publish": options}
+    )
+
+
+async def test_a_start_asks_what_its_publish_guarantees_and_is_refused_before_there_is_a_run(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.catalog.capabilities = replace(CAPABILITIES, many_tables=False, guarantee="one by one")
+    context = CommandContext(lake.client, lake.settings, make_console(), False, Interruption())
+    several = loads("a.b", "a.c")
+    with pytest.raises(InvalidPipeline, match=r"cannot publish 2 tables at once \(a.b, a.c\).*allow_partial: true"):
+        await start_and_follow(context, several, RunInput(digest="d1"), StartOptions(), detach=True)
+    with pytest.raises(RPCError, match="not found"):
+        await lake.client.get_workflow_handle("p-d1").describe()
+    allowed = loads("a.b", "a.c", allow_partial=True)
+    assert not await start_and_follow(context, allowed, RunInput(digest="d2"), StartOptions(), detach=True)
+    started = await lake.client.get_workflow_handle("p-d2").describe()
+    request = await read_request(lake.client, "p-d2", started.run_id)
+    await lake.client.get_workflow_handle("p-d2").terminate()
+    assert request and request.guarantee == "one by one"
+    assert "Guarantee: one by one: readers may see some tables before the others" in capsys.readouterr().out
+
+
+async def test_a_quarantine_table_counts_and_one_table_needs_no_worker(lake: Lake) -> None:
+    lake.catalog.capabilities = replace(CAPABILITIES, guarantee="checked")
+    table = {"on_bad_rows": "quarantine", "max_bad_rows": 1}
+    both = loads("a.b").model_copy(update={"tables": {"a.b": Table.model_validate(table)}})
+    assert (await plan_publish(lake.client, lake.settings, both)).guarantee == "checked"
+    nowhere = Settings(sluice_task_queue="nobody")
+    assert (await plan_publish(lake.client, nowhere, loads("a.b"))).guarantee == "atomic"
+
+
+async def test_a_start_without_a_worker_says_that_the_guarantee_is_not_known(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(short_workflow, "_NO_WORKER", 0.2)
+    nowhere = Settings(sluice_task_queue="nobody")
+    with pytest.raises(ServiceUnavailable, match="no worker takes work"):
+        await plan_publish(lake.client, nowhere, loads("a.b", "a.c"))
+    context = CommandContext(lake.client, nowhere, make_console(), False, Interruption())
+    digest = RunInput(digest="d3")
+    assert not await start_and_follow(context, loads("a.b", "a.c"), digest, StartOptions(), detach=True)
+    await lake.client.get_workflow_handle("p-d3").terminate()
+    assert "hint: what the publish guarantees is not known yet: no worker takes work" in capsys.readouterr().err
 
 
 async def test_audit_results_are_queried(lake: Lake) -> None:

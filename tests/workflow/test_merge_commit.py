@@ -1,9 +1,12 @@
 """What a run asks the merge commit to say, and the summary of the run at each stage."""
 
-from sluice.contracts.existing_rows import Resume
+from temporalio.exceptions import ApplicationError
+
+from sluice.contracts.existing_rows import ExistingRowsResult, Resume, ResumeBranchInput
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
 from sluice.pipeline.publish_options import PublishOptions
+from sluice.presentation.web_ui import details
 from sluice.publishing.certificate import METADATA
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good
 from workflows.write_audit_publish import WriteAuditPublish
@@ -45,6 +48,29 @@ async def test_a_release_has_the_default_message_and_the_metadata_of_the_quarant
     result = await harness.end(await harness.start(resume=resume, commit=STATED))
     assert asked[0].message == f"Publish t.x from p ({result.workflow_id})"
     assert asked[0].properties[METADATA + "owner"] == "ana"
+
+
+async def test_a_release_may_be_published_one_by_one_if_its_pipeline_allows_it(harness: WorkflowHarness) -> None:
+    asked: list[ResumeBranchInput] = []
+
+    async def resume_branch(given: ResumeBranchInput, _: int) -> ExistingRowsResult:
+        asked.append(given)
+        raise ApplicationError("enough", non_retryable=True)
+
+    harness.fakes.overrides["resume_branch"] = resume_branch
+    resume = Resume(branch="quarantine/p/2026-01-31/r", run_id="r", base="b", head=HEAD)
+    for options in (PublishOptions(allow_partial=True), PublishOptions()):
+        await harness.end(await harness.start(resume=resume, commit=options))
+    assert [each.allow_partial for each in asked] == [True, False]
+
+
+async def test_the_guarantee_is_shown_before_there_is_a_branch(harness: WorkflowHarness) -> None:
+    """It is what a worker answered before the start; the branch says it again."""
+    harness.fakes.overrides["open_branch"] = fails_for_good
+    handle = await harness.start(guarantee="checked")
+    result = await harness.end(handle)
+    assert (result.branch, result.guarantee) == (None, "checked")
+    assert "Guarantee: checked: one request for all tables" in details(await handle.query(WriteAuditPublish.status))
 
 
 async def test_the_summary_is_that_of_the_present_write(harness: WorkflowHarness) -> None:

@@ -48,6 +48,7 @@ async def _resume_branch(calls: ActivityCalls, state: RunState, resume: Resume) 
         resume=resume,
         write=pipeline.write,
         tables=list(pipeline.tables),
+        allow_partial=pipeline.publish.allow_partial,
         catalog_id=state.catalog_id,
         input_properties=state.input_properties,
     )
@@ -56,7 +57,12 @@ async def _resume_branch(calls: ActivityCalls, state: RunState, resume: Resume) 
 
 async def _restore_tables(calls: ActivityCalls, state: RunState, restore: Restore) -> WriteResult:
     """Create a branch that holds tables as they were earlier on main."""
-    input = RestoreTablesInput(run_ref=state.run_ref, restore=restore, catalog_id=state.catalog_id)
+    input = RestoreTablesInput(
+        run_ref=state.run_ref,
+        restore=restore,
+        allow_partial=state.request.pipeline.publish.allow_partial,
+        catalog_id=state.catalog_id,
+    )
     return _record_existing_rows(state, await calls.restore_tables(input))
 
 

@@ -1,0 +1,38 @@
+"""What the publish of a run guarantees, asked before the run is started."""
+
+import asyncio
+from collections.abc import Collection
+
+from temporalio.client import Client
+
+from runtime.short_workflow import query_lake
+from sluice.audit.bad_rows import with_quarantine_tables
+from sluice.contracts.publish import PlanPublishInput, PublishPlan
+from sluice.errors import ServiceUnavailable
+from sluice.pipeline.model import Pipeline
+from sluice.settings import Settings
+
+_LIMIT = 20.0
+"""Seconds that a start waits for the answer."""
+
+
+async def plan_publish(
+    client: Client, settings: Settings, pipeline: Pipeline, tables: Collection[str] | None = None
+) -> PublishPlan:
+    """Return what the publish of a run guarantees: about one table nobody needs to be asked.
+
+    Args:
+        tables: what the run may change; None means the pipeline's tables and their quarantine tables.
+
+    Raises:
+        InvalidPipeline: the catalog cannot publish these tables as the pipeline asks for.
+        ServiceUnavailable: no worker could be asked.
+    """
+    changed = list(with_quarantine_tables(pipeline.tables) if tables is None else tables)
+    if len(changed) <= 1:
+        return PublishPlan(guarantee="atomic")
+    query = PlanPublishInput(tables=changed, allow_partial=pipeline.publish.allow_partial)
+    try:
+        return await asyncio.wait_for(query_lake(client, settings, query, PublishPlan), _LIMIT)
+    except asyncio.TimeoutError as error:
+        raise ServiceUnavailable(f"no worker answered in {_LIMIT:g} s") from error
