@@ -7,6 +7,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.write import TableChange
+from sluice.pipeline.publish_options import PublishOptions
 
 RegistrationState = Literal["pending", "done", "failed"]
 ENDED_SIGNAL = "registration_ended"
@@ -37,6 +38,8 @@ class PublicationEvent(Model):
     main_before: str = ""
     main_after: str = ""
     audited_hash: str = ""
+    publish: PublishOptions = PublishOptions()
+    """What the merge commit says beside its certificate; an empty message means the default one."""
     tables: dict[str, TableChange] = Field(default_factory=dict)
 
 

@@ -100,7 +100,8 @@ def installation(
 
 def test_a_receiver_that_fails_for_a_while_is_told_within_the_run(installation: Installation) -> None:
     installation.receiver.answer = lambda number: 500 if number < 3 else 200
-    run = installation.run("told_soon", [{"id": 1}], "after_publish: [hook, announce]")
+    stated = "publish: {message: Load May, metadata: {owner: ana}}"
+    run = installation.run("told_soon", [{"id": 1}], f"after_publish: [hook, announce]\n{stated}")
     ended = installation.system.wait_for_end(run)
     assert (ended.code, ended.json["outcome"]) == (0, "published")
     assert {each["target"]: each["state"] for each in ended.json["registrations"]} == {
@@ -112,6 +113,8 @@ def test_a_receiver_that_fails_for_a_while_is_told_within_the_run(installation: 
     (line,) = installation.events.read_text().splitlines()
     assert json.loads(line) == bodies[0]
     assert bodies[0]["data"]["main_after"] == ended.json["main_after"]
+    assert bodies[0]["data"]["publish"] == ended.json["publish"]
+    assert (ended.json["publish"]["message"], ended.json["publish"]["metadata"]) == ("Load May", {"owner": "ana"})
     assert bodies[0]["data"]["tables"]["t.told_soon"]["added_rows"] == 1
     report = json.loads(Path(ended.json["report"].removeprefix("file://")).read_text())
     assert [each["state"] for each in report["registrations"]] == ["done", "done"]

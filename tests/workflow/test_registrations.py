@@ -1,9 +1,12 @@
 """Registrations after the merge: retried for a day, one after the other, and without effect on the run's outcome."""
 
 import asyncio
+import base64
+import os
 import uuid
 from collections.abc import AsyncIterator
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
 
 import pytest
 from temporalio import activity
@@ -12,7 +15,10 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
+from activities.notify_registration import NotifyRegistrationActivity
+from activities.register_publication import RegisterPublicationActivity
 from activities.start_registrations import StartRegistrationsActivity
+from lakehouse.targets.mirror import MirrorWriter
 from sluice.contracts.registration import (
     FailedRegistration,
     PublicationEvent,
@@ -22,8 +28,11 @@ from sluice.contracts.registration import (
     WaitingRun,
 )
 from sluice.contracts.run import REVISION, Policy
-from sluice.registration.target_kinds import CommandTarget
+from sluice.registration.target_kinds import CommandTarget, SecretSource, WebhookTarget
 from sluice.registration.targets import Targets
+from sluice.settings import Settings
+from tests.harness.http_receiver import HttpReceiver
+from tests.harness.slack import run_slack
 from tests.harness.workflow import WorkflowHarness
 from workflows.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
@@ -130,6 +139,46 @@ async def test_what_no_retry_mends_fails_at_once(registrations: Registrations) -
     registrations.target.fails = lambda number: refused
     ended = await registrations.end(await registrations.start_table())
     assert (ended.state, ended.reason, registrations.target.tries) == ("failed", "wants no more", 1)
+
+
+async def test_a_failed_registration_is_a_line_on_slack(own_time_skipping: WorkflowEnvironment) -> None:
+    """The activities are the worker's own: the webhook wants no more events, and Slack is broken at first."""
+    client, queue, receiver = own_time_skipping.client, str(uuid.uuid4()), HttpReceiver()
+    receiver.answer = lambda number: 410
+    secret = SecretSource(env="HOOK")
+    targets = Targets(targets={"hook": WebhookTarget(kind="webhook", url=f"{receiver.url}/h", secret=secret)})
+    with run_slack() as slack, pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as threads:
+        patch.setenv("HOOK", "whsec_" + base64.b64encode(os.urandom(32)).decode())
+        settings = Settings(slack_token="xoxb-1", slack_channel="#loads", slack_api_url=slack.url)
+        starts = StartRegistrationsActivity(client, targets, queue, queue)
+        activities: list[Any] = [
+            RegisterPublicationActivity(targets, queue, cast(MirrorWriter, None)).register_publication,
+            NotifyRegistrationActivity(settings).notify_registration,
+        ]
+        slack.status, slack.answer = 500, {"ok": False, "error": "fatal_error"}
+        async with Worker(
+            client,
+            task_queue=queue,
+            workflows=[RegisterPublication],
+            workflow_runner=sandbox(),
+            activities=activities,
+            activity_executor=threads,
+        ):
+            request = StartRegistrationsInput(event=EVENT, targets=["hook"])
+            started = await starts.start_event("hook", request, WaitingRun(workflow_id="p-1", run_id="r1"))
+            handle = client.get_workflow_handle_for(RegisterPublication.run, started.workflow_id)
+            while not slack.messages:
+                await asyncio.sleep(0.05)
+            slack.status, slack.answer = 200, {"ok": True}
+            assert (await handle.result()).state == "failed"
+    receiver.close()
+    refused, sent = slack.messages
+    assert refused["text"] == sent["text"] and sent["authorization"] == "Bearer xoxb-1"
+    host = receiver.url.removeprefix("http://")
+    assert (sent["channel"], sent["path"]) == ("#loads", "/api/chat.postMessage")
+    assert sent["text"] == (
+        f":warning: registration of a publication of p at hook failed: {host} answered 410: it wants no more events"
+    )
 
 
 async def test_publications_that_come_meanwhile_mean_one_more_look(registrations: Registrations) -> None:

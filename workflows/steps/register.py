@@ -27,6 +27,7 @@ async def register(calls: ActivityCalls, state: RunState) -> None:
         main_before=result.main_before or "",
         main_after=result.main_after or "",
         audited_hash=result.audited_hash or "",
+        publish=result.publish,
         tables=result.tables,
     )
     try:

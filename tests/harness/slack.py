@@ -1,0 +1,53 @@
+"""The far side of Slack: a local server that speaks its API, and keeps the messages that it got."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+
+class Slack(HTTPServer):
+    """Takes messages, or refuses them."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.messages: list[dict[str, Any]] = []
+        self.status = 200
+        self.answer: dict[str, Any] = {"ok": True}
+
+    @property
+    def url(self) -> str:
+        """The address of its API."""
+        return f"http://127.0.0.1:{self.server_address[1]}/api/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Slack
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        form = self.headers["Content-Type"].startswith("application/x-www-form-urlencoded")
+        fields = {key: values[0] for key, values in parse_qs(body).items()} if form else json.loads(body)
+        self.send_response(self.server.status)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(self.server.answer).encode())
+        self.server.messages.append({**fields, "path": self.path, "authorization": self.headers["Authorization"]})
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+@contextmanager
+def run_slack() -> Iterator[Slack]:
+    """Run the server, and stop it."""
+    server = Slack()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
