@@ -143,8 +143,8 @@ def print_bad_rows(console: Console, check: CheckResult, limit: int | None = Non
 
 def _conflicts(result: RunResult) -> str:
     """Return how often main moved during the run, and what the run did about it."""
-    counts = Counter(conflict.resolved for conflict in result.conflicts)
-    return ", ".join(f"{count} {resolved}" for resolved, count in counts.items())
+    counts = Counter((each.resolved, f" ({each.why})" if each.why else "") for each in result.conflicts)
+    return ", ".join(f"{count} {resolved}{why}" for (resolved, why), count in counts.items())
 
 
 def _durations(timings: dict[str, float]) -> str:

@@ -4,7 +4,7 @@ A conflict means that main changed a table which the run changed too. `sluice/pu
 rebased. Tables that main did not change meanwhile are committed as they are.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -127,6 +127,23 @@ def read_rebase(catalog: BranchCatalog, io: Mapping[str, str], diff: TableDiff, 
         base: the newer hash of main.
     """
     return TableRebase(diff, catalog.table_version(catalog.main, diff.name, base), io)
+
+
+def compacted_tables(
+    catalog: BranchCatalog, io: Mapping[str, str], names: Iterable[str], since: str, at: str
+) -> list[str]:
+    """Return which of these tables main only compacted between two of its hashes."""
+    main = catalog.main
+    pairs = [(name, catalog.table_version(main, name, since), catalog.table_version(main, name, at)) for name in names]
+    return [name for name, before, after in pairs if before and after and _is_compacted(before, after, io)]
+
+
+def _is_compacted(before: TableVersion, after: TableVersion, io: Mapping[str, str]) -> bool:
+    """Return whether main only compacted a table; files that were deleted since prove nothing."""
+    try:
+        return before != after and TableState.load(after, before, io).compacted_since
+    except FileNotFoundError:
+        return False
 
 
 def _layout(table: StaticTable, partitionings: Collection[str]) -> TableLayout:

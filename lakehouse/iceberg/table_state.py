@@ -114,6 +114,18 @@ class TableState:
         before = TableState(self.before, None)
         return self.row_deletes or before.row_deletes or self.live.added_rows == self.live.deleted_rows
 
+    @property
+    def compacted_since(self) -> bool:
+        """Whether nothing but compactions lead from the version before to this one: the same rows in other files.
+
+        Snapshots that were expired between the two prove nothing.
+        """
+        if self.before is None or not self.snapshots or self.table.schema() != self.before.schema():
+            return False
+        before = self.before.metadata
+        is_next = self.snapshots[-1].parent_snapshot_id == before.current_snapshot_id
+        return self.table.metadata.table_uuid == before.table_uuid and is_next and self.same_rows
+
     @cached_property
     def row_deletes(self) -> bool:
         """Whether delete files apply to the table's rows."""

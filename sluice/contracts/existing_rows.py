@@ -36,6 +36,8 @@ class RebaseResult(Model):
     write_result: WriteResult | None = None
     why_not: str = ""
     """Why the run has to be rewritten, if it cannot be rebased."""
+    compacted: list[str] = Field(default_factory=list)
+    """The tables that main only compacted: their rows are the same in other files."""
 
 
 class Resume(Model):

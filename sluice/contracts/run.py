@@ -142,7 +142,7 @@ class Conflict(Model):
     """The tables that main had changed."""
     resolved: Literal["rebased", "rewritten"]
     why: str = ""
-    """Why it was rewritten."""
+    """Why it was rewritten, and which tables main only compacted."""
 
 
 class StageEvent(Model):

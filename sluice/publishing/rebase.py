@@ -7,6 +7,7 @@ from typing import Protocol
 
 from sluice.contracts.existing_rows import RebaseBranchInput
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
+from sluice.pipeline.write import Write
 
 _NEWEST_FORMAT = 2
 """Version 3 numbers rows in the metadata; PyIceberg does not write that yet."""
@@ -73,13 +74,16 @@ class RebaseCandidate(Protocol):
         """The table's properties before the run; those on main for a table that the run created."""
 
 
-def moved_tables_problem(input: RebaseBranchInput) -> str:
+def moved_tables_problem(input: RebaseBranchInput, compacted: Collection[str] = ()) -> str:
     """Return why a run has to be rewritten because main changed tables that its checks read; empty if it has not.
 
     Its files can be committed as they are, and its checks asked again. But a write that may have read one of these
     tables might bring other rows from the newer one, so it is done again.
+
+    Args:
+        compacted: the tables that main only compacted: a write brings the same rows from them.
     """
-    moved = sorted({*input.conflicts} - {*input.write_result.tables})
+    moved = sorted({*input.conflicts} - {*input.write_result.tables, *unchanged_tables(input.write, compacted)})
     if not moved or not input.write.may_depend_on_other_tables:
         return ""
     return f"what was written may depend on {', '.join(moved)}, which main changed"
@@ -91,6 +95,7 @@ def rebase_problem(
     appends: bool,
     rows_quarantined: bool,
     catalog_properties: tuple[str, ...] = (),
+    unchanged: Collection[str] = (),
 ) -> str:
     """Return why what a run did cannot be rebased onto main as it is now; empty if it can.
 
@@ -100,15 +105,29 @@ def rebase_problem(
         appends: whether the files may be added to a newer table: what they hold does not depend on the older one.
         rows_quarantined: whether bad rows were quarantined on the branch, which removes files of the run itself.
         catalog_properties: beginnings of table properties that the catalog writes for itself.
+        unchanged: tables whose rows main did not change, although it changed their files.
     """
     irrelevant = (*_IRRELEVANT, *catalog_properties)
     changed = [table for table in candidates if table.changed_on_main]
     problems = (
         *(f"{table.name} was dropped" for table in candidates if table.dropped),
-        *(problem for table in changed for problem in _version_problems(table, appends)),
+        *(problem for table in changed for problem in _version_problems(table, appends or table.name in unchanged)),
     )
     by_contents = (problem for table in changed for problem in _content_problems(table, rows_quarantined, irrelevant))
     return next(chain(problems, by_contents), "")
+
+
+def unchanged_tables(write: Write, compacted: Collection[str]) -> Collection[str]:
+    """Return the tables whose rows a write need not read again, of those that main only compacted.
+
+    None where the pipeline demands that every conflict is rewritten.
+    """
+    return () if write.on_conflict == "rewrite" else compacted
+
+
+def describe_compacted(tables: Collection[str]) -> str:
+    """Return, for a person, that main changed no row of tables; empty for none."""
+    return f"main compacted {', '.join(sorted(tables))}" if tables else ""
 
 
 def _version_problems(table: RebaseCandidate, appends: bool) -> Iterator[str]:

@@ -1,61 +1,15 @@
 """Conflicts with programs that changed main of a table in the catalog `iceberg`: what is added, and what is redone."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from temporalio.testing import ActivityEnvironment
 
-from activities.rebase_branch import RebaseBranchActivity
-from activities.verify_write import VerifyWriteActivity
 from lakehouse.iceberg_catalog.connect import open_iceberg
-from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
-from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import marks
-from tests.harness.iceberg_lake import IcebergLake, WriterJob, ids
-
-PROGRAM = Write.model_validate({"job": "job.py"})
-"""A write that may have read what main held."""
-
-
-class Run:
-    """A run whose job changes the table `t` of a lake, beside which main of it is compacted."""
-
-    def __init__(self, lake: IcebergLake, folder: Path) -> None:
-        self.lake, self._job = lake, WriterJob(lake, folder / "jobs")
-        self.ref = RunRef(run_id="r1", workflow_id="w1", pipeline="p", label="p", attempt=1)
-
-    def append(self, *numbers: int) -> None:
-        self.table.append(ids(*numbers), snapshot_properties=marks(self.ref))
-
-    @property
-    def table(self) -> Any:
-        return self._job.open().load_table(self.lake.name("t"))
-
-    def record(self) -> tuple[BranchRef, WriteResult]:
-        self._job.record()
-        name = self.lake.name("t")
-        input = VerifyWriteInput(
-            run_ref=self.ref, branch=self._job.branch, write=PROGRAM, tables=[name], job=JobReport()
-        )
-        written = ActivityEnvironment().run(VerifyWriteActivity(self.lake.catalog, {}).verify_write, input)
-        return self._job.branch, written
-
-    def rebase(self, written: tuple[BranchRef, WriteResult], write: Write = PROGRAM, *moved: str) -> RebaseResult:
-        branch, result = written
-        self.lake.catalog.delete_branch(branch.name)
-        input = RebaseBranchInput(
-            run_ref=self.ref.model_copy(update={"attempt": 2}),
-            branch=branch,
-            write_result=result,
-            write=write,
-            rows_quarantined=False,
-            conflicts=[*moved],
-        )
-        return ActivityEnvironment().run(RebaseBranchActivity(self.lake.catalog, {}, "here").rebase_branch, input)
+from tests.harness.compaction import compact
+from tests.harness.iceberg_lake import IcebergLake, ids
+from tests.harness.iceberg_run import PROGRAM, IcebergRun
 
 
 @pytest.fixture
@@ -66,14 +20,92 @@ def lake(tmp_path: Path) -> IcebergLake:
 
 
 @pytest.fixture
-def run(lake: IcebergLake, tmp_path: Path) -> Run:
-    return Run(lake, tmp_path)
+def run(lake: IcebergLake, tmp_path: Path) -> IcebergRun:
+    return IcebergRun(lake, tmp_path)
 
 
-def test_an_append_is_added_to_what_another_program_appended(lake: IcebergLake, run: Run) -> None:
+def test_a_program_that_appended_is_not_run_again_because_main_was_compacted(
+    lake: IcebergLake, run: IcebergRun
+) -> None:
+    run.append(3)
+    branch, written = run.record()
+    compact(lake.table("t"))
+    compacted = lake.snapshot("t")
+    assert lake.publish(branch, written.head).conflicts == [lake.name("t")]
+    rebased = run.rebase((branch, written))
+    assert rebased.branch and rebased.write_result and rebased.compacted == [lake.name("t")]
+    assert rebased.write_result.head != written.head  # another hash, which is audited again
+    assert lake.publish(rebased.branch, rebased.write_result.head).merged and lake.rows("t") == [1, 2, 3]
+    present = lake.table("t").current_snapshot()
+    assert present and present.parent_snapshot_id == compacted
+    assert len([*lake.table("t").scan().plan_files()]) == 2  # the compacted file, and that of the run
+
+
+def test_several_compactions_are_taken_over(lake: IcebergLake, run: IcebergRun) -> None:
+    run.append(3)
+    written = run.record()
+    for _ in range(2):
+        compact(lake.table("t"))
+    rebased = run.rebase(written)
+    assert rebased.branch and rebased.write_result
+    assert lake.publish(rebased.branch, rebased.write_result.head).merged and lake.rows("t") == [1, 2, 3]
+
+
+def test_a_run_that_deleted_rows_of_compacted_files_is_written_again(lake: IcebergLake, run: IcebergRun) -> None:
+    run.delete(1)
+    written = run.record()
+    compact(lake.table("t"))
+    rebased = run.rebase(written)
+    assert rebased.branch is None and rebased.compacted == [lake.name("t")]
+    assert lake.name("t") in rebased.why_not and "may depend" not in rebased.why_not
+
+
+@pytest.mark.parametrize("beside", ["append", "append and expiry", "column", "wrong count", "roll-back"])
+def test_what_is_not_a_compaction_alone_is_written_again(beside: str, lake: IcebergLake, run: IcebergRun) -> None:
+    run.append(3)
+    written = run.record()
+    table = lake.table("t")
+    if beside.startswith("append"):
+        lake.append("t", 9)
+        added = lake.snapshot("t")
+        compact(lake.table("t"))
+        if "expiry" in beside:
+            assert added
+            lake.table("t").maintenance.expire_snapshots().by_id(added).commit()
+    elif beside == "column":
+        compact(table)
+        with lake.table("t").update_schema() as schema:
+            schema.add_column("more", table.schema().find_type("id"))
+    elif beside == "wrong count":
+        compact(table, ids(1))
+    else:
+        first = table.snapshots()[0].snapshot_id
+        table.manage_snapshots().rollback_to_snapshot(first).commit()
+    rebased = run.rebase(written)
+    assert (rebased.branch, rebased.compacted) == (None, [])
+    assert "may depend on what main held before" in rebased.why_not
+
+
+def test_a_pipeline_that_demands_it_is_written_again(lake: IcebergLake, run: IcebergRun) -> None:
+    run.append(3)
+    written = run.record()
+    compact(lake.table("t"))
+    rebased = run.rebase(written, PROGRAM.model_copy(update={"on_conflict": "rewrite"}))
+    assert rebased.branch is None and rebased.compacted == [lake.name("t")]
+
+
+def test_a_table_that_a_program_may_have_read_was_compacted(lake: IcebergLake, run: IcebergRun) -> None:
+    run.append(3)
+    written = run.record()
+    compact(lake.table("read"))
+    rebased = run.rebase(written, PROGRAM, lake.name("read"))
+    assert rebased.branch and rebased.compacted == [lake.name("read")]
+
+
+def test_an_append_is_added_to_what_another_program_appended(lake: IcebergLake, run: IcebergRun) -> None:
     run.append(3)
     written = run.record()
     lake.append("t", 9)
     rebased = run.rebase(written, Write.model_validate({"source": {"path": "/in.csv"}}))
-    assert rebased.branch and rebased.write_result
+    assert rebased.branch and rebased.write_result and rebased.compacted == []
     assert lake.publish(rebased.branch, rebased.write_result.head).merged and lake.rows("t") == [1, 2, 3, 9]

@@ -24,7 +24,7 @@ from tests.harness.workflow import HEAD, MERGED, NEWER, WorkflowHarness, fails_w
 
 
 async def _refuse_to_take_over(_: Any, __: int) -> RebaseResult:
-    return RebaseResult(why_not="it overwrites")
+    return RebaseResult(why_not="it overwrites", compacted=["t.x"])
 
 
 async def test_main_moved_so_the_files_are_taken_over_and_audited_again(harness: WorkflowHarness) -> None:
@@ -186,6 +186,7 @@ async def test_main_moved_so_the_write_is_done_again(harness: WorkflowHarness) -
     harness.fakes.overrides["publish_branch"] = collide
     result = await harness.end(await harness.start())
     assert (result.outcome, result.attempts) == ("published", 2)
+    assert [each.why for each in result.conflicts] == ["it overwrites; main compacted t.x"]
 
     async def always(_: Any, __: int) -> Publication:
         return Publication(merged=False, conflicts=["t.x"])

@@ -6,6 +6,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.existing_rows import RebaseBranchInput
+    from sluice.publishing.rebase import describe_compacted
     from sluice.publishing.retries import conflict_limit_reached, history_is_full
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import RunStopped, raise_if_cancelled
@@ -61,11 +62,12 @@ async def _rebase(calls: ActivityCalls, state: RunState, conflicts: list[str]) -
     )
     rebased = await calls.rebase_branch(input)
     state.orphan_branch = ""
+    compacted = describe_compacted(rebased.compacted)
     if rebased.branch is None or rebased.write_result is None:
-        state.record_conflict(conflicts, "rewritten", rebased.why_not)
+        state.record_conflict(conflicts, "rewritten", "; ".join(filter(None, (rebased.why_not, compacted))))
         raise_if_cancelled()
         return "rewrite"
     state.record_rebase(rebased.branch, rebased.write_result)
-    state.record_conflict(conflicts, "rebased")
+    state.record_conflict(conflicts, "rebased", compacted)
     raise_if_cancelled()
     return "rebased"
