@@ -25,8 +25,9 @@ from pyiceberg.types import NestedField, StringType
 
 from lakehouse.iceberg_catalog.commit_log import CommitLog
 from lakehouse.iceberg_catalog.commit_pages import CommitPages
+from lakehouse.iceberg_catalog.known_log import NAME, KnownLog
 from lakehouse.iceberg_catalog.log_commits import MAIN, ROOT_REF, LogCommit, now
-from lakehouse.iceberg_catalog.tables import RESERVED, CatalogTables
+from lakehouse.iceberg_catalog.tables import CatalogTables
 from lakehouse.iceberg_catalog.transactions import (
     CatalogTable,
     CommitConflict,
@@ -37,7 +38,6 @@ from lakehouse.iceberg_catalog.transactions import (
 )
 from sluice.errors import CatalogRefused
 
-NAME = (RESERVED, "commits")
 _COMMIT = "sluice.commit"
 _HASH = "sluice.commit-hash"
 _STATES_KEPT = 64
@@ -55,13 +55,14 @@ class CommitLogTable:
     """Reads the log and says what changes it. Needs the tables of the catalog."""
 
     def __init__(self, tables: CatalogTables, committer: Committer) -> None:
-        self._tables, self._committer = tables, committer
+        self._tables, self._committer, self._known = tables, committer, KnownLog(tables)
         self._logs: tuple[str, CommitLog] | None = None
         self._pages: CommitPages | None = None
 
     def read(self) -> tuple[CatalogTable, CommitLog]:
-        """Return the log as it is now, with its table. The table is created where it is missing."""
+        """Return the log as it is now, with its table. The table is created in a catalog that never had one."""
         table = self._tables.load_identifier(NAME) or self._create()
+        self._known.check(table)
         if table.ref(ROOT_REF) is None:
             table = self._begin(table)
         if self._logs and self._logs[0] == table.location:
@@ -124,6 +125,7 @@ class CommitLogTable:
         return self._pages
 
     def _create(self) -> CatalogTable:
+        self._known.check_missing()
         with contextlib.suppress(NamespaceAlreadyExistsError):
             self._tables.catalog.create_namespace(NAME[:1])
         with contextlib.suppress(TableAlreadyExistsError):

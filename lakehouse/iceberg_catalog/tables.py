@@ -100,7 +100,7 @@ class CatalogTables:
                     f"{name} in the catalog is another table than the one that was written: its main is empty, but it "
                     f"has {', '.join(sorted(present.metadata.refs))}. Drop it, or write to it instead of creating it"
                 )
-            if not _is_of_sluice(present):
+            if not is_of_sluice(present):
                 raise CatalogRefused(
                     f"{name} was created by another program, and has no rows: Sluice takes it for missing and would "
                     "replace it. Write a first snapshot to it, even an empty one, or drop it"
@@ -154,8 +154,8 @@ class CatalogTables:
         return FromInputFile.table_metadata(io.new_input(location))
 
 
-def _is_of_sluice(table: CatalogTable) -> bool:
-    """Return whether a table without rows was created for a publish, or lost its rows by a roll-back."""
+def is_of_sluice(table: CatalogTable) -> bool:
+    """Return whether runs published to a table, or a table was created for a publish."""
     summaries = (each.summary for each in table.metadata.snapshots)
     marked = any(each is not None and RUN_MARK in each.additional_properties for each in summaries)
     return marked or CREATED in table.metadata.properties

@@ -1,0 +1,92 @@
+"""Remembering the commit log outside it, so that a log that was dropped is not begun again in silence.
+
+Its UUID is a property of its namespace, which stays when the table is dropped. Where the namespace was dropped, too,
+tables that runs published show that there was a log.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from pyiceberg.exceptions import BadRequestError, ForbiddenError, NoSuchNamespaceError
+
+from lakehouse.iceberg_catalog.tables import RESERVED, CatalogTables, is_of_sluice
+from lakehouse.iceberg_catalog.transactions import CatalogTable
+from sluice.errors import CatalogChanged
+
+NAME = (RESERVED, "commits")
+_UUID = "sluice.commits"
+"""The property of the namespace: the UUID of the log."""
+_LOCATION = "sluice.commits.location"
+_BEGIN_AGAIN = "begin again"
+"""What a person writes instead of a UUID, so that the log that is there counts, or a new one is made."""
+_HOW = (
+    "To begin again, without what is known of loaded files, branches and quarantines, set the property "
+    f"{_UUID} of the namespace {RESERVED} to '{_BEGIN_AGAIN}'"
+)
+_CANNOT = (BadRequestError, ForbiddenError, NoSuchNamespaceError, NotImplementedError)
+"""What catalogs answer that keep no properties of namespaces, or let this process change none."""
+_log = logging.getLogger("sluice.catalog")
+
+
+class KnownLog:
+    """What is known of the log beside it. Needs the tables of the catalog."""
+
+    def __init__(self, tables: CatalogTables) -> None:
+        self._tables, self._checked = tables, ""
+
+    def check(self, table: CatalogTable) -> None:
+        """Make sure that a log is the one that this catalog had before; remember it if none is remembered.
+
+        Raises:
+            CatalogChanged: it is another one.
+        """
+        if table.uuid == self._checked:
+            return
+        remembered = self._properties().get(_UUID, _BEGIN_AGAIN)
+        if remembered == _BEGIN_AGAIN:
+            self._remember(table)
+        elif remembered != table.uuid:
+            raise CatalogChanged(
+                f"{'.'.join(NAME)} is another commit log ({table.uuid}) than the one that this catalog had "
+                f"({remembered}): nothing was changed. Register that one's newest metadata file instead. {_HOW}"
+            )
+        self._checked = table.uuid
+
+    def check_missing(self) -> None:
+        """Make sure that a catalog without a log never had one, or that a person wants a new one.
+
+        Raises:
+            CatalogChanged: it had one.
+        """
+        properties = self._properties()
+        if properties.get(_UUID) == _BEGIN_AGAIN:
+            return
+        trace = _trace(properties) or self._published()
+        if trace and self._tables.load_identifier(NAME) is None:  # else another process made it meanwhile
+            raise CatalogChanged(
+                f"{'.'.join(NAME)}, the commit log, is missing, and {trace}: nothing was changed. Register its newest "
+                f"metadata file under this name again: DROP TABLE without PURGE leaves it. {_HOW}"
+            )
+
+    def _published(self) -> str:
+        names = [name for name, table in self._tables.load_all().items() if is_of_sluice(table)]
+        return f"runs published {', '.join(sorted(names)[:3])}" if names else ""
+
+    def _properties(self) -> Mapping[str, str]:
+        try:
+            return self._tables.catalog.load_namespace_properties(NAME[:1])
+        except _CANNOT:
+            return {}
+
+    def _remember(self, table: CatalogTable) -> None:
+        updates = {_UUID: table.uuid, _LOCATION: table.metadata.location}
+        try:
+            self._tables.catalog.update_namespace_properties(NAME[:1], updates=updates)
+        except _CANNOT as error:
+            _log.warning("the catalog does not remember the commit log outside it: %s", error)
+
+
+def _trace(properties: Mapping[str, str]) -> str:
+    if _UUID not in properties:
+        return ""
+    return f"its namespace remembers it ({properties[_UUID]}, in {properties.get(_LOCATION, 'a place not known')})"
