@@ -76,6 +76,7 @@ lock: setup-python ## Resolve the dependencies again into locks/
 	$(COMPILE) pyproject.toml -o locks/runtime.txt
 	$(COMPILE) bench/requirements.in -o locks/bench.txt
 	$(COMPILE) pyproject.toml --extra snowflake -c locks/runtime.txt -o locks/snowflake.txt
+	$(COMPILE) pyproject.toml --extra postgresql -c locks/runtime.txt -o locks/postgresql.txt
 	$(COMPILE) pyproject.toml --group local -c locks/runtime.txt -o locks/local.txt
 	$(COMPILE) pyproject.toml --group local --group dev -c locks/local.txt -o locks/dev.txt
 	for group in uv build temporal; do $(COMPILE) --group $$group -o locks/$$group.txt || exit 1; done

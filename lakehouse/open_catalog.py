@@ -28,7 +28,7 @@ def unreachable_properties(spark_catalog: str) -> dict[str, str]:
 def catalog_address(settings: Settings) -> str:
     """Return where the catalog is, for people: without the password that an address may hold."""
     uri = settings.nessie_uri if settings.catalogue == "nessie" else settings.catalog_uri
-    scheme, separator, rest = uri.partition("://")
+    scheme, separator, rest = (uri or settings.iceberg_type).partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 

@@ -69,7 +69,7 @@ class Settings(Model):
     iceberg_type: Literal["sql", "rest", "glue", "hive"] = "sql"
     """The kind of Iceberg catalog, with CATALOGUE=iceberg: `sql` is a JDBC catalog in a database."""
     iceberg_uri: str = Field(default="", repr=False)
-    """Its address, as PyIceberg has it; empty means a database in a file of the home."""
+    """Its address, as PyIceberg has it; empty means a database in a file of the home, or Amazon's Glue."""
     iceberg_properties_file: str = ""
     """A file with further properties of the catalog, such as credentials, one `key=value` in a line."""
     iceberg_commits_many_tables: Literal["", "one by one", "checked", "atomic"] = ""
@@ -227,7 +227,9 @@ class Settings(Model):
     @property
     def catalog_uri(self) -> str:
         """The address of the Iceberg catalog; by default that of a database in a file of the home."""
-        return self.iceberg_uri or f"sqlite:///{self.sluice_home.absolute()}/iceberg/catalog.db"
+        if self.iceberg_uri or self.iceberg_type != "sql":
+            return self.iceberg_uri
+        return f"sqlite:///{self.sluice_home.absolute()}/iceberg/catalog.db"
 
     @property
     def runs(self) -> Path:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from pyiceberg.catalog import Catalog, load_catalog
@@ -16,6 +17,7 @@ from sluice.publishing.capabilities import Guarantee
 
 _TRANSACTIONS = "POST /v1/{prefix}/transactions/commit"
 """The endpoint for commits to several tables, as a REST server lists it."""
+_GLUE_RETRIES = 3
 _LOCK_SECONDS = 60
 """How long a process waits for another one that writes to a database in a file."""
 
@@ -33,10 +35,12 @@ def open_iceberg(
     """
     properties = {"type": kind, "uri": uri, "warehouse": warehouse, **more}
     if kind == "sql":
-        properties["uri"] = _with_lock_time(uri)
-        _prepare_file(uri)
+        properties["uri"] = _with_lock_time(properties["uri"])
+        _prepare_file(properties["uri"])
+    if kind == "glue":
+        properties |= _glue_properties(properties)
     with translate_catalog_errors():
-        catalog = load_catalog(name, **{key: value for key, value in properties.items() if value})
+        catalog = load_catalog(name, **{key: value for key, value in properties.items() if value != ""})
     branches = BranchLog(catalog, _committer(catalog, several))
     return IcebergCatalog(branches, JobCatalogs(branches.tables, warehouse))
 
@@ -50,6 +54,15 @@ def _committer(catalog: Catalog, several: Guarantee | None) -> Committer:
         if several != "one by one":
             return RestCommitter(catalog, several)
     return SingleCommitter(catalog)
+
+
+def _glue_properties(given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the properties of Glue: its address, if it is another than Amazon's, and how often a request is tried.
+
+    PyIceberg hands the latter on as it is, and the SDK needs a number. Activities are repeated anyway.
+    """
+    endpoint = given.get("glue.endpoint") or given["uri"]
+    return {"uri": "", "glue.endpoint": endpoint, "glue.max-retries": int(given.get("glue.max-retries", _GLUE_RETRIES))}
 
 
 def _sqlite_file(uri: str) -> Path | None:

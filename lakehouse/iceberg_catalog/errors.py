@@ -18,9 +18,12 @@ from pyiceberg.exceptions import (
 )
 
 from lakehouse.iceberg_catalog.transactions import CommitConflict
-from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable
+from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable, SluiceError
 
 _NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError, CommitStateUnknownException)
+_IDENTITY = re.compile("AccessDenied|UnrecognizedClient|Signature|Token|Credential|AuthFailure|NoRegion|ProfileNot")
+"""What the codes of AWS and the errors of its SDK for a wrong identity have in their names."""
+_REFUSALS = ("InvalidInputException", "ValidationException", "ParamValidationError", "ResourceNumberLimitExceeded")
 _ABSENT = re.compile(
     r"database is locked|SQLITE_BUSY|ServiceUnavailableException|ServiceFailureException|CommitStateUnknownException"
     r"|Failed to (?:connect|execute) .*(?:refused|timed out)|UncheckedSQLException"
@@ -46,9 +49,30 @@ def translate_catalog_errors() -> Iterator[None]:
     except CommitConflict as error:
         raise ServiceUnavailable(f"others changed the catalog meanwhile: {error}") from error
     except Exception as error:
-        if type(error).__module__.startswith("sqlalchemy") and type(error).__name__ == "OperationalError":
-            raise ServiceUnavailable(f"the catalog's database does not answer: {error}") from error
-        raise
+        translated = _of_driver(error)
+        if translated is None:
+            raise
+        raise translated from error
+
+
+def _of_driver(error: Exception) -> SluiceError | None:
+    """Return the domain's error for one of a driver, which may not be installed, or None for any other error."""
+    module, name = type(error).__module__, type(error).__name__
+    if module.startswith("sqlalchemy") and name == "OperationalError":
+        return ServiceUnavailable(f"the catalog's database does not answer: {error}")
+    if module.startswith("botocore"):
+        return _of_glue(error, name)
+    return None
+
+
+def _of_glue(error: Exception, name: str) -> SluiceError:
+    answer: dict[str, str] = getattr(error, "response", {}).get("Error", {})
+    code, message = answer.get("Code", name), answer.get("Message") or str(error)
+    if _IDENTITY.search(code):
+        return BadEnvironment(f"Glue does not accept the identity or the region of this process: {code}: {message}")
+    if code.startswith(_REFUSALS):
+        return CatalogRefused(f"Glue refuses: {code}: {message}")
+    return ServiceUnavailable(f"Glue cannot serve now: {code}: {message}")
 
 
 def explain_absence(lines: Iterable[str]) -> str | None:

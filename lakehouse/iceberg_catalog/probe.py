@@ -29,7 +29,7 @@ def probe_commits(tables: CatalogTables, committer: Committer) -> str:
         for name in names:
             tables.catalog.create_table(name, schema)
         if committer.guarantee == "one by one":
-            return "the catalog has no commit of several tables: pipelines over several need allow_partial"
+            return "the catalog commits several tables one by one: pipelines over several need allow_partial"
         _expect_nothing(tables, committer, names)
         committer.commit([_change(_load(tables, name)) for name in names])
         if not all(_is_changed(tables, name) for name in names):

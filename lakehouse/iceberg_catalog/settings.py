@@ -25,12 +25,15 @@ def open_iceberg_catalog(settings: Settings) -> IcebergCatalog:
             "with CATALOGUE=iceberg, a job reads its tables from a file beside the worker: "
             "use SPARK_DEPLOY_MODE=client, and leave SPARK_CONNECT_URL empty"
         )
+    properties = _read_properties(settings.iceberg_properties_file)
+    if settings.iceberg_type in ("rest", "hive") and not (settings.catalog_uri or properties.get("uri")):
+        raise BadEnvironment(f"ICEBERG_TYPE={settings.iceberg_type} needs the server's address: set ICEBERG_URI")
     return open_iceberg(
         settings.sluice_catalog,
         settings.iceberg_type,
         settings.catalog_uri,
         settings.lake,
-        {**file_io_properties(settings), **_read_properties(settings.iceberg_properties_file)},
+        {**file_io_properties(settings), **properties},
         several=settings.iceberg_commits_many_tables or None,
     )
 

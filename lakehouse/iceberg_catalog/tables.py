@@ -9,7 +9,9 @@ from typing import Any
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     NamespaceAlreadyExistsError,
+    NoSuchIcebergTableError,
     NoSuchNamespaceError,
+    NoSuchPropertyException,
     NoSuchTableError,
     TableAlreadyExistsError,
 )
@@ -21,7 +23,7 @@ from lakehouse.iceberg_catalog.log_commits import MAIN
 from lakehouse.iceberg_catalog.metadata_changes import CREATED, write_without_snapshots
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict
 from sluice.errors import CatalogRefused, ServiceUnavailable
-from sluice.identifiers import name_elements, namespaces_of
+from sluice.identifiers import joined_name, name_elements, namespaces_of
 from sluice.publishing.certificate import RUN_MARK
 
 RESERVED = "sluice"
@@ -46,11 +48,20 @@ class CatalogTables:
         """Return the table of an identifier as it is now, or None."""
         if hasattr(self.catalog, "engine"):
             return self._load_from_database(identifier)
-        try:
-            table = self.catalog.load_table(identifier)
-        except (NoSuchTableError, NoSuchNamespaceError):
-            return None
-        return CatalogTable(identifier, table.metadata, table.metadata_location)
+        for _ in range(_LOOKS):
+            try:
+                table = self.catalog.load_table(identifier)
+            except (NoSuchIcebergTableError, NoSuchPropertyException) as error:
+                name = joined_name(identifier)
+                raise CatalogRefused(
+                    f"the catalog has {name}, and not as an Iceberg table: drop or rename it"
+                ) from error
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+            except FileNotFoundError:  # Glue named a metadata file that was replaced and deleted meanwhile
+                continue
+            return CatalogTable(identifier, table.metadata, table.metadata_location)
+        raise ServiceUnavailable(f"the metadata file of {'.'.join(identifier)} is not there")
 
     def _load_from_database(self, identifier: tuple[str, ...]) -> CatalogTable | None:
         """Return a table of a JDBC catalog; look again where its metadata file was replaced and deleted meanwhile."""

@@ -127,18 +127,7 @@ class SqlCommitter:
         except OperationalError as error:
             raise ServiceUnavailable(f"the catalog's database does not answer: {error.orig}") from error
         for change, _ in staged:
-            self._delete_old_metadata(change)
-
-    def _delete_old_metadata(self, change: TableChange) -> None:
-        """Delete the metadata files of before the last few, where the table asks for it, as the commit log does."""
-        before, properties = change.table.metadata, change.table.metadata.properties
-        if properties.get("write.metadata.delete-after-commit.enabled") != "true":
-            return
-        kept = int(properties.get("write.metadata.previous-versions-max", "100"))
-        io = load_file_io(dict(self.catalog.properties), change.table.location)
-        for old in before.metadata_log[: max(0, len(before.metadata_log) + 1 - kept)]:
-            with contextlib.suppress(OSError):
-                io.delete(old.metadata_file)
+            _delete_old_metadata(self.catalog, change)
 
     def _stage(self, change: TableChange) -> str:
         table = change.table
@@ -212,7 +201,10 @@ class RestCommitter:
 
 @dataclass(frozen=True)
 class SingleCommitter:
-    """Commits one table after the other, for catalogs that have no endpoint for several."""
+    """Commits one table after the other, for catalogs that have no endpoint for several.
+
+    Each commit is a compare-and-swap: a REST server does it, and Glue by the version that PyIceberg names of the table.
+    """
 
     catalog: Catalog
     guarantee: Guarantee = "one by one"
@@ -237,6 +229,8 @@ class SingleCommitter:
                 raise
             except CommitStateUnknownException as error:
                 raise ServiceUnavailable(f"whether {table.name} was committed is not known: {error}") from error
+            if not isinstance(self.catalog, RestCatalog):  # whose server does it
+                _delete_old_metadata(self.catalog, change)
 
 
 def set_branch(name: str, snapshot_id: int, kept: SnapshotRef | None = None) -> SetSnapshotRefUpdate:
@@ -279,6 +273,18 @@ def check_requirements(change: TableChange) -> None:
             requirement.validate(change.table.metadata)
         except CommitFailedException as error:
             raise CommitConflict(f"{change.table.name}: {error}") from error
+
+
+def _delete_old_metadata(catalog: Catalog, change: TableChange) -> None:
+    """Delete the metadata files of before the last few, where the table asks for it, as the commit log does."""
+    before, properties = change.table.metadata, change.table.metadata.properties
+    if properties.get("write.metadata.delete-after-commit.enabled") != "true":
+        return
+    kept = int(properties.get("write.metadata.previous-versions-max", "100"))
+    io = load_file_io(dict(catalog.properties), change.table.location)
+    for old in before.metadata_log[: max(0, len(before.metadata_log) + 1 - kept)]:
+        with contextlib.suppress(OSError):
+            io.delete(old.metadata_file)
 
 
 def _request(change: TableChange) -> CommitTableRequest:

@@ -12,8 +12,23 @@ from engine.spark.configuration import properties
 from engine.spark.java import find_java
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
+from tests.harness.glue_server import GlueServer
 
 BRANCH = "wap/warm-tests"
+
+
+@pytest.fixture(scope="session")
+def glue_of_session() -> Iterator[GlueServer]:
+    server = GlueServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def glue_server(glue_of_session: GlueServer) -> GlueServer:
+    """A Glue Data Catalog that holds nothing."""
+    glue_of_session.reset()
+    return glue_of_session
 
 
 @pytest.fixture(scope="package")

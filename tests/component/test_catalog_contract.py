@@ -25,6 +25,7 @@ from sluice.identifiers import joined_name
 from sluice.publishing.capabilities import Guarantee
 from sluice.publishing.certificate import BASE, REASON, RUN_ID
 from sluice.settings import read_settings
+from tests.harness.glue_server import GlueServer
 from tests.harness.iceberg_rest import IcebergRestServer
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.table_versions import PathVersions, SnapshotVersions
@@ -34,6 +35,9 @@ IMPLEMENTATIONS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
     "nessie": lambda request: open_catalog(read_settings(request.getfixturevalue("stack"))),
     "iceberg-sql": lambda request: open_sql_catalog(request.getfixturevalue("tmp_path")),
     "iceberg-rest": lambda request: open_rest_catalog(request.getfixturevalue("iceberg_rest")),
+    "iceberg-glue": lambda request: open_glue_catalog(
+        request.getfixturevalue("glue_server"), request.getfixturevalue("tmp_path")
+    ),
 }
 WRITERS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
     "nessie": lambda request: open_catalog(
@@ -53,6 +57,11 @@ def open_sql_catalog(folder: Path) -> BranchCatalog:
 def open_rest_catalog(server: IcebergRestServer) -> BranchCatalog:
     """Open the catalog of Iceberg's REST reference server."""
     return open_iceberg("lake", "rest", server.uri, server.warehouse.as_uri(), {})
+
+
+def open_glue_catalog(server: GlueServer, folder: Path) -> BranchCatalog:
+    """Open a Glue Data Catalog."""
+    return open_iceberg("lake", "glue", "", folder.as_uri(), server.properties)
 
 
 class Lake:
@@ -120,7 +129,7 @@ class Lake:
             self.catalog.delete_branch(name)
 
 
-_SLOW = ("iceberg-rest",)
+_SLOW = ("iceberg-rest", "iceberg-glue")
 
 
 @pytest.fixture(

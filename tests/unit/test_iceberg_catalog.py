@@ -369,6 +369,16 @@ def test_the_address_that_people_are_shown_has_no_password() -> None:
     assert catalog_address(read_settings(given)) == "postgresql+psycopg://db.example:5432/lake"
 
 
+def test_a_catalog_without_an_address_is_shown_by_its_kind() -> None:
+    assert catalog_address(read_settings({"CATALOGUE": "iceberg", "ICEBERG_TYPE": "glue"})) == "glue"
+
+
+@pytest.mark.parametrize("kind", ["rest", "hive"])
+def test_a_server_without_an_address_is_refused(kind: str) -> None:
+    with pytest.raises(BadEnvironment, match="set ICEBERG_URI"):
+        open_iceberg_catalog(read_settings({"CATALOGUE": "iceberg", "ICEBERG_TYPE": kind}))
+
+
 def test_a_catalog_that_is_not_known_is_one_message() -> None:
     with pytest.raises(BadEnvironment) as refused:
         read_settings({"CATALOGUE": "hive"})
