@@ -1,5 +1,6 @@
 """What the fault tests share: a fault harness with its own task queue and workers, and the table of what was tried."""
 
+import os
 import uuid
 from collections.abc import Iterator
 from datetime import date
@@ -8,17 +9,76 @@ from pathlib import Path
 import pytest
 
 from tests.harness.faults import FaultHarness
+from tests.harness.lake import LakeReader
+from tests.harness.processes import WorkerProcess
+from tests.harness.rest_stack import IcebergLakeReader, RestStack
+from tests.harness.system import SystemHarness
 
 
 @pytest.fixture
-def faults(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[FaultHarness]:
+def catalogue(request: pytest.FixtureRequest) -> str:
+    """The catalog that the test runs on: Nessie, unless it is marked `on_both_catalogs`."""
+    return str(getattr(request, "param", "nessie"))
+
+
+@pytest.fixture(scope="session")
+def rest_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestStack]:
+    """A stack on a REST server, which tests may end; they start it again."""
+    stack = RestStack(tmp_path_factory.mktemp("rest-stack"), SLUICE_HEARTBEAT_TIMEOUT="5")
+    try:
+        yield stack
+    finally:
+        stack.down()
+
+
+@pytest.fixture(scope="session")
+def warm_rest_stack(rest_stack: RestStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Its variables, with a worker that keeps a Spark warm."""
+    variables = {**rest_stack.variables, "SLUICE_TASK_QUEUE": "warm-tests", "SPARK_ENGINE": "connect"}
+    worker = WorkerProcess(variables, tmp_path_factory.mktemp("warm-rest"))
+    yield variables
+    worker.stop()
+
+
+@pytest.fixture
+def variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, str]:
+    """The variables of the stack that the test runs on."""
+    if catalogue == "iceberg":
+        rest_stack: RestStack = request.getfixturevalue("rest_stack")
+        return rest_stack.variables
+    stack: dict[str, str] = request.getfixturevalue("stack")
+    return stack
+
+
+@pytest.fixture
+def warm_variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, str] | None:
+    """Those of its worker with a warm Spark, for tests marked `warm`."""
+    if not request.node.get_closest_marker("warm"):
+        return None
+    warm: dict[str, str] = request.getfixturevalue("warm_rest_stack" if catalogue == "iceberg" else "warm_stack")
+    return warm
+
+
+@pytest.fixture
+def faults(variables: dict[str, str], warm_variables: dict[str, str] | None, tmp_path: Path) -> Iterator[FaultHarness]:
     """A task queue of the test's own, workers to break, and the checker; Spark is warm for tests marked `warm`."""
-    warm = request.getfixturevalue("warm_stack") if request.node.get_closest_marker("warm") else None
-    harness = FaultHarness(stack, tmp_path, f"queue-{uuid.uuid4()}", warm)
+    harness = FaultHarness(variables, tmp_path, f"queue-{uuid.uuid4()}", warm_variables)
     try:
         yield harness
     finally:
         harness.close()
+
+
+@pytest.fixture
+def system(variables: dict[str, str], warm_variables: dict[str, str] | None, tmp_path: Path) -> SystemHarness:
+    """The system harness, in a folder of the test's own."""
+    return SystemHarness(tmp_path, {**os.environ, **(warm_variables or variables)})
+
+
+@pytest.fixture
+def lake(catalogue: str, variables: dict[str, str]) -> LakeReader:
+    """A reader of the lake that knows nothing of how Sluice writes."""
+    return IcebergLakeReader(variables) if catalogue == "iceberg" else LakeReader(variables)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,14 +8,37 @@ audited.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import requests
-from pyiceberg.table import StaticTable
+from pyiceberg.table import StaticTable, Table
 
 _CERTIFICATE = ("sluice.run-id", "sluice.workflow-id", "sluice.pipeline", "sluice.audited-hash", "sluice.audit-digest")
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """A version of a table, whose rows can be read."""
+
+    table: Table
+    snapshot: int | None = None
+    """None means the current one of its metadata."""
+
+    def column(self, name: str) -> list[str]:
+        """Return the values of a column as text."""
+        scan = self.table.scan(selected_fields=(name,), snapshot_id=self.snapshot)
+        return [str(value) for value in scan.to_arrow()[name].to_pylist()]
+
+    def files(self) -> Counter[str]:
+        """Return the live data files, as often as each is listed, and with the deletes that apply to it."""
+        files: Counter[str] = Counter()
+        for task in self.table.scan(snapshot_id=self.snapshot).plan_files():
+            deletes = ",".join(sorted(delete.file_path for delete in task.delete_files))
+            files[f"{task.file.file_path} {deletes}"] += 1
+        return files
 
 
 class Checker:
@@ -56,19 +79,17 @@ class Checker:
 
     def tags(self, table: str, at: str = "") -> list[str]:
         """Return the tag of every row of a table on main, now or at a hash of it."""
-        version = self._table(table, at)
-        if version is None:
-            return []
-        column = version.scan(selected_fields=(self._column,)).to_arrow()[self._column]
-        return [str(tag) for tag in column.to_pylist()]
+        version = self.table(table, at)
+        return version.column(self._column) if version else []
 
-    def _table(self, table: str, at: str = "") -> StaticTable | None:
+    def table(self, name: str, at: str = "") -> TableRows | None:
+        """Return a table on main, now or at a hash of it; None where there is none."""
         reference = f"main@{at}" if at else "main"
-        answer = self._http.get(f"{self._uri}/trees/{quote(reference)}/contents/{quote(table)}", timeout=30)
+        answer = self._http.get(f"{self._uri}/trees/{quote(reference)}/contents/{quote(name)}", timeout=30)
         if answer.status_code == 404:
             return None
         answer.raise_for_status()
-        return StaticTable.from_metadata(answer.json()["content"]["metadataLocation"])
+        return TableRows(StaticTable.from_metadata(answer.json()["content"]["metadataLocation"]))
 
     def problems(
         self,
@@ -100,10 +121,14 @@ class Checker:
                 continue
             before, after = commit["parentCommitHashes"][0], commit["hash"]
             for table in tables:
-                if _files(self._table(table, before)) <= _files(self._table(table, after)):
+                if self._files(table, before) <= self._files(table, after):
                     continue
                 for tag in sorted((Counter(self.tags(table, before)) - Counter(self.tags(table, after))).elements()):
                     yield f"{tag} left {table} by {after[:12]}, of run {run or 'unknown'}, which was not to remove it"
+
+    def _files(self, table: str, at: str) -> Counter[str]:
+        version = self.table(table, at)
+        return version.files() if version else Counter()
 
     def _of_rows(self, published: Mapping[str, Iterable[str]], tables: Iterable[str]) -> Iterator[str]:
         published_tags = Counter(tag for table in tables for tag in self.tags(table))
@@ -138,14 +163,3 @@ class Checker:
         for run in published:
             if run not in runs:
                 yield f"run {run} says that it was published, and main has no commit of it"
-
-
-def _files(table: StaticTable | None) -> Counter[str]:
-    """Return the live data files of a table, as often as each is listed, and with the deletes that apply to it."""
-    if table is None:
-        return Counter()
-    files: Counter[str] = Counter()
-    for task in table.scan().plan_files():
-        deletes = ",".join(sorted(delete.file_path for delete in task.delete_files))
-        files[f"{task.file.file_path} {deletes}"] += 1
-    return files

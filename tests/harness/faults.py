@@ -10,16 +10,34 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from devstack.stack import ROOT
 from runtime.telemetry import WORKER_READY
 from sluice.settings import read_settings
 from tests.harness.checker import Checker
+from tests.harness.iceberg_checker import IcebergChecker
 from tests.harness.pipelines import csv_file
 from tests.harness.processes import WorkerProcess, spark_processes, wait_for
 from tests.harness.system import SystemHarness
 
 ROWS = 20
+
+
+def on_both_catalogs(*marks: pytest.MarkDecorator) -> pytest.MarkDecorator:
+    """Return the mark of a test that runs on Nessie, and on Iceberg's own catalog with further marks."""
+    catalogs = [
+        pytest.param("nessie", id=pytest.HIDDEN_PARAM),
+        pytest.param("iceberg", id="iceberg", marks=marks),
+    ]
+    return pytest.mark.parametrize("catalogue", catalogs, indirect=True)
+
+
+def open_checker(variables: Mapping[str, str]) -> Checker:
+    """Open the checker of a stack."""
+    if variables.get("CATALOGUE") == "iceberg":
+        return IcebergChecker(variables["ICEBERG_URI"])
+    return Checker(variables["NESSIE_URI"], variables["NESSIE_WRITER_TOKEN_FILE"])
 
 
 class FaultyWorker:
@@ -70,12 +88,14 @@ class FaultHarness(SystemHarness):
         self.changeable = {**os.environ, **stack, "SLUICE_TASK_QUEUE": queue, **limits, **role}
         """The environment, of which a test may change what it likes."""
         super().__init__(folder, self.changeable, spark_queue=read_settings(warm).spark_queue if warm else "")
-        self.checker = Checker(stack["NESSIE_URI"], stack["NESSIE_WRITER_TOKEN_FILE"])
+        self.checker = open_checker(stack)
         self.head_before = self.checker.head()
         self.branches_before = set(self.checker.branches())
         self.workers: list[FaultyWorker | WorkerProcess] = []
         self.tags: dict[str, tuple[str, list[str]]] = {}
         """By workflow id, the table and the tags of each run."""
+        self.tables: set[str] = set()
+        """All tables that runs were to write to."""
 
     def start_worker(self, prefix: Sequence[str] = (), **changed: str) -> WorkerProcess:
         """Start a sound worker."""
@@ -101,6 +121,21 @@ class FaultHarness(SystemHarness):
         )
         run = self.start(text)
         self.tags[run] = (table, tags)
+        self.tables.add(table)
+        return run
+
+    def start_tagged_pair(self, name: str, tables: Sequence[str], more: str = "") -> str:
+        """Start a run that creates tables and writes rows with tags of its own into each; return its workflow id."""
+        tags = {table: [f"{name}-{table}-{number}" for number in range(ROWS)] for table in tables}
+        statements = [f"CREATE TABLE IF NOT EXISTS {table} (id INT, tag STRING)" for table in tables]
+        for table, its in tags.items():
+            values = ", ".join(f"({number}, '{tag}')" for number, tag in enumerate(its))
+            statements.append(f"INSERT INTO {table} VALUES {values}")
+        lines = "".join(f'    - "{each}"\n' for each in statements)
+        checked = "".join(f"  {table}: {{checks: [not_null: tag]}}\n" for table in tables)
+        run = self.start(f"name: {name}\nwrite:\n  mode: sql\n  statements:\n{lines}tables:\n{checked}{more}\n")
+        self.tags[run] = (tables[0], [tag for its in tags.values() for tag in its])
+        self.tables |= {*tables}
         return run
 
     def result(self, run: str) -> dict[str, Any]:
@@ -114,7 +149,7 @@ class FaultHarness(SystemHarness):
             kept: the quarantined branches that may be left.
         """
         published = {r["run_id"]: self.tags[r["workflow_id"]][1] for r in results if r["outcome"] == "published"}
-        problems = self.checker.problems(self.head_before, published, {table for table, _ in self.tags.values()})
+        problems = self.checker.problems(self.head_before, published, self.tables)
         left = set(self.checker.branches()) - self.branches_before - set(kept)
         problems += [f"{branch} is left" for branch in sorted(left)]
         for result in results:

@@ -22,6 +22,9 @@ from activities.emit_lineage import EmitLineageActivity
 from activities.notify import NotifyActivity
 from engine.runner import Spark
 from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.iceberg_catalog.catalog import IcebergCatalog
+from lakehouse.iceberg_catalog.commit_log import CommitLog
+from lakehouse.iceberg_catalog.publication import Publisher
 from lakehouse.input_manifests import InputManifests
 from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.report_store import ReportStore
@@ -34,6 +37,8 @@ _CLASSES: dict[str, type] = {
     each.__name__: each
     for each in (
         NessieCatalog,
+        IcebergCatalog,
+        Publisher,
         InputManifests,
         ReportStore,
         AuditResultsTable,
@@ -42,7 +47,6 @@ _CLASSES: dict[str, type] = {
         EmitLineageActivity,
     )
 }
-SAFEGUARDS = ("fencing", "pinned hash", "confirmation")
 
 
 def _signal_once(number: int, flag: Path) -> None:
@@ -89,26 +93,44 @@ def crash(point: str, number: int, flag: Path) -> None:
 
 def leave_out(safeguard: str) -> None:
     """Switch one safeguard off."""
+    if safeguard not in SAFEGUARDS:
+        raise SystemExit(f"{safeguard!r} is none of {', '.join(SAFEGUARDS)}")
     if safeguard == "fencing":
         vars(references)["attempt_branch"] = lambda label, run_id, _: f"wap/{label}/{run_id}/a1"
-        NessieCatalog.delete_branch = lambda *_: None  # type: ignore[method-assign]
-    elif safeguard == "pinned hash":
-        publish = NessieCatalog.publish
+    for catalog in (NessieCatalog, IcebergCatalog):
+        SAFEGUARDS[safeguard](catalog)
 
-        def whatever_is_there(self: Any, branch: BranchRef, head: str, *more: Any) -> Publication:
-            return publish(self, branch, self.head(branch.name), *more)
 
-        NessieCatalog.publish = whatever_is_there  # type: ignore[method-assign, assignment]
-    elif safeguard == "confirmation":
-        find_published = NessieCatalog.find_published
+def _without_fencing(catalog: Any) -> None:
+    catalog.delete_branch = lambda *_: None
 
-        def find_no_run(self: Any, properties: Any, *more: Any) -> Any:
-            return None if RUN_ID in properties else find_published(self, properties, *more)
 
-        NessieCatalog.find_publication = lambda *_: None  # type: ignore[method-assign]
-        NessieCatalog.find_published = find_no_run  # type: ignore[method-assign, assignment]
-    else:
-        raise SystemExit(f"{safeguard!r} is none of {', '.join(SAFEGUARDS)}")
+def _without_pinned_hash(catalog: Any) -> None:
+    publish = catalog.publish
+
+    def whatever_is_there(self: Any, branch: BranchRef, head: str, *more: Any) -> Publication:
+        published: Publication = publish(self, branch, self.head(branch.name), *more)
+        return published
+
+    catalog.publish = whatever_is_there
+
+
+def _without_confirmation(catalog: Any) -> None:
+    find_published = catalog.find_published
+
+    def find_no_run(self: Any, properties: Any, *more: Any) -> Any:
+        return None if RUN_ID in properties else find_published(self, properties, *more)
+
+    catalog.find_publication = lambda *_: None
+    catalog.find_published = find_no_run
+    CommitLog.publication_of = lambda *_: None  # type: ignore[method-assign]
+
+
+SAFEGUARDS: dict[str, Callable[[Any], None]] = {
+    "fencing": _without_fencing,
+    "pinned hash": _without_pinned_hash,
+    "confirmation": _without_confirmation,
+}
 
 
 if __name__ == "__main__":
