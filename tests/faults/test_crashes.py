@@ -33,6 +33,15 @@ POINTS = (
     "EmitLineageActivity.emit_lineage:after",
 )
 QUARANTINE_POINTS = ("NessieCatalog.copy_branch:before", "NessieCatalog.copy_branch:after")
+PUBLICATION_POINTS = (
+    "Publisher._move:before",
+    "Publisher._move:after",
+    "Publisher._finish:before",
+    "Publisher._finish:after",
+)
+"""Where a publication is pending, has moved the tables, and has not moved or has moved the log."""
+JOB_POINTS = ("IcebergCatalog.record_job:before", "IcebergCatalog.record_job:after")
+"""Where what a job wrote is about to be on its branch, and is."""
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGTERM": signal.SIGTERM}
 SLACK = {"SLACK_TOKEN": "xoxb-1", "SLACK_CHANNEL": "#loads", "SLACK_API_URL": "http://127.0.0.1:9/api/"}
 """Settings of a Slack that does not answer: without any, no worker comes to the point where it notifies."""
@@ -45,6 +54,11 @@ ALWAYS = {
     ("NessieCatalog.publish:before", "SIGSTOP"),
     ("Spark.run:during", "SIGTERM"),
 }
+ALWAYS_ON_ICEBERG = {
+    ("Publisher._move:before", "SIGKILL"),
+    ("Publisher._finish:before", "SIGKILL"),
+    ("Publisher._finish:before", "SIGSTOP"),
+}
 """What `make test-all` tries; `make faults` tries all."""
 AFTER_THE_MERGE, SENTINEL = ("NessieCatalog.publish:after", "SIGKILL"), "the worker killed after a merge"
 
@@ -53,6 +67,7 @@ def _cases(points: tuple[str, ...]) -> list[object]:
     """Return the cases; where Spark does not notice the fault, the write runs on the warm engine."""
     return [
         pytest.param(
+            "nessie",
             point,
             name,
             id=f"{name} {point}",
@@ -67,14 +82,39 @@ def _cases(points: tuple[str, ...]) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize(("point", "name"), _cases(POINTS))
+def _iceberg_cases(points: tuple[str, ...]) -> list[object]:
+    """Return the cases on Iceberg's own catalog, at its points in place of Nessie's."""
+    return [
+        pytest.param(
+            "iceberg",
+            point,
+            name,
+            id=f"iceberg {name} {point}",
+            marks=[
+                *([] if (point, name) in ALWAYS_ON_ICEBERG else [pytest.mark.matrix]),
+                *([] if point.startswith("Spark.") or point in JOB_POINTS else [pytest.mark.warm]),
+            ],
+        )
+        for point in (each.replace("NessieCatalog", "IcebergCatalog") for each in points)
+        for name in SIGNALS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "point", "name"),
+    [*_cases(POINTS), *_iceberg_cases((*POINTS, *PUBLICATION_POINTS, *JOB_POINTS))],
+    indirect=["catalogue"],
+)
 def test_published_once(point: str, name: str, faults: FaultHarness, tmp_path: Path) -> None:
     """One run, published once, by the next worker."""
     flag = tmp_path / "flag"
     service = {"NotifyActivity": SLACK, "EmitLineageActivity": LINEAGE}.get(point.split(".", maxsplit=1)[0], {})
     broken = faults.start_faulty_worker(CRASH=f"{point} {SIGNALS[name]} {flag}", **service)
     table = f"t.crash_{abs(hash((point, name)))}"
-    run = faults.start_tagged("crash", table)
+    if point in PUBLICATION_POINTS:
+        run = faults.start_tagged_pair("crash", [table, f"{table}_too"])
+    else:
+        run = faults.start_tagged("crash", table)
     wait_for(flag.exists, broken.log.read_text)
     faults.start_worker(**service)
     result = faults.result(run)
@@ -88,7 +128,9 @@ def test_published_once(point: str, name: str, faults: FaultHarness, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("point", "name"), _cases(("NessieCatalog.copy_branch:before", "NessieCatalog.copy_branch:after"))
+    ("catalogue", "point", "name"),
+    [*_cases(QUARANTINE_POINTS), *_iceberg_cases(QUARANTINE_POINTS)],
+    indirect=["catalogue"],
 )
 def test_quarantined_once(point: str, name: str, faults: FaultHarness, tmp_path: Path) -> None:
     """One run that the audit stops, quarantined once, by the next worker."""
