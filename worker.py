@@ -13,6 +13,7 @@ if not can_run("worker"):
     sys.exit(2)
 
 import asyncio
+import contextlib
 import logging
 import signal
 from collections.abc import Callable, Sequence
@@ -109,6 +110,8 @@ from workflows.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
+_CATALOG_PAUSE = 2.0
+"""The seconds between two calls of a catalog that does not answer when the worker starts."""
 _CONTROL_AT_ONCE = 50
 """How many activities without Spark a worker runs at a time, and how many local ones beside them: each that runs in a
 thread has one, so that those that wait for a slow service hold up no others."""
@@ -131,7 +134,19 @@ Activity = Callable[..., Any]
 log = logging.getLogger("sluice.worker")
 
 
-def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Worker]:
+async def open_catalog_when_it_answers(settings: Settings, stop: asyncio.Event) -> BranchCatalog | None:
+    """Return the catalog as soon as its server answers; None if a signal says to stop before."""
+    while not stop.is_set():
+        try:
+            return await asyncio.to_thread(open_catalog, settings)
+        except ServiceUnavailable as error:
+            log.warning("%s; asking again", error)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(stop.wait(), _CATALOG_PAUSE)
+    return None
+
+
+def make_workers(client: Client, settings: Settings, engine: Engine, catalog: BranchCatalog) -> list[Worker]:
     """Return the workers of this process: for control, for Spark, or for both, each on a task queue of its own.
 
     That of Spark takes as many activities as there are slots for jobs. The others wait in the task queue, where a
@@ -139,7 +154,6 @@ def make_workers(client: Client, settings: Settings, engine: Engine) -> list[Wor
     """
     io, role = file_io_properties(settings), settings.sluice_worker_role
     reports = ReportStore(settings.lake, io)
-    catalog = open_catalog(settings)
     log.info("the catalog: %s", describe_capabilities(catalog.capabilities))
     control = control_activities(client, settings, catalog, io, reports) if role != "spark" else []
     spark = spark_activities(settings, engine, catalog, io, reports) if role != "control" else []
@@ -277,10 +291,13 @@ async def serve() -> None:
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
+    catalog = await open_catalog_when_it_answers(settings, stop)
+    if catalog is None:
+        return
     engine = open_engine(settings, unreachable_properties(UNREACHABLE_CATALOG))
     async with AsyncExitStack() as running:
         running.push_async_callback(engine.close)
-        for worker in make_workers(client, settings, engine):
+        for worker in make_workers(client, settings, engine, catalog):
             await running.enter_async_context(worker)
             log.info("takes %s", worker.task_queue)
         log.info(

@@ -21,7 +21,7 @@ from bench.stack import BenchStack, bench_stack, median, save, say, small
 from engine.process.supervise import SupervisedProcess
 from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.connect import ConnectEngine
-from lakehouse.open_catalog import unreachable_properties
+from lakehouse.open_catalog import open_catalog, unreachable_properties
 from runtime.installation import with_installation
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.settings import read_settings
@@ -89,7 +89,7 @@ async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]
             else:
                 engine._server = shared._server
                 engine._clients = StartedClients(at.folder)  # type: ignore[assignment]  # has what the engine calls
-            for worker in make_workers(client, settings, engine):
+            for worker in make_workers(client, settings, engine, open_catalog(settings)):
                 await running.enter_async_context(worker)
             harnesses[way] = SystemHarness(at.folder, {**os.environ, **variables})
         assert shared

@@ -17,6 +17,7 @@ from temporalio.worker import Worker
 
 from cli.watch import read_progress
 from engine.spark.engine import SubmitEngine
+from lakehouse.open_catalog import open_catalog
 from sluice.contracts.run import Policy, RunInput, RunRequest, RunResult
 from sluice.contracts.write import JobReport
 from sluice.pipeline.model import Pipeline
@@ -121,7 +122,7 @@ async def test_what_each_worker_takes(client: Client) -> None:
     settings = Settings(nessie_uri="http://127.0.0.1:1/api/v2", spark_slots=3, sluice_task_queue="q")
     taken = {}
     async with AsyncExitStack():
-        for worker in make_workers(client, settings, SubmitEngine(settings)):
+        for worker in make_workers(client, settings, SubmitEngine(settings), open_catalog(settings)):
             config = worker.config()
             names = {activity._Definition.must_from_callable(each).name for each in config["activities"]}
             taken[config["task_queue"]] = (names & ON_SPARK, config["max_concurrent_activities"])
