@@ -9,8 +9,8 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
-from lakehouse.iceberg_catalog.log_commits import PENDING
 from lakehouse.iceberg_catalog.connect import open_iceberg
+from lakehouse.iceberg_catalog.log_commits import PENDING
 from sluice.contracts.references import BranchRef
 from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable, UnexpectedWrite
 from tests.harness.glue_server import GlueServer
