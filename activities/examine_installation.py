@@ -21,6 +21,7 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.open_catalog import catalog_address, token_files
 from sluice.approval.required import parse_approval_rules
 from sluice.contracts.examination import Examination, ExamineInstallationInput, Finding
+from sluice.errors import SluiceError
 from sluice.publishing.capabilities import describe_capabilities
 from sluice.registration.targets import NO_TARGETS, Targets
 from sluice.settings import Settings
@@ -57,7 +58,16 @@ class ExamineInstallationActivity:
         )
 
     def _catalog(self) -> Finding:
-        head = self.catalog.head(self.catalog.main)
+        try:
+            head = self.catalog.head(self.catalog.main)
+        except SluiceError:
+            raise
+        except Exception as error:  # whatever is at the address answers in a language of its own
+            address = catalog_address(self.settings)
+            raise NeedsRemedy(
+                f"what is at {address} does not answer as the catalog: {type(error).__name__}: {error}",
+                "set the address of the catalog that CATALOGUE names (docs/catalogs.md)",
+            ) from error
         capabilities = describe_capabilities(self.catalog.capabilities)
         detail = f"{catalog_address(self.settings)}, {self.catalog.main} at {head[:12]}: {capabilities}"
         return Finding(part="catalog", state="ok", detail=detail)
@@ -73,7 +83,11 @@ class ExamineInstallationActivity:
 
     def _transactions(self) -> list[Finding]:
         """Try a commit to two scratch tables, where the catalog needs that."""
-        detail = self.catalog.probe()
+        try:
+            detail = self.catalog.probe()
+        except OSError as error:
+            remedy = "set WAREHOUSE to a place that this worker may write: the part `lake` looks at it"
+            raise NeedsRemedy(f"no scratch table can be written: {error}", remedy) from error
         return [Finding(part="transactions", state="ok", detail=detail)] if detail else []
 
     def _tokens(self) -> list[Finding]:

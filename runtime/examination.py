@@ -24,7 +24,7 @@ from sluice.settings import Settings, read_settings
 from sluice.sizes import format_count
 
 _TIMEOUT = 5.0
-_START = "start one with `make up` or `python worker.py`"
+_START = "start one with `make up` or `python worker.py`: a worker that cannot start says why, and ends"
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:
@@ -101,7 +101,10 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
     for queue, question in queues.items():
         number = await _count_workers(client, queue)
         if not number:
-            findings.append(failed("worker", f"no worker takes work from the task queue {queue!r}", _START))
+            absent = f"no worker takes work from the task queue {queue!r}, so that what it needs is not known"
+            log = settings.sluice_home / "logs" / "worker.log"
+            remedy = f"{_START} (see {log})" if log.is_file() else _START
+            findings.append(failed("worker", absent, remedy))
             if queue == settings.sluice_task_queue:
                 break
             continue

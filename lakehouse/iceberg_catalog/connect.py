@@ -10,7 +10,7 @@ from pyiceberg.catalog.rest import RestCatalog
 
 from lakehouse.iceberg_catalog.branches import BranchLog
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
-from lakehouse.iceberg_catalog.errors import translate_catalog_errors
+from lakehouse.iceberg_catalog.errors import translate_opening_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
 from lakehouse.iceberg_catalog.transactions import Committer, RestCommitter, SingleCommitter, SqlCommitter
 from sluice.publishing.capabilities import Guarantee
@@ -34,12 +34,12 @@ def open_iceberg(
         several: what is known of a REST server's commits to several tables; None means what it says it can do.
     """
     properties = {"type": kind, "uri": uri, "warehouse": warehouse, **more}
-    if kind == "sql":
-        properties["uri"] = _with_lock_time(properties["uri"])
-        _prepare_file(properties["uri"])
-    if kind == "glue":
-        properties |= _glue_properties(properties)
-    with translate_catalog_errors():
+    with translate_opening_errors(kind):
+        if kind == "sql":
+            properties["uri"] = _with_lock_time(properties["uri"])
+            _prepare_file(properties["uri"])
+        if kind == "glue":
+            properties |= _glue_properties(properties)
         catalog = load_catalog(name, **{key: value for key, value in properties.items() if value != ""})
     branches = BranchLog(catalog, _committer(catalog, several))
     return IcebergCatalog(branches, JobCatalogs(branches.tables, warehouse))

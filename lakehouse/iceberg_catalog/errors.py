@@ -17,8 +17,10 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
 )
 
+from lakehouse.iceberg_catalog.database_errors import database_problem
 from lakehouse.iceberg_catalog.transactions import CommitConflict
 from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable, SluiceError
+from sluice.redaction import redacted
 
 _NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError, CommitStateUnknownException)
 _IDENTITY = re.compile("AccessDenied|UnrecognizedClient|Signature|Token|Credential|AuthFailure|NoRegion|ProfileNot")
@@ -59,7 +61,7 @@ def _of_driver(error: Exception) -> SluiceError | None:
     """Return the domain's error for one of a driver, which may not be installed, or None for any other error."""
     module, name = type(error).__module__, type(error).__name__
     if module.startswith("sqlalchemy") and name == "OperationalError":
-        return ServiceUnavailable(f"the catalog's database does not answer: {error}")
+        return ServiceUnavailable(database_problem(str(error)))
     if module.startswith("botocore"):
         return _of_glue(error, name)
     return None
@@ -73,6 +75,26 @@ def _of_glue(error: Exception, name: str) -> SluiceError:
     if code.startswith(_REFUSALS):
         return CatalogRefused(f"Glue refuses: {code}: {message}")
     return ServiceUnavailable(f"Glue cannot serve now: {code}: {message}")
+
+
+@contextmanager
+def translate_opening_errors(kind: str) -> Iterator[None]:
+    """Turn whatever keeps a catalog from being opened into the domain's errors: a wrong setting has many faces.
+
+    Args:
+        kind: the kind of the catalog, as `ICEBERG_TYPE` has it.
+    """
+    try:
+        with translate_catalog_errors():
+            yield
+    except SluiceError:
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {redacted((str(error).splitlines() or [''])[0])}"
+        raise BadEnvironment(
+            f"the catalog of ICEBERG_TYPE={kind} cannot be opened: {why}: look at "
+            "ICEBERG_URI and ICEBERG_PROPERTIES_FILE (docs/catalogs.md)"
+        ) from error
 
 
 def explain_absence(lines: Iterable[str]) -> str | None:

@@ -30,6 +30,7 @@ from pyiceberg.table.update import (
 )
 
 from lakehouse.iceberg.commit import next_metadata_location
+from lakehouse.iceberg_catalog.database_errors import database_problem
 from sluice.errors import ServiceUnavailable
 from sluice.identifiers import joined_name
 from sluice.publishing.capabilities import Guarantee
@@ -125,7 +126,7 @@ class SqlCommitter:
             self._discard(staged)
             raise
         except OperationalError as error:
-            raise ServiceUnavailable(f"the catalog's database does not answer: {error.orig}") from error
+            raise ServiceUnavailable(database_problem(str(error.orig))) from error
         for change, _ in staged:
             _delete_old_metadata(self.catalog, change)
 

@@ -30,7 +30,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         form = self.headers["Content-Type"].startswith("application/x-www-form-urlencoded")
-        fields = {key: values[0] for key, values in parse_qs(body).items()} if form else json.loads(body)
+        fields = {key: values[0] for key, values in parse_qs(body).items()} if form else json.loads(body or "{}")
         self.send_response(self.server.status)
         self.send_header("Content-Type", "application/json")
         self.end_headers()

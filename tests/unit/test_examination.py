@@ -11,10 +11,13 @@ from activities.examine_installation import ExamineInstallationActivity
 from activities.examine_spark import ExamineSparkActivity
 from cli.app import app
 from cli.lazy_commands import LAZY_COMMANDS
+from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg_catalog.connect import open_iceberg
 from sluice.contracts.examination import ExamineInstallationInput, ExamineSparkInput, Finding
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.slack import run_slack
 from tests.unit.test_branch_activities import call
 
 
@@ -25,7 +28,7 @@ class AwayCatalog(MemoryCatalog):
         raise ServiceUnavailable("the catalog does not answer")
 
 
-def examined(folder: Path, catalog: MemoryCatalog | None = None, **settings: Any) -> dict[str, Finding]:
+def examined(folder: Path, catalog: BranchCatalog | None = None, **settings: Any) -> dict[str, Finding]:
     """Return the findings of a worker by their parts; of several of one part, the last."""
     lake = {"warehouse": (folder / "lake").as_uri(), "sluice_home": folder, **settings}
     activity = ExamineInstallationActivity(Settings(**lake), catalog or MemoryCatalog(), {})
@@ -67,6 +70,29 @@ def test_one_part_that_fails_hides_no_other(tmp_path: Path) -> None:
     assert (findings["catalog"].state, findings["branches"].state) == ("failed", "failed")
     assert findings["catalog"].detail == "the catalog does not answer"
     assert findings["lake"].state == "ok"
+
+
+class OtherServer(MemoryCatalog):
+    """What answers at the address of the catalog, and is none."""
+
+    def head(self, branch: str) -> str:
+        raise ValueError("Expecting value: line 1 column 1")
+
+
+def test_another_server_at_the_address_of_the_catalog(tmp_path: Path) -> None:
+    finding = examined(tmp_path, OtherServer())["catalog"]
+    assert finding.state == "failed" and "does not answer as the catalog" in finding.detail
+    assert "set the address of the catalog" in finding.remedy
+
+
+def test_a_lake_in_which_the_catalog_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("a file")
+    catalog = open_iceberg("lake", "sql", f"sqlite:///{tmp_path}/c.db", (tmp_path / "home").as_uri(), {})
+    catalog.initialize_main()
+    catalog._branches.tables.catalog.properties["warehouse"] = (tmp_path / "lake").as_uri()
+    findings = examined(tmp_path, catalog, catalogue="iceberg")
+    assert {part for part, finding in findings.items() if finding.state == "failed"} == {"transactions", "lake"}
+    assert all("set WAREHOUSE to a place" in findings[part].remedy for part in ("transactions", "lake"))
 
 
 @pytest.mark.parametrize(
@@ -123,6 +149,29 @@ def test_slack_that_is_half_set_up_or_away(tmp_path: Path) -> None:
     }
     finding = examined(tmp_path, **away)["Slack"]
     assert finding.state == "failed" and "does not answer" in finding.detail and "secret" not in finding.detail
+
+
+def test_a_token_that_slack_refuses(tmp_path: Path) -> None:
+    with run_slack() as slack:
+        slack.answer = {"ok": False, "error": "invalid_auth"}
+        wrong: dict[str, Any] = {"slack_token": "xoxb-secret", "slack_channel": "#loads", "slack_api_url": slack.url}
+        finding = examined(tmp_path, **wrong)["Slack"]
+    assert (finding.state, finding.detail) == ("failed", "Slack refuses: invalid_auth")
+    assert finding.remedy == "set SLACK_TOKEN to a bot token with chat:write"
+
+
+@pytest.mark.parametrize("version", ["11.0.1", "25"])
+def test_a_java_that_spark_does_not_run_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o700)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    (finding, *_) = call(
+        ExamineSparkActivity(Settings(sluice_home=tmp_path)).examine_spark, ExamineSparkInput()
+    ).findings
+    assert (finding.part, finding.state) == ("Java", "failed")
+    assert f"is Java {version.split('.', maxsplit=1)[0]}: point JAVA_HOME at a suitable one" in finding.detail
 
 
 def test_what_spark_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import StringType
 from sqlalchemy.exc import OperationalError
 
+from lakehouse.iceberg_catalog.connect import open_iceberg
 from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
 from lakehouse.iceberg_catalog.metadata_changes import move_main
 from lakehouse.iceberg_catalog.sequence_numbers import renumbered
@@ -36,9 +37,10 @@ from lakehouse.iceberg_catalog.transactions import (
     TableChange,
 )
 from lakehouse.iceberg_catalog.versions import layout_of
-from lakehouse.open_catalog import catalog_address
+from lakehouse.open_catalog import catalog_address, open_catalog
 from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable
-from sluice.settings import read_settings
+from sluice.settings import Settings, read_settings
+from tests.harness.http_receiver import HttpReceiver
 from tests.harness.iceberg_lake import SCHEMA, ids
 
 SMALL = {"commit.manifest.min-count-to-merge": "2", "commit.manifest-merge.enabled": "true"}
@@ -303,6 +305,44 @@ def test_a_file_of_properties_of_any_make(tmp_path: Path) -> None:
 def test_what_clients_raise_becomes_the_domains_errors(raised: Exception, expected: type[Exception]) -> None:
     with pytest.raises(expected), translate_catalog_errors():
         raise raised
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"iceberg_uri": "sqlite:///{folder}/a-file"}, "DatabaseError: .*file is not a database"),
+        ({"iceberg_uri": "sqlite:///{folder}/a-file/x/catalog.db"}, "NotADirectoryError"),
+        ({"iceberg_uri": "nonsense://ana:hunter2pass@127.0.0.1:1/x"}, "NoSuchModuleError"),
+        ({"iceberg_uri": "postgresql+nonsense://ana:hunter2pass@127.0.0.1:1/x"}, "NoSuchModuleError"),
+        ({"iceberg_type": "rest"}, "InvalidSchema: No connection adapters"),
+        ({"iceberg_type": "rest", "iceberg_uri": "{other}"}, "ValidationError"),
+    ],
+)
+def test_a_catalog_that_cannot_be_opened_is_one_line_with_the_settings_to_look_at(
+    changed: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    """Whatever the layers below raise: a worker that starts prints it, and ends."""
+    (tmp_path / "a-file").write_text("no database, and long enough to be looked at as one")
+    other = HttpReceiver()
+    other.answer = lambda number: 200  # a server of something else
+    named = {key: value.format(folder=tmp_path, other=other.url) for key, value in changed.items()}
+    settings = Settings.model_validate({"catalogue": "iceberg", "sluice_home": tmp_path, **named})
+    with pytest.raises(BadEnvironment, match=message) as refused:
+        open_catalog(settings)
+    other.close()
+    text = str(refused.value)
+    assert "ICEBERG_URI" in text and "\n" not in text and "hunter2" not in text
+
+
+def test_a_database_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    open_iceberg("lake", "sql", f"sqlite:///{tmp_path}/c.db", tmp_path.as_uri(), {}).initialize_main()
+    read_only = f"sqlite:///file:{tmp_path}/c.db?mode=ro&uri=true"
+    catalog = open_iceberg("lake", "sql", read_only, tmp_path.as_uri(), {})
+    with pytest.raises(ServiceUnavailable, match="readonly database: let the worker's user write its file"):
+        catalog.create_branch("wap/x/a1", catalog.head("main"))
+    full = OperationalError("insert", {}, Exception("database or disk is full\n[SQL: INSERT]"))
+    with pytest.raises(ServiceUnavailable, match=r"full: make room on its disk$"), translate_catalog_errors():
+        raise full
 
 
 def test_a_jobs_output_tells_of_an_absent_catalog() -> None:
