@@ -59,11 +59,21 @@ class Recorder:
         self._worker_killed()
         self.worker.stop()
         self.record_lineage()
+        self.record_registered()
 
     def record_lineage(self) -> None:
         """Record a run whose worker sends OpenLineage events, into its log."""
         self.worker = WorkerProcess({**self.environment, "OPENLINEAGE__TRANSPORT__TYPE": "console"}, self.folder)
         self._keep("lineage", self._begin("lineage", "[not_null: id]"))
+        self.worker.stop()
+
+    def record_registered(self) -> None:
+        """Record a run that sends OpenLineage events and registers its publication, at a program that does nothing."""
+        targets = self.folder / "targets.yml"
+        targets.write_text(json.dumps({"targets": {"announce": {"kind": "command", "command": ["/usr/bin/true"]}}}))
+        more = {"OPENLINEAGE__TRANSPORT__TYPE": "console", "SLUICE_TARGETS_FILE": str(targets)}
+        self.worker = WorkerProcess({**self.environment, **more}, self.folder)
+        self._keep("registered", self._begin("registered", "[not_null: id]", "after_publish: [announce]"))
         self.worker.stop()
 
     def _cancelled_during_write(self) -> None:

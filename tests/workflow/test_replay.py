@@ -20,7 +20,7 @@ from workflows.write_audit_publish import WriteAuditPublish
 ENDINGS = [
     *("published", "approved", "failed_audit", "rejected", "expired"),
     *("cancelled_during_write", "cancelled_while_waiting", "worker_killed"),
-    *("rebased", "released", "rolled_back", "waived", "lineage"),
+    *("rebased", "released", "rolled_back", "waived", "lineage", "registered"),
 ]
 
 _EVENTS = 85
