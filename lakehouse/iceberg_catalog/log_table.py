@@ -6,10 +6,15 @@ snapshot of its own, which goes when the branch moves: no change removes one tha
 """
 
 import contextlib
+import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from pyiceberg.avro.codecs import AvroCompressionCodec
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
+from pyiceberg.io import load_file_io
+from pyiceberg.manifest import write_manifest_list
 from pyiceberg.schema import Schema
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 from pyiceberg.table.update import (
@@ -40,6 +45,7 @@ from sluice.errors import CatalogRefused
 
 _COMMIT = "sluice.commit"
 _HASH = "sluice.commit-hash"
+_CODEC: AvroCompressionCodec = "deflate"
 _STATES_KEPT = 64
 _PROPERTIES = {
     "gc.enabled": "false",  # a maintenance job that expires snapshots would forget commits
@@ -136,18 +142,11 @@ class CommitLogTable:
         return table
 
     def _begin(self, table: CatalogTable) -> CatalogTable:
-        """Add the root commit, whose empty list of manifests all commits share."""
-        loaded = self._tables.catalog.load_table(NAME)
-        if not loaded.metadata.snapshots:
-            with loaded.transaction() as transaction, transaction.update_snapshot(branch=None).fast_append():
-                pass
-        loaded = loaded.refresh()
-        table = CatalogTable(NAME, loaded.metadata, loaded.metadata_location)
-        empty = loaded.metadata.snapshots[0]
+        """Add the root commit, whose empty list of manifests all commits share. Another process may do so as well."""
+        empty = _empty_manifest_list(table, self._tables.io)
         updates: tuple[TableUpdate, ...] = (
-            *_move(ROOT_REF, _ROOT, table, 1),
-            *_move(MAIN, _ROOT, table, 2),
-            RemoveSnapshotsUpdate(snapshot_ids=[empty.snapshot_id]),
+            *_move(ROOT_REF, _ROOT, table, 1, empty),
+            *_move(MAIN, _ROOT, table, 2, empty),
         )
         requirements = (AssertRefSnapshotId(ref=ROOT_REF, snapshot_id=None),)
         with contextlib.suppress(CommitConflict):
@@ -169,10 +168,15 @@ def _commits(table: CatalogTable, known: Mapping[str, LogCommit]) -> dict[int, L
     return commits
 
 
-def _move(branch: str, commit: LogCommit, table: CatalogTable, number: int) -> tuple[TableUpdate, ...]:
+def _move(
+    branch: str, commit: LogCommit, table: CatalogTable, number: int, manifest_list: str = ""
+) -> tuple[TableUpdate, ...]:
     """Return the updates that move a branch to a new snapshot of its own, which holds a commit.
 
     The snapshot has no parent in the table: the commit names its own.
+
+    Args:
+        manifest_list: an empty one; that of the other snapshots, if none is given.
     """
     metadata = table.metadata
     body = {_HASH: commit.hash, _COMMIT: commit.model_dump_json(exclude_defaults=True)}
@@ -181,8 +185,16 @@ def _move(branch: str, commit: LogCommit, table: CatalogTable, number: int) -> t
         parent_snapshot_id=None,
         sequence_number=last_sequence_number(metadata) + number,
         timestamp_ms=max(int(now().timestamp() * 1000), metadata.last_updated_ms),
-        manifest_list=metadata.snapshots[0].manifest_list,
+        manifest_list=manifest_list or metadata.snapshots[0].manifest_list,
         summary=Summary(Operation.APPEND, **body),
         schema_id=metadata.current_schema_id,
     )
     return AddSnapshotUpdate(snapshot=snapshot), set_branch(branch, snapshot.snapshot_id)
+
+
+def _empty_manifest_list(table: CatalogTable, io: Mapping[str, Any]) -> str:
+    """Write a list of no manifests beside the metadata of a table; return where it is."""
+    location = f"{table.metadata.location}/metadata/snap-0-{uuid.uuid4()}.avro"
+    output = load_file_io(dict(io), location).new_output(location)
+    with write_manifest_list(2, output, 0, None, 1, _CODEC):
+        return location
