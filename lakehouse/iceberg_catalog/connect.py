@@ -1,25 +1,25 @@
 """Opening an Iceberg catalog by PyIceberg."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.rest import RestCatalog
 
 from lakehouse.iceberg_catalog.branches import BranchLog
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
+from lakehouse.iceberg_catalog.databases import database_properties
 from lakehouse.iceberg_catalog.errors import translate_opening_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
-from lakehouse.iceberg_catalog.transactions import Committer, RestCommitter, SingleCommitter, SqlCommitter
+from lakehouse.iceberg_catalog.sql_committer import SqlCommitter
+from lakehouse.iceberg_catalog.transactions import Committer, RestCommitter, SingleCommitter
 from sluice.publishing.capabilities import Guarantee
 
 _TRANSACTIONS = "POST /v1/{prefix}/transactions/commit"
 """The endpoint for commits to several tables, as a REST server lists it."""
 _GLUE_RETRIES = 3
-_LOCK_SECONDS = 60
-"""How long a process waits for another one that writes to a database in a file."""
+_CREATED_MEANWHILE = ("IntegrityError", "ProgrammingError")
+"""What SQLAlchemy raises where a table is there already."""
 
 
 def open_iceberg(
@@ -36,13 +36,22 @@ def open_iceberg(
     properties = {"type": kind, "uri": uri, "warehouse": warehouse, **more}
     with translate_opening_errors(kind):
         if kind == "sql":
-            properties["uri"] = _with_lock_time(properties["uri"])
-            _prepare_file(properties["uri"])
+            properties |= database_properties(properties["uri"])
         if kind == "glue":
             properties |= _glue_properties(properties)
-        catalog = load_catalog(name, **{key: value for key, value in properties.items() if value != ""})
+        catalog = _load(name, {key: value for key, value in properties.items() if value != ""})
     branches = BranchLog(catalog, _committer(catalog, several))
     return IcebergCatalog(branches, JobCatalogs(branches.tables, warehouse))
+
+
+def _load(name: str, properties: Mapping[str, Any], tries: int = 3) -> Catalog:
+    """Open a catalog by PyIceberg; again, if another process created the tables of its database at the same time."""
+    try:
+        return load_catalog(name, **properties)
+    except Exception as error:
+        if tries == 1 or type(error).__name__ not in _CREATED_MEANWHILE:
+            raise
+        return _load(name, properties, tries - 1)
 
 
 def _committer(catalog: Catalog, several: Guarantee | None) -> Committer:
@@ -63,22 +72,3 @@ def _glue_properties(given: Mapping[str, str]) -> dict[str, Any]:
     """
     endpoint = given.get("glue.endpoint") or given["uri"]
     return {"uri": "", "glue.endpoint": endpoint, "glue.max-retries": int(given.get("glue.max-retries", _GLUE_RETRIES))}
-
-
-def _sqlite_file(uri: str) -> Path | None:
-    return Path(urlsplit(uri).path[1:]) if uri.startswith("sqlite:///") else None
-
-
-def _prepare_file(uri: str) -> None:
-    """Let readers of an SQLite file go on while it is written to: that mode is kept in the file."""
-    import sqlite3  # noqa: PLC0415
-
-    file = _sqlite_file(uri)
-    if file is not None and not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with sqlite3.connect(file) as database:
-            database.execute("PRAGMA journal_mode=WAL")
-
-
-def _with_lock_time(uri: str) -> str:
-    return f"{uri}?timeout={_LOCK_SECONDS}" if _sqlite_file(uri) and "?" not in uri else uri

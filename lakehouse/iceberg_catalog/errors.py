@@ -17,7 +17,7 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
 )
 
-from lakehouse.iceberg_catalog.database_errors import database_problem
+from lakehouse.iceberg_catalog.databases import database_error
 from lakehouse.iceberg_catalog.transactions import CommitConflict
 from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable, SluiceError
 from sluice.redaction import redacted
@@ -60,8 +60,8 @@ def translate_catalog_errors() -> Iterator[None]:
 def _of_driver(error: Exception) -> SluiceError | None:
     """Return the domain's error for one of a driver, which may not be installed, or None for any other error."""
     module, name = type(error).__module__, type(error).__name__
-    if module.startswith("sqlalchemy") and name == "OperationalError":
-        return ServiceUnavailable(database_problem(str(error)))
+    if module.startswith("sqlalchemy"):
+        return database_error(error)
     if module.startswith("botocore"):
         return _of_glue(error, name)
     return None

@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import requests
 from pyiceberg.catalog import Catalog
@@ -17,7 +17,6 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
 )
 from pyiceberg.io import load_file_io
-from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import CommitTableRequest, Table, TableIdentifier
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
@@ -26,11 +25,8 @@ from pyiceberg.table.update import (
     SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
-    update_table_metadata,
 )
 
-from lakehouse.iceberg.commit import next_metadata_location
-from lakehouse.iceberg_catalog.database_errors import database_problem
 from sluice.errors import ServiceUnavailable
 from sluice.identifiers import joined_name
 from sluice.publishing.capabilities import Guarantee
@@ -96,72 +92,6 @@ class Committer(Protocol):
             CommitConflict: a requirement does not hold. Nothing was changed, unless tables are committed one by one.
             ServiceUnavailable: whether it was committed is not known.
         """
-
-
-@dataclass(frozen=True)
-class SqlCommitter:
-    """Commits by one transaction of the database in which a JDBC catalog keeps its tables: always atomic.
-
-    Every table is a row with the path of its metadata file. A commit is a compare-and-swap of that path, and a database
-    does several of them in one transaction. Source: Iceberg's specification of the JDBC catalog.
-    """
-
-    catalog: Any
-    """A `pyiceberg.catalog.sql.SqlCatalog`, which is imported where it is used."""
-    guarantee: Guarantee = "atomic"
-
-    def commit(self, changes: Sequence[TableChange]) -> None:
-        """Write the new metadata files, and point all tables to them at once."""
-        from sqlalchemy.exc import OperationalError  # noqa: PLC0415
-
-        staged = [(change, self._stage(change)) for change in changes]
-        try:
-            with self.catalog.engine.begin() as connection:
-                for change, location in staged:
-                    if location == change.table.location:
-                        continue
-                    if connection.execute(self._statement(change.table, location)).rowcount != 1:
-                        raise CommitConflict(f"{change.table.name} was changed meanwhile")
-        except CommitConflict:
-            self._discard(staged)
-            raise
-        except OperationalError as error:
-            raise ServiceUnavailable(database_problem(str(error.orig))) from error
-        for change, _ in staged:
-            _delete_old_metadata(self.catalog, change)
-
-    def _stage(self, change: TableChange) -> str:
-        table = change.table
-        check_requirements(change)
-        metadata = update_table_metadata(table.metadata, change.updates, metadata_location=table.location)
-        if metadata == table.metadata:
-            return table.location
-        location = next_metadata_location(metadata, table.location)
-        io = load_file_io(dict(self.catalog.properties), location)
-        ToOutputFile.table_metadata(metadata, io.new_output(location))
-        return location
-
-    def _statement(self, table: CatalogTable, location: str) -> Any:
-        from pyiceberg.catalog.sql import IcebergTables  # noqa: PLC0415
-        from sqlalchemy import update  # noqa: PLC0415
-
-        return (
-            update(IcebergTables)
-            .where(
-                IcebergTables.catalog_name == self.catalog.name,
-                IcebergTables.table_namespace == ".".join(table.identifier[:-1]),
-                IcebergTables.table_name == table.identifier[-1],
-                IcebergTables.metadata_location == table.location,
-            )
-            .values(metadata_location=location, previous_metadata_location=table.location)
-        )
-
-    def _discard(self, staged: Sequence[tuple[TableChange, str]]) -> None:
-        """Delete metadata files that no table points to."""
-        for change, location in staged:
-            if location != change.table.location:
-                with contextlib.suppress(OSError):
-                    load_file_io(dict(self.catalog.properties), location).delete(location)
 
 
 @dataclass(frozen=True)
@@ -231,7 +161,7 @@ class SingleCommitter:
             except CommitStateUnknownException as error:
                 raise ServiceUnavailable(f"whether {table.name} was committed is not known: {error}") from error
             if not isinstance(self.catalog, RestCatalog):  # whose server does it
-                _delete_old_metadata(self.catalog, change)
+                delete_old_metadata(self.catalog, change)
 
 
 def set_branch(name: str, snapshot_id: int, kept: SnapshotRef | None = None) -> SetSnapshotRefUpdate:
@@ -276,7 +206,7 @@ def check_requirements(change: TableChange) -> None:
             raise CommitConflict(f"{change.table.name}: {error}") from error
 
 
-def _delete_old_metadata(catalog: Catalog, change: TableChange) -> None:
+def delete_old_metadata(catalog: Catalog, change: TableChange) -> None:
     """Delete the metadata files of before the last few, where the table asks for it, as the commit log does."""
     before, properties = change.table.metadata, change.table.metadata.properties
     if properties.get("write.metadata.delete-after-commit.enabled") != "true":

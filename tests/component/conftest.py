@@ -13,6 +13,7 @@ from engine.spark.java import find_java
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.glue_server import GlueServer
+from tests.harness.postgres_server import PostgresServer
 
 BRANCH = "wap/warm-tests"
 
@@ -29,6 +30,14 @@ def glue_server(glue_of_session: GlueServer) -> GlueServer:
     """A Glue Data Catalog that holds nothing."""
     glue_of_session.reset()
     return glue_of_session
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server."""
+    server = PostgresServer()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="package")

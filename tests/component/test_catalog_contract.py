@@ -28,6 +28,7 @@ from sluice.settings import read_settings
 from tests.harness.glue_server import GlueServer
 from tests.harness.iceberg_rest import IcebergRestServer
 from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.postgres_server import PostgresServer
 from tests.harness.table_versions import PathVersions, SnapshotVersions
 
 IMPLEMENTATIONS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
@@ -35,6 +36,9 @@ IMPLEMENTATIONS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
     "nessie": lambda request: open_catalog(read_settings(request.getfixturevalue("stack"))),
     "iceberg-sql": lambda request: open_sql_catalog(request.getfixturevalue("tmp_path")),
     "iceberg-rest": lambda request: open_rest_catalog(request.getfixturevalue("iceberg_rest")),
+    "iceberg-postgres": lambda request: open_postgres_catalog(
+        request.getfixturevalue("postgres_server"), request.getfixturevalue("tmp_path")
+    ),
     "iceberg-glue": lambda request: open_glue_catalog(
         request.getfixturevalue("glue_server"), request.getfixturevalue("tmp_path")
     ),
@@ -57,6 +61,11 @@ def open_sql_catalog(folder: Path) -> BranchCatalog:
 def open_rest_catalog(server: IcebergRestServer) -> BranchCatalog:
     """Open the catalog of Iceberg's REST reference server."""
     return open_iceberg("lake", "rest", server.uri, server.warehouse.as_uri(), {})
+
+
+def open_postgres_catalog(server: PostgresServer, folder: Path) -> BranchCatalog:
+    """Open a JDBC catalog in a PostgreSQL database of its own."""
+    return open_iceberg("lake", "sql", server.create_database(), folder.as_uri(), {})
 
 
 def open_glue_catalog(server: GlueServer, folder: Path) -> BranchCatalog:
@@ -129,7 +138,7 @@ class Lake:
             self.catalog.delete_branch(name)
 
 
-_SLOW = ("iceberg-rest", "iceberg-glue")
+_SLOW = ("iceberg-rest", "iceberg-postgres", "iceberg-glue")
 
 
 @pytest.fixture(

@@ -14,7 +14,7 @@ from lakehouse.iceberg_catalog.connect import open_iceberg
 from lakehouse.iceberg_catalog.log_commits import LogCommit
 from lakehouse.iceberg_catalog.publication import Publisher
 from lakehouse.iceberg_catalog.publication_commits import changes_of
-from lakehouse.iceberg_catalog.transactions import SqlCommitter
+from lakehouse.iceberg_catalog.sql_committer import SqlCommitter
 from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogRefused, ServiceUnavailable, UnexpectedWrite
 from sluice.publishing.capabilities import Guarantee

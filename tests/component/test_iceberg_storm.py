@@ -43,28 +43,29 @@ class Address:
     """Where the catalog is, for each process to open it."""
 
     folder: Path
-    rest: str = ""
-    """The address of the REST server; empty for a JDBC catalog in the folder."""
+    kind: str
+    uri: str
 
     def catalog(self) -> IcebergCatalog:
         """Open it as Sluice does."""
-        kind, uri = ("rest", self.rest) if self.rest else ("sql", f"sqlite:///{self.folder}/catalog.db")
-        return open_iceberg("lake", kind, uri, self.folder.as_uri(), {})
+        return open_iceberg("lake", self.kind, self.uri, self.folder.as_uri(), {})
 
     def reader(self) -> Catalog:
         """Open it by PyIceberg alone."""
-        if self.rest:
-            return RestCatalog("lake", uri=self.rest)
-        uri = f"sqlite:///{self.folder}/catalog.db?timeout=60"
+        if self.kind == "rest":
+            return RestCatalog("lake", uri=self.uri)
+        uri = self.uri.replace("postgresql:", "postgresql+psycopg:")
         return SqlCatalog("lake", uri=uri, warehouse=self.folder.as_uri())
 
 
-@pytest.fixture(params=["sql", "rest"])
+@pytest.fixture(params=["sqlite", "postgresql", "rest"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Address:
-    if request.param == "sql":
-        return Address(tmp_path)
+    if request.param == "sqlite":
+        return Address(tmp_path, "sql", f"sqlite:///{tmp_path}/catalog.db?timeout=60")
+    if request.param == "postgresql":
+        return Address(tmp_path, "sql", request.getfixturevalue("postgres_server").create_database())
     server: IcebergRestServer = request.getfixturevalue("iceberg_rest")
-    return Address(tmp_path, server.uri)
+    return Address(tmp_path, "rest", server.uri)
 
 
 def opened(address: Address, namespace: str) -> IcebergLake:
@@ -141,7 +142,7 @@ def test_each_row_of_a_published_run_is_there_once_and_no_other(address: Address
         (t, n) for t in names for n in (1, 2)
     )
     half = {tag for each in tags for tag in each.half}
-    assert address.rest or not half
+    assert address.kind == "rest" or not half
     present = Counter((name, row) for name in names for row in lake.rows(name) if row not in half)
     assert present == expected
     given_up = {tag for each in tags for tag in each.unpublished}

@@ -10,7 +10,7 @@ from activities.plan_rollback import PlanRollbackActivity
 from activities.restore_tables import RestoreTablesActivity
 from lakehouse.iceberg_catalog.capabilities import capabilities_of
 from lakehouse.iceberg_catalog.connect import open_iceberg
-from lakehouse.iceberg_catalog.transactions import SqlCommitter
+from lakehouse.iceberg_catalog.sql_committer import SqlCommitter
 from sluice.contracts.existing_rows import ExistingRowsResult, RestoreTablesInput
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.publishing.certificate import GUARANTEE

@@ -29,11 +29,11 @@ from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_
 from lakehouse.iceberg_catalog.metadata_changes import move_main
 from lakehouse.iceberg_catalog.sequence_numbers import renumbered
 from lakehouse.iceberg_catalog.settings import open_iceberg_catalog
+from lakehouse.iceberg_catalog.sql_committer import SqlCommitter
 from lakehouse.iceberg_catalog.transactions import (
     CatalogTable,
     CommitConflict,
     RestCommitter,
-    SqlCommitter,
     TableChange,
 )
 from lakehouse.iceberg_catalog.versions import layout_of

@@ -1,0 +1,80 @@
+"""The databases of JDBC catalogs: their addresses, their drivers, and what they answer."""
+
+import re
+import sqlite3
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from sluice.errors import BadEnvironment, ServiceUnavailable, SluiceError
+
+_LOCK_SECONDS = 60
+"""How long a process waits for another one that writes to a database in a file."""
+_REMEDIES = {
+    "readonly database": "let the worker's user write its file, and in the folder of it",
+    "unable to open database file": "let the worker's user write its file, and in the folder of it",
+    "disk is full": "make room on its disk",
+}
+"""What to do, by what SQLite says."""
+_NO_RIGHT = "42501"
+_REFUSED = re.compile(
+    r'authentication failed|no pg_hba\.conf entry|no password supplied|permission denied|(database|role) ".*" does not'
+)
+"""What PostgreSQL answers to an identity, or to a name of a database, that is wrong."""
+
+
+def database_properties(uri: str) -> dict[str, str]:
+    """Return PyIceberg's properties of the database at an address; create a database that is a file.
+
+    Raises:
+        BadEnvironment: it is no address, or its driver is not installed.
+    """
+    from sqlalchemy.engine import make_url  # noqa: PLC0415
+
+    file = _sqlite_file(uri)
+    if file is not None:
+        _prepare_file(file)
+        return {"uri": uri if "?" in uri else f"{uri}?timeout={_LOCK_SECONDS}"}
+    uri = re.sub("^postgres(ql)?://", "postgresql+psycopg://", uri)
+    try:
+        make_url(uri).get_dialect().import_dbapi()
+    except ImportError as error:
+        raise BadEnvironment(
+            f"the database's driver {error.name} is not installed; that of PostgreSQL is in locks/postgresql.txt"
+        ) from None
+    except Exception:  # whatever it is, its text may hold the password
+        raise BadEnvironment(
+            "ICEBERG_URI is no address of a database: write postgresql://user:password@host:5432/database"
+        ) from None
+    return {"uri": uri, "pool_pre_ping": "true"}
+
+
+def database_error(error: Exception) -> SluiceError | None:
+    """Return the domain's error for one that a database answers, or None for a mistake in a request."""
+    cause = getattr(error, "orig", None) or error
+    message = str(cause).strip().partition("\n")[0]
+    if getattr(cause, "sqlstate", None) == _NO_RIGHT or _REFUSED.search(message):
+        return BadEnvironment(f"the catalog's database does not accept this process: {message}")
+    if type(error).__name__ in ("OperationalError", "InterfaceError"):
+        return ServiceUnavailable(database_problem(message))
+    if type(error).__name__ == "IntegrityError":
+        return ServiceUnavailable(f"another process wrote the same to the catalog's database meanwhile: {message}")
+    return None
+
+
+def database_problem(reason: str) -> str:
+    """Return why a catalog's database does not serve, in one line, and what to do about it where that is known."""
+    why = reason.strip().partition("\n")[0]
+    remedy = next((what for part, what in _REMEDIES.items() if part in why), "")
+    return f"the catalog's database does not answer: {why}" + (f": {remedy}" if remedy else "")
+
+
+def _sqlite_file(uri: str) -> Path | None:
+    return Path(urlsplit(uri).path[1:]) if uri.startswith("sqlite:///") else None
+
+
+def _prepare_file(file: Path) -> None:
+    """Let readers of an SQLite file go on while it is written to: that mode is kept in the file."""
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with sqlite3.connect(file) as database:
+            database.execute("PRAGMA journal_mode=WAL")
