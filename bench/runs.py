@@ -1,11 +1,15 @@
-"""Measure a whole run beside what people do without Sluice, each way in turn within each round.
+"""Measure a whole run beside what people do without Sluice, on each catalog, each way in turn within each round.
 
-    python -m bench.runs [--rows 1000,1000000,50000000] [--rounds 3]
+    python -m bench.runs [--rows 1000,1000000,50000000] [--rounds 3] [--ways bare,script,cold,warm] [--name runs]
 
 - bare: a stock `spark-submit` that appends to main, with no branch and no audit;
 - script: one stock `spark-submit` that makes a branch, writes, counts nulls by Spark and merges; nothing is durable;
 - cold: a run of Sluice with an application of Spark of its own;
 - warm: a run of Sluice in a session on the warm server that its worker keeps.
+
+The first two are on Nessie. The others run on a stack with each catalog, one after the other: the last lines say how
+many times as long a run takes on `iceberg`, in an SQLite file, as on Nessie. `--name` is the file of
+docs/measurements that keeps the results.
 
 All load the same CSV files into a table of their own. Seconds are those of the whole command, from its start to its
 end; for Sluice also those of the run alone, as its workflow counts them, and what of these is neither Spark's nor the
@@ -15,6 +19,8 @@ audit's reading. A round that does not count comes first, but for the largest in
 import argparse
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +36,9 @@ from sluice.settings import Settings
 _FILES = 4
 _SCRIPT = ROOT / "bench" / "plain.py"
 _CHECKS = "[not_null: [id, kind], row_count: {min: 1}]"
+_CATALOGS = ("nessie", "iceberg")
+_WAYS = ("bare", "script", *ENGINES)
+_INNER = ("run", "overhead")
 _LARGE = 10_000_000
 """From so many rows on, no round is spent on warming up."""
 Measurement = dict[str, Any]
@@ -74,54 +83,69 @@ def sluice(at: BenchStack, way: str, source: Path, rows: int) -> Measurement:
     return {"run": report["timings"]["total"], "overhead": overhead(report), "timings": report["timings"]}
 
 
-def measure(at: BenchStack, plain: Plain, rows: int, rounds: int) -> list[Measurement]:
+def measure(
+    stacks: Mapping[str, BenchStack], plain: Plain, rows: int, rounds: int, ways: Sequence[str]
+) -> list[Measurement]:
     """Time each way in turn, round after round."""
-    source, measurements = make_input(at.folder, rows), []
+    source, measurements = make_input(stacks["nessie"].folder, rows), []
     for number in range(1 if rows >= _LARGE else 0, rounds + 1):
-        for way in ("bare", "script", *ENGINES):
-            began = time.monotonic()
-            more: Measurement = {}
-            if way in ENGINES:
-                more = sluice(at, way, source, rows)
-            else:
-                plain(way, source, f"b.{way}_{rows}")
-            seconds = time.monotonic() - began
-            say(f"{rows} rows, round {number}: {way} {seconds:.2f} s")
-            if number:
-                measurements.append({"rows": rows, "way": way, "round": number, "seconds": seconds, **more})
+        for way in ways:
+            for catalog in _CATALOGS if way in ENGINES else _CATALOGS[:1]:
+                began = time.monotonic()
+                more: Measurement = {}
+                if way in ENGINES:
+                    more = sluice(stacks[catalog], way, source, rows)
+                else:
+                    plain(way, source, f"b.{way}_{rows}")
+                seconds = time.monotonic() - began
+                say(f"{rows} rows, round {number}: {way} on {catalog} {seconds:.2f} s")
+                if number:
+                    measured = {"rows": rows, "way": way, "catalog": catalog, "round": number, "seconds": seconds}
+                    measurements.append({**measured, **more})
     return measurements
 
 
-def tell(measurements: list[Measurement], rows: int) -> None:
-    """Print medians, and ratios to the bare way."""
-    ways: dict[str, list[Measurement]] = {}
-    for each in measurements:
-        ways.setdefault(each["way"], []).append(each)
-    bare = median([each["seconds"] for each in ways["bare"]])
-    for way, measured in ways.items():
-        seconds = median([each["seconds"] for each in measured])
-        inner = ""
-        if way in ENGINES:
-            alone, rest = (median([each[key] for each in measured]) for key in ("run", "overhead"))
-            inner = f" (the run alone {alone:.2f} s; {rest:.2f} s of it neither Spark nor a scan)"
-        print(f"{rows:>10} rows  {way:<7} {seconds:8.2f} s  {seconds / bare:5.2f} of bare{inner}", flush=True)
+def median_of(measurements: Sequence[Measurement], way: str, catalog: str, key: str = "seconds") -> float | None:
+    """Return the median of a way on a catalog; None where it was not measured."""
+    values = [each[key] for each in measurements if (each["way"], each["catalog"]) == (way, catalog)]
+    return median(values) if values else None
+
+
+def tell(measurements: Sequence[Measurement], rows: int) -> None:
+    """Print medians, ratios to the bare way, and of each way on both catalogs."""
+    bare = median_of(measurements, "bare", "nessie")
+    for way, catalog in dict.fromkeys((each["way"], each["catalog"]) for each in measurements):
+        seconds = median_of(measurements, way, catalog) or 0.0
+        alone, rest = (median_of(measurements, way, catalog, key) if way in ENGINES else None for key in _INNER)
+        inner = f" (the run alone {alone:.2f} s; {rest:.2f} s of it neither Spark nor a scan)" if alone else ""
+        of_bare = f"  {seconds / bare:5.2f} of bare" if bare else ""
+        print(f"{rows:>10} rows  {way:<7} {catalog:<8} {seconds:8.2f} s{of_bare}{inner}", flush=True)
+    for way in ENGINES:
+        for key, what in {"seconds": "command", "run": "run alone"}.items():
+            first, second = (median_of(measurements, way, catalog, key) for catalog in _CATALOGS)
+            if first and second:
+                print(f"{rows:>10} rows  a {way} {what} on iceberg takes {second / first:.2f} times one on nessie")
 
 
 def main() -> None:
     """Measure, print, and keep the raw data."""
-    asked = argparse.ArgumentParser(description=__doc__)
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--rows", default="1000,1000000,50000000")
     asked.add_argument("--rounds", type=int, default=3)
+    asked.add_argument("--ways", default=",".join(_WAYS))
+    asked.add_argument("--name", default="runs")
     given = asked.parse_args()
-    with bench_stack() as at:
+    with ExitStack() as running:
+        stacks = {catalog: running.enter_context(bench_stack(catalog)) for catalog in _CATALOGS}
+        at = stacks["nessie"]
         token = Path(at.variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
         plain = Plain(at.settings, at.folder, token)
         everything: list[Measurement] = []
         for rows in map(int, given.rows.split(",")):
-            measurements = measure(at, plain, rows, given.rounds)
+            measurements = measure(stacks, plain, rows, given.rounds, given.ways.split(","))
             tell(measurements, rows)
             everything += measurements
-    save("runs", everything)
+    save(given.name, everything)
 
 
 if __name__ == "__main__":

@@ -28,19 +28,23 @@ ENGINES = {"cold": "submit", "warm": "connect"}
 
 
 class BenchStack:
-    """A stack, with a worker for each engine on a queue of its name."""
+    """A stack with one catalog, and a worker for each engine on a queue of its name."""
 
-    def __init__(self, folder: Path, **more: str) -> None:
+    def __init__(self, folder: Path, catalog: str = "nessie", **more: str) -> None:
         self.folder, self._more = folder, more
         home = folder / "home"
         home.mkdir()
         link_tools(home)
-        self._stack = Stack(home, os.environ)
-        self.variables = {**self._stack.up(with_worker=False), "SLUICE_HOME": str(home)}
-        self.settings: Settings = read_settings(self.variables)
-        self.catalog: BranchCatalog = open_catalog(self.settings)
         self.workers: dict[str, WorkerProcess] = {}
         self._number = 0
+        self._stack = Stack(home, {**os.environ, "CATALOGUE": catalog})
+        try:
+            self.variables = {**self._stack.up(with_worker=False), "SLUICE_HOME": str(home), "CATALOGUE": catalog}
+            self.settings: Settings = read_settings(self.variables)
+            self.catalog: BranchCatalog = open_catalog(self.settings)
+        except BaseException:
+            self._stack.down()
+            raise
 
     def environment(self, way: str) -> dict[str, str]:
         """Return the variables of a way's worker and of the commands that start runs on it."""
@@ -89,10 +93,10 @@ class BenchStack:
 
 
 @contextmanager
-def bench_stack(**more: str) -> Iterator[BenchStack]:
+def bench_stack(catalog: str = "nessie", **more: str) -> Iterator[BenchStack]:
     """Start a stack for measurements, and stop it."""
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
-        stack = BenchStack(Path(folder), **more)
+        stack = BenchStack(Path(folder), catalog, **more)
         try:
             yield stack
         finally:
