@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import (
     NamespaceAlreadyExistsError,
     NoSuchIcebergTableError,
@@ -19,6 +20,7 @@ from pyiceberg.io import load_file_io
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
+from lakehouse.iceberg_catalog.conditional_loads import ConditionalLoads
 from lakehouse.iceberg_catalog.log_commits import MAIN
 from lakehouse.iceberg_catalog.metadata_changes import CREATED, write_without_snapshots
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict
@@ -39,6 +41,7 @@ class CatalogTables:
         self.catalog = catalog
         self.read_metadata = lru_cache(maxsize=2_000)(self._read_metadata)
         """Reads a metadata file, which never changes."""
+        self._load = ConditionalLoads(catalog).load if isinstance(catalog, RestCatalog) else self._load_by_pyiceberg
 
     def load(self, name: str) -> CatalogTable | None:
         """Return a table as it is now, or None."""
@@ -50,7 +53,7 @@ class CatalogTables:
             return self._load_from_database(identifier)
         for _ in range(_LOOKS):
             try:
-                table = self.catalog.load_table(identifier)
+                return self._load(identifier)
             except (NoSuchIcebergTableError, NoSuchPropertyException) as error:
                 name = joined_name(identifier)
                 raise CatalogRefused(
@@ -60,8 +63,11 @@ class CatalogTables:
                 return None
             except FileNotFoundError:  # Glue named a metadata file that was replaced and deleted meanwhile
                 continue
-            return CatalogTable(identifier, table.metadata, table.metadata_location)
         raise ServiceUnavailable(f"the metadata file of {'.'.join(identifier)} is not there")
+
+    def _load_by_pyiceberg(self, identifier: tuple[str, ...]) -> CatalogTable:
+        table = self.catalog.load_table(identifier)
+        return CatalogTable(identifier, table.metadata, table.metadata_location)
 
     def _load_from_database(self, identifier: tuple[str, ...]) -> CatalogTable | None:
         """Return a table of a JDBC catalog; look again where its metadata file was replaced and deleted meanwhile."""

@@ -1,0 +1,50 @@
+"""Loading tables of a REST catalog that may not have changed: the server says so, and sends no metadata again.
+
+Source: Iceberg's REST specification, `loadTable`: `ETag` names one version of a table's metadata, and a request that
+names it in `If-None-Match` is answered by 304. A server without `ETag` answers as it always did.
+"""
+
+from pyiceberg.catalog.rest import Endpoints, RestCatalog, TableResponse
+from requests import Response
+
+from lakehouse.iceberg_catalog.transactions import CatalogTable
+
+_MOST = 2_000
+"""The tables that are kept."""
+
+
+class ConditionalLoads:
+    """Loads tables of a REST catalog. Remembers what it loaded."""
+
+    def __init__(self, catalog: RestCatalog) -> None:
+        self._catalog = catalog
+        self._known: dict[tuple[str, ...], tuple[str, CatalogTable]] = {}
+
+    def load(self, identifier: tuple[str, ...]) -> CatalogTable:
+        """Return a table as it is now.
+
+        Whatever is neither a table nor 304 is left to PyIceberg, which asks again, renews tokens, and raises.
+        """
+        etag, known = self._known.get(identifier, ("", None))
+        answer = self._ask(identifier, etag)
+        if answer.status_code == 304 and known is not None:
+            return known
+        if answer.status_code != 200:
+            table = self._catalog.load_table(identifier)
+            return CatalogTable(identifier, table.metadata, table.metadata_location)
+        loaded = TableResponse.model_validate_json(answer.text)
+        table = CatalogTable(identifier, loaded.metadata, loaded.metadata_location or "")
+        self._remember(answer.headers.get("ETag", ""), table)
+        return table
+
+    def _ask(self, identifier: tuple[str, ...], etag: str) -> Response:
+        path = self._catalog._split_identifier_for_path(identifier)
+        url = self._catalog.url(Endpoints.load_table, prefixed=True, **path)
+        return self._catalog._session.get(url, headers={"If-None-Match": etag} if etag else {})
+
+    def _remember(self, etag: str, table: CatalogTable) -> None:
+        self._known.pop(table.identifier, None)
+        if etag:
+            self._known[table.identifier] = (etag, table)
+        while len(self._known) > _MOST:
+            self._known.pop(next(iter(self._known)), None)
