@@ -64,11 +64,18 @@ def store(gateway: str, tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.timeout(900)  # the store may have to be built
+@pytest.mark.parametrize("catalog", ["nessie", "iceberg"])
 def test_a_run_from_s3_to_s3(
-    store: dict[str, str], home: Path, system: SystemHarness, tmp_path: Path, request: pytest.FixtureRequest
+    catalog: str,
+    store: dict[str, str],
+    home: Path,
+    system: SystemHarness,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     install_jars(home, ["s3"])
-    environment = {**system.environment, **store, "SLUICE_TASK_QUEUE": request.node.name}
+    chosen = {"CATALOGUE": catalog, "ICEBERG_URI": f"sqlite:///{tmp_path}/catalog.db" if catalog == "iceberg" else ""}
+    environment = {**system.environment, **store, **chosen, "SLUICE_TASK_QUEUE": request.node.name}
     worker = WorkerProcess(environment, tmp_path)
     try:
         ended = SystemHarness(tmp_path, environment).command(
@@ -79,5 +86,7 @@ def test_a_run_from_s3_to_s3(
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert ended.json["tables"]["s3.cities"]["total_rows"] == 2
     assert [check["answered_by"] for check in ended.json["checks"]] == ["metadata", "metadata"]
-    assert list((tmp_path / "store" / "lake" / "warehouse").glob("s3/cities_*/data/*.parquet"))
+    assert list((tmp_path / "store" / "lake" / "warehouse").glob("s3/cities*/data/*.parquet"))
+    if catalog == "iceberg":  # the history of the commit log is in the lake, too
+        assert list((tmp_path / "store" / "lake" / "warehouse").glob("sluice/commits/commits/*.json"))
     assert not ended.json["branch"]
