@@ -61,13 +61,14 @@ class Publisher:
                 made.clear()
                 return None
             refuse_half(log, head)
+            present = log.head(branch.name)  # first: commits of a branch that was deleted may be there no more
             changes = log.changes(branch.base, head)
             if conflicts := conflicting_tables(log, changes):
                 made[:] = [Publication(merged=False, conflicts=conflicts)]
                 return None
             commit = publication_commit(log, branch, head, author, message, properties, changes)
             # The branch is named, too, so that a request that is late fails once the branch was deleted.
-            fence = {branch.name: (log.head(branch.name), log.head(branch.name))}
+            fence = {branch.name: (present, present)}
             created = tuple(map(tuple, map(name_elements, commit.namespaces)))
             self.branches.tables.create_namespaces(created)
             if self.branches.committer.guarantee != "atomic":
