@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import requests
 from pyiceberg.catalog import Catalog
@@ -30,6 +30,9 @@ from pyiceberg.table.update import (
 from sluice.errors import ServiceUnavailable
 from sluice.identifiers import joined_name
 from sluice.publishing.capabilities import Guarantee
+
+_TOKEN_EXPIRED = (401, 419)
+"""What a REST server answers where a token is not valid any more."""
 
 
 class CommitConflict(Exception):
@@ -116,7 +119,10 @@ class RestCommitter:
             return
         body = {"table-changes": [json.loads(_request(change).model_dump_json()) for change in changes]}
         try:
-            answer = self.catalog._session.post(self.catalog.url("transactions/commit"), json=body, timeout=60)
+            answer = self._post(body)
+            if answer.status_code in _TOKEN_EXPIRED:  # nothing was done
+                self.catalog._refresh_token()
+                answer = self._post(body)
         except (requests.ConnectionError, requests.Timeout) as error:
             raise ServiceUnavailable("the catalog did not answer a commit") from error
         if answer.ok:
@@ -126,8 +132,11 @@ class RestCommitter:
             raise CommitConflict(message)
         if answer.status_code >= 500 or answer.status_code == 429:
             raise ServiceUnavailable(f"the catalog answers {answer.status_code} to a commit: {message}")
-        refused = ForbiddenError if answer.status_code in (401, 403) else BadRequestError
+        refused = ForbiddenError if answer.status_code in (*_TOKEN_EXPIRED, 403) else BadRequestError
         raise refused(f"{answer.status_code} to a commit: {message}")
+
+    def _post(self, body: dict[str, Any]) -> requests.Response:
+        return self.catalog._session.post(self.catalog.url("transactions/commit"), json=body, timeout=60)
 
 
 @dataclass(frozen=True)

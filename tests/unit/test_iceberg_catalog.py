@@ -366,6 +366,7 @@ class Answered:
 
     def __init__(self, status: int, text: str = "") -> None:
         self._session = Answering(status, text)
+        self._refresh_token = lambda: None
 
     def url(self, path: str) -> str:
         return path
