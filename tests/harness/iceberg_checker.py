@@ -1,13 +1,15 @@
 """The checker on a REST catalog: it knows nothing of Sluice's code, and reads the catalog by PyIceberg alone.
 
-Commits on main, and branches, are those of the commit log in the table `sluice.commits`. What readers see is main of
-each table in the catalog; the log must say the same of it, as soon as nobody publishes.
+Commits on main, and branches, are those of the commit log: the table `sluice.commits`, and pages beside it.
+What readers see is main of each table in the catalog; the log must say the same of it, as soon as nobody publishes.
 """
 
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -16,7 +18,7 @@ from pyiceberg.table import StaticTable, Table
 from tests.harness.checker import Checker, TableRows
 
 _LOG = "sluice.commits"
-_COMMIT = "sluice.commit"
+_COMMIT, _COMMIT_HASH = "sluice.commit", "sluice.commit-hash"
 _OF_SLUICE = ("main", "sluice/audits", "sluice/root")
 
 
@@ -25,6 +27,8 @@ class IcebergChecker(Checker):
 
     def __init__(self, uri: str, column: str = "tag") -> None:
         self._catalog, self._column = RestCatalog("lake", uri=uri), column
+        self._commits: dict[str, dict[str, Any]] = {}
+        """What was read of the log, by hashes."""
 
     def head(self) -> str:
         """Return where main is, as the log says."""
@@ -36,9 +40,9 @@ class IcebergChecker(Checker):
 
     def commits(self, since: str) -> Iterator[dict[str, Any]]:
         """Yield the commits on main after a hash, the newest first, as Nessie shows them."""
-        commits, head = self._commits(), self.head()
+        head = self.head()
         while head != since:
-            commit = commits[head]
+            commit = self._commit(head)
             if not commit.get("parent"):
                 return
             yield {
@@ -80,29 +84,33 @@ class IcebergChecker(Checker):
                 yield f"main of {name} is at {other}, and the log says {one}"
 
     def _at(self, name: str, at: str) -> TableRows | None:
-        commits = self._commits()
-        while at and name not in commits[at].get("tables", {}):
-            at = commits[at].get("parent", "")
-        version = commits[at]["tables"][name] if at else None
+        while at and name not in self._commit(at).get("tables", {}):
+            at = self._commit(at).get("parent", "")
+        version = self._commit(at)["tables"][name] if at else None
         if version is None:
             return None
         return TableRows(StaticTable.from_metadata(version["location"]), version["snapshot_id"])
 
-    def _commits(self) -> dict[str, dict[str, Any]]:
-        """Return the commits of the log by their hashes."""
-        commits: list[dict[str, Any]] = []
-        for snapshot in self._log().metadata.snapshots:
-            assert snapshot.summary
-            commits.append(json.loads(snapshot.summary.additional_properties[_COMMIT]))
-        return {_hash(commit): commit for commit in commits}
+    def _commit(self, hash: str) -> dict[str, Any]:
+        """Return the commit of a hash: the head of a branch is in the table of the log, an earlier one in a page."""
+        if hash not in self._commits:
+            self._heads()
+        if hash not in self._commits:
+            folder = Path(urlsplit(self._log().location()).path) / "commits"
+            page = json.loads((folder / f"{hash}.json").read_text())
+            self._commits |= {_hash(commit): commit for commit in page["commits"]}
+        return self._commits[hash]
 
     def _heads(self) -> dict[str, str]:
-        log = self._log()
-        hashes = {
-            snapshot.snapshot_id: _hash(json.loads(snapshot.summary.additional_properties[_COMMIT]))
-            for snapshot in log.metadata.snapshots
-            if snapshot.summary
-        }
+        """Return the hash that each branch is at."""
+        log, hashes = self._log(), {}
+        for snapshot in log.metadata.snapshots:
+            assert snapshot.summary
+            properties = snapshot.summary.additional_properties
+            commit = json.loads(properties[_COMMIT])
+            hashes[snapshot.snapshot_id] = _hash(commit)
+            assert properties[_COMMIT_HASH] == _hash(commit)
+            self._commits[_hash(commit)] = commit
         return {name: hashes[ref.snapshot_id] for name, ref in log.metadata.refs.items()}
 
     def _log(self) -> Table:
