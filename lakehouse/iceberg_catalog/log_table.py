@@ -148,7 +148,8 @@ class CommitLogTable:
             *_move(ROOT_REF, _ROOT, table, 1, empty),
             *_move(MAIN, _ROOT, table, 2, empty),
         )
-        requirements = (AssertRefSnapshotId(ref=ROOT_REF, snapshot_id=None),)
+        # Both references are new; PyIceberg refuses to require that of any but main, of a table without a snapshot.
+        requirements = (AssertRefSnapshotId(ref=MAIN, snapshot_id=None),)
         with contextlib.suppress(CommitConflict):
             self._committer.commit([TableChange(table, requirements, updates)])
         begun = self._tables.load_identifier(NAME)
