@@ -126,12 +126,16 @@ class IcebergCatalog:
             return sorted(self._branches.read().tables(at))
 
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
-        """Return the tables that differ between the hash `base` and a branch at `head`."""
+        """Return the tables that differ between the hash `base` and a branch at `head`.
+
+        What others left beside main of a table since it was recorded is in its newest file alone, which jobs begin at.
+        """
         with translate_catalog_errors():
             log = self._branches.read()
             log.head(branch)
             changes = log.changes(base, head)
-            return [TableDiff(name, table_version(a), table_version(b)) for name, (a, b) in changes.items()]
+            bases = {name: self._branches.in_catalog(name, before) for name, (before, _) in changes.items()}
+            return [TableDiff(name, table_version(bases[name]), table_version(b)) for name, (_, b) in changes.items()]
 
     def diff_namespaces(self, base: str, branch: str, head: str) -> list[NamespaceDiff]:
         """Return the namespaces that differ between the hash `base` and a branch at `head`."""

@@ -107,7 +107,7 @@ def _location(folder: Path, number: int, table: ShownTable, io: Mapping[str, Any
     shown = table.metadata.model_copy(
         update={
             "current_snapshot_id": table.snapshot_id,
-            "refs": {MAIN_BRANCH: main},
+            "refs": {**table.metadata.refs, MAIN_BRANCH: main},
             "metadata_log": [],
             "properties": {**dict.fromkeys(DELETING_PROPERTIES, "false"), **table.metadata.properties},
         }
