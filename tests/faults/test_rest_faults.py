@@ -54,9 +54,7 @@ def test_one_request_to_a_rest_server_fails(kind: str, fault: Fault, faults: Fau
     assert not faults.problems([result])
 
 
-@pytest.mark.parametrize(
-    "committed", [1, pytest.param(2, marks=pytest.mark.matrix), pytest.param(3, marks=pytest.mark.matrix)]
-)
+@pytest.mark.parametrize("committed", [1, pytest.param(2, marks=pytest.mark.matrix)])
 def test_the_server_is_killed_between_two_tables(
     committed: int, faults: FaultHarness, server: IcebergRestServer
 ) -> None:
