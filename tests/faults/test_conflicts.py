@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.faults import on_both_catalogs
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.system import EndedRun, SystemHarness
@@ -19,6 +20,7 @@ def _ended(system: SystemHarness, runs: list[str]) -> list[EndedRun]:
         return list(pool.map(system.wait_for_end, runs))
 
 
+@on_both_catalogs(pytest.mark.matrix)
 def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(
     system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
@@ -48,6 +50,7 @@ def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(
         pytest.param("{mode: merge, keys: [id]}", "rewritten", marks=pytest.mark.matrix),
     ],
 )
+@on_both_catalogs(pytest.mark.matrix)
 def test_main_moved_while_people_decided(
     write: str, resolved: str, system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.faults import FaultHarness
+from tests.harness.faults import FaultHarness, on_both_catalogs
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import spark_processes, wait_for
@@ -41,6 +41,7 @@ def _published_once(faults: FaultHarness, lake: LakeReader, run: str, table: str
 
 
 @pytest.mark.sentinel("the worker killed in a write")
+@on_both_catalogs(pytest.mark.matrix)
 def test_worker_killed_during_the_write(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """The worker is killed while Spark writes: Spark ends with it, and the next worker writes again."""
     worker = faults.start_worker()
@@ -54,6 +55,7 @@ def test_worker_killed_during_the_write(faults: FaultHarness, lake: LakeReader, 
 
 
 @pytest.mark.matrix
+@on_both_catalogs(pytest.mark.matrix)
 def test_worker_stopped_during_the_write(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """A worker that is asked to stop ends its Spark; the next worker makes the next attempt."""
     worker = faults.start_worker()
@@ -66,6 +68,7 @@ def test_worker_stopped_during_the_write(faults: FaultHarness, lake: LakeReader,
     _published_once(faults, lake, run, "t.stop_writer", attempts=2)
 
 
+@on_both_catalogs(pytest.mark.matrix)
 def test_spark_killed_during_the_write(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """Spark is killed while it writes: the same worker writes again."""
     faults.start_worker()
@@ -77,6 +80,7 @@ def test_spark_killed_during_the_write(faults: FaultHarness, lake: LakeReader, t
     _published_once(faults, lake, run, "t.kill_spark", attempts=2)
 
 
+@on_both_catalogs(pytest.mark.matrix)
 def test_worker_killed_during_the_audit(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """The worker is killed during the audit's Spark pass: the next worker asks again."""
     worker = faults.start_worker()
@@ -102,6 +106,7 @@ def test_nessie_unreachable(faults: FaultHarness, tmp_path: Path) -> None:
 
 
 @pytest.mark.warm
+@on_both_catalogs(pytest.mark.matrix)
 def test_worker_killed_between_audit_and_merge(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """The worker is killed while people decide: the next worker publishes what they approved."""
     worker = faults.start_worker()
@@ -114,6 +119,7 @@ def test_worker_killed_between_audit_and_merge(faults: FaultHarness, lake: LakeR
     _published_once(faults, lake, run, "t.kill_merge", attempts=1)
 
 
+@on_both_catalogs(pytest.mark.matrix)
 def test_no_room_for_a_file(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """A file cannot be written to its end, as on a full disk: main is whole, and a later attempt succeeds."""
     rows = [{"id": number, "noise": f"{hash(str(number)):x}"} for number in range(60_000)]

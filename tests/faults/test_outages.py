@@ -15,11 +15,12 @@ from temporalio.service import RPCError
 from devstack.stack import Stack
 from tests.harness.faults import FaultHarness
 from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.rest_stack import RestStack
 from tests.harness.system import link_tools
 
 _RUNS = 14
 _TABLES = 3
-_KILLED = ("worker",) * 5 + ("nessie",) * 3 + ("temporal",)
+_KILLED = ("worker",) * 5 + ("catalog",) * 3 + ("temporal",)
 _SECONDS = 200
 """In which all kills happen."""
 
@@ -27,12 +28,17 @@ _SECONDS = 200
 class UnstableStack:
     """A stack of its own with one worker of two slots, and what is done to them."""
 
-    def __init__(self, folder: Path, engine: str) -> None:
+    def __init__(self, folder: Path, engine: str, catalogue: str) -> None:
+        self._rest = RestStack(folder) if catalogue == "iceberg" else None
         home = folder / "home"
-        home.mkdir()
-        link_tools(home)
-        self.stack = Stack(home, os.environ)
-        variables = {**self.stack.up(with_worker=False), "SLUICE_HOME": str(home), "SPARK_ENGINE": engine}
+        if self._rest:
+            self.stack, variables = self._rest.stack, self._rest.variables
+        else:
+            home.mkdir()
+            link_tools(home)
+            self.stack = Stack(home, os.environ)
+            variables = self.stack.up(with_worker=False)
+        variables = {**variables, "SLUICE_HOME": str(home), "SPARK_ENGINE": engine}
         self.faults = FaultHarness({**variables, "SPARK_SLOTS": "2"}, folder, "outages")
         self.worker: WorkerProcess = self.faults.start_worker()
 
@@ -40,14 +46,21 @@ class UnstableStack:
         """Kill a worker or a service, and start it again."""
         if victim == "worker":
             self.worker.kill()
-        else:
-            (daemon,) = (each for each in self.stack.daemons() if each.name == victim)
-            os.kill(daemon.pid, signal.SIGKILL)
-            wait_for(lambda: not daemon.alive())
+        elif victim == "catalog" and self._rest:
+            self._rest.server.kill()
             time.sleep(2)
-            self.stack.up(with_worker=False)
+            self._rest.server.start_again()
+        else:
+            self._kill_daemon("nessie" if victim == "catalog" else victim)
         if self.worker.process.poll() is not None:
             self.worker = self.faults.start_worker()
+
+    def _kill_daemon(self, name: str) -> None:
+        (daemon,) = (each for each in self.stack.daemons() if each.name == name)
+        os.kill(daemon.pid, signal.SIGKILL)
+        wait_for(lambda: not daemon.alive())
+        time.sleep(2)
+        self.stack.up(with_worker=False)
 
     def restart_worker(self) -> None:
         """Ask the worker to end, as a rolling restart does, and start it again."""
@@ -66,12 +79,12 @@ class UnstableStack:
     def end(self) -> None:
         """Stop everything."""
         self.faults.close()
-        self.stack.down()
+        (self._rest or self.stack).down()
 
 
 @pytest.fixture
 def unstable(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[UnstableStack]:
-    unstable = UnstableStack(tmp_path, request.param)
+    unstable = UnstableStack(tmp_path, *request.param)
     try:
         yield unstable
     finally:
@@ -88,9 +101,14 @@ def _check(unstable: UnstableStack, results: list[dict[str, Any]]) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.timeout(2400)
-@pytest.mark.parametrize("unstable", ["submit", "connect"], indirect=True)
+@pytest.mark.parametrize(
+    "unstable",
+    [("submit", "nessie"), ("connect", "nessie"), ("connect", "iceberg")],
+    ids=["submit", "connect", "connect-iceberg"],
+    indirect=True,
+)
 def test_every_run_outlasts_nine_kills(unstable: UnstableStack) -> None:
-    """Fourteen runs on two slots, nine kills of worker, Nessie and Temporal in 200 s: all fourteen are published."""
+    """Fourteen runs on two slots, nine kills of worker, catalog and Temporal in 200 s: all fourteen are published."""
     seed = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
     print(f"seed {seed}: SLUICE_SEED={seed} repeats it")
     draw = random.Random(seed)
@@ -109,7 +127,7 @@ def test_every_run_outlasts_nine_kills(unstable: UnstableStack) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("unstable", ["connect"], indirect=True)
+@pytest.mark.parametrize("unstable", [("connect", "nessie")], ids=["connect"], indirect=True)
 def test_rolling_restarts_cost_no_run(unstable: UnstableStack) -> None:
     """A worker is restarted again and again under a queue of runs that may fail once: every run is published."""
     runs = [

@@ -7,18 +7,34 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import StaticTable, Table
 
 from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.nessie.catalog import NessieCatalog
+from lakehouse.open_catalog import open_catalog
 from sluice.contracts.references import BranchRef
 from sluice.publishing.certificate import RUN_ID
-from tests.harness.faults import FaultHarness
+from sluice.settings import read_settings
+from tests.harness.faults import FaultHarness, on_both_catalogs
 from tests.harness.processes import wait_for
 
 
 def _change_on_main(faults: FaultHarness, table: str) -> None:
-    """Publish a row into a table, as another installation would."""
+    """Change a table on main, as another installation would, or another program."""
+    if faults.environment.get("CATALOGUE") == "iceberg":
+        _append_by_another_program(faults, table)
+    else:
+        _publish_by_another_installation(faults, table)
+
+
+def _append_by_another_program(faults: FaultHarness, table: str) -> None:
+    writable = RestCatalog("lake", uri=faults.environment["ICEBERG_URI"]).load_table(table)
+    writable.append(_another_row(writable))
+    open_catalog(read_settings(faults.environment)).head("main")  # the next look at main records it
+
+
+def _publish_by_another_installation(faults: FaultHarness, table: str) -> None:
     token = Path(faults.environment["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
     catalog = NessieCatalog(faults.environment["NESSIE_URI"], token=token)
     base, name = catalog.head("main"), f"wap/other/{uuid.uuid4().hex}/a1"
@@ -33,14 +49,19 @@ def _change_on_main(faults: FaultHarness, table: str) -> None:
     writable = Table(
         ("x", *table.split(".")), static.metadata, version.metadata_location, static.io, BranchCommitCatalog(commit)
     )
-    writable.append(pa.Table.from_pylist([{"id": 99, "tag": "another"}], schema=writable.schema().as_arrow()))
+    writable.append(_another_row(writable))
     branch = BranchRef(name=name, base=base, catalog_id=catalog.identity())
     assert catalog.publish(branch, catalog.head(name), "another", "another", {}).merged
     catalog.delete_branch(name)
 
 
+def _another_row(table: Table) -> pa.Table:
+    return pa.Table.from_pylist([{"id": 99, "tag": "another"}], schema=table.schema().as_arrow())
+
+
 @pytest.mark.matrix
 @pytest.mark.warm
+@on_both_catalogs()
 @pytest.mark.parametrize("cancel", [False, True], ids=["", "cancelled"])
 def test_a_paused_merge_overtakes_the_fence(cancel: bool, faults: FaultHarness, tmp_path: Path) -> None:
     """A merge that was paused happens while another worker is about to fence: one merge, every row once."""
@@ -55,19 +76,20 @@ def _overtakes(faults: FaultHarness, folder: Path, *, cancel: bool) -> bool:
     Whichever is faster, main and the run must agree.
     """
     folder.mkdir()
+    catalog = "IcebergCatalog" if faults.environment.get("CATALOGUE") == "iceberg" else "NessieCatalog"
     first, second, stop = folder / "first", folder / "second", int(signal.SIGSTOP)
     suffix = uuid.uuid4().hex[:8]
     other, table = f"t.read_{suffix}", f"t.written_{suffix}"
     sound = faults.start_worker()
     assert faults.result(faults.start_tagged(f"read-{suffix}", other))["outcome"] == "published"
     sound.stop()
-    paused = faults.start_faulty_worker(CRASH=f"NessieCatalog.publish:before {stop} {first}")
+    paused = faults.start_faulty_worker(CRASH=f"{catalog}.publish:before {stop} {first}")
     checks = f"{{relationships: {{column: id, to: {other}, field: id}}}}"
     run = faults.start_tagged(f"written-{suffix}", table, checks=checks)
     wait_for(first.exists, paused.log.read_text)
     _change_on_main(faults, other)
     before = faults.checker.head()
-    fencing = faults.start_faulty_worker(CRASH=f"NessieCatalog.delete_branch:before {stop} {second}")
+    fencing = faults.start_faulty_worker(CRASH=f"{catalog}.delete_branch:before {stop} {second}")
     wait_for(second.exists, fencing.log.read_text)
     if cancel:
         faults.cancel(run)

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from tests.harness.faults import FaultHarness
-from tests.harness.proxies import CuttingProxy, NessieProxy, seeded
+from tests.harness.faults import FaultHarness, on_both_catalogs
+from tests.harness.proxies import CuttingProxy, IcebergProxy, NessieProxy, seeded
 
 _TABLES = 3
 _ATTEMPTS = 12
@@ -19,9 +19,11 @@ def run_under_faults(faults: FaultHarness, runs: int, seed: int, kills: int) -> 
     print(f"seed {seed}: SLUICE_SEED={seed} repeats it")
     draw = random.Random(seed)
     host, port = faults.environment["TEMPORAL_ADDRESS"].split(":")
-    nessie = NessieProxy(faults.environment["NESSIE_URI"], seeded(seed, 0.08))
+    address = "ICEBERG_URI" if "ICEBERG_URI" in faults.environment else "NESSIE_URI"
+    proxy = IcebergProxy if address == "ICEBERG_URI" else NessieProxy
+    catalog = proxy(faults.environment[address], seeded(seed, 0.08))
     temporal = CuttingProxy(host, int(port), seed)
-    through = {"NESSIE_URI": nessie.uri, "TEMPORAL_ADDRESS": temporal.address}
+    through = {address: catalog.uri, "TEMPORAL_ADDRESS": temporal.address}
     try:
         current = faults.start_worker(**through)
         started = [
@@ -38,12 +40,12 @@ def run_under_faults(faults: FaultHarness, runs: int, seed: int, kills: int) -> 
             results = [each.result() for each in watched]
     finally:
         temporal.stop()
-        nessie.stop()
+        catalog.stop()
     kept = [result["branch"] for result in results if result["outcome"] != "published" and result["branch"]]
     problems = faults.problems(results, kept)
     outcomes = [result["outcome"] for result in results]
     assert not problems, (seed, problems)
-    assert nessie.done and temporal.cuts
+    assert catalog.done and temporal.cuts
     assert outcomes.count("published") >= 0.9 * runs, (seed, [(r["outcome"], r["reason"]) for r in results])
 
 
@@ -51,13 +53,15 @@ def _seed() -> int:
     return int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
 
 
+@on_both_catalogs(pytest.mark.matrix)
 def test_a_few_runs_under_stress(faults: FaultHarness) -> None:
-    """Nessie fails, Temporal is cut off, a worker is killed: what six concurrent runs publish is on main once."""
+    """The catalog fails, Temporal is cut off, a worker is killed: what six runs at once publish is on main once."""
     run_under_faults(faults, runs=6, seed=_seed(), kills=1)
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(1800)
+@on_both_catalogs(pytest.mark.matrix)
 def test_many_runs_under_stress(faults: FaultHarness) -> None:
-    """Nessie fails, Temporal is cut off, workers are killed: what twenty concurrent runs publish is on main once."""
+    """The catalog fails, Temporal is cut off, workers are killed: what twenty runs at once publish is on main once."""
     run_under_faults(faults, runs=20, seed=_seed(), kills=4)
