@@ -13,7 +13,6 @@ if not can_run("worker"):
     sys.exit(2)
 
 import asyncio
-import contextlib
 import logging
 import signal
 from collections.abc import Callable, Sequence
@@ -136,13 +135,17 @@ log = logging.getLogger("sluice.worker")
 
 async def open_catalog_when_it_answers(settings: Settings, stop: asyncio.Event) -> BranchCatalog | None:
     """Return the catalog as soon as its server answers; None if a signal says to stop before."""
+    stopped = asyncio.ensure_future(stop.wait())
     while not stop.is_set():
+        opening = asyncio.ensure_future(asyncio.to_thread(open_catalog, settings))
+        await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not opening.done():  # a server that takes the request and is silent: `exit_after` ends its thread
+            return None
         try:
-            return await asyncio.to_thread(open_catalog, settings)
+            return opening.result()
         except ServiceUnavailable as error:
             log.warning("%s; asking again", error)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(stop.wait(), _CATALOG_PAUSE)
+            await asyncio.wait({stopped}, timeout=_CATALOG_PAUSE)
     return None
 
 
@@ -293,6 +296,7 @@ async def serve() -> None:
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
     catalog = await open_catalog_when_it_answers(settings, stop)
     if catalog is None:
+        exit_after(_SHUTDOWN_MARGIN)
         return
     engine = open_engine(settings, unreachable_properties(UNREACHABLE_CATALOG))
     async with AsyncExitStack() as running:

@@ -46,7 +46,7 @@ class LoadedFiles:
 
     def find_input(self, pipeline: str, digest: str) -> LoadedFile | None:
         """Return the latest run in effect of a pipeline that published the whole input of this identity."""
-        if self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
+        if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
             return None  # no run did, in effect or not: the index need not be built for that
         return self._ask(lambda index, at: index.find_input(at, pipeline, digest))
 

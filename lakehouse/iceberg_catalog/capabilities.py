@@ -1,5 +1,6 @@
 """What an Iceberg catalog can do, as a catalog of Sluice."""
 
+from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.publishing.capabilities import CatalogCapabilities, Guarantee
 
 
@@ -16,4 +17,6 @@ def capabilities_of(guarantee: Guarantee) -> CatalogCapabilities:
         guarantee=guarantee,
         tables_without_snapshot=False,
         names_with_dots=False,
+        # A job is shown them, as false: it may not delete files that main or another branch needs.
+        own_table_properties=DELETING_PROPERTIES,
     )

@@ -1,24 +1,26 @@
 """The port for catalogs, implemented by any Iceberg catalog with a commit log in one of its tables (ADR 35)."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 from lakehouse.catalog import BranchInfo, CommitInfo, NamespaceDiff, TableCommit, TableDiff, TableVersion
+from lakehouse.iceberg_catalog.branch_changes import commit_on, copy, create_at_root, create_on_main, missing_namespaces
 from lakehouse.iceberg_catalog.branches import BranchLog, Made
 from lakehouse.iceberg_catalog.capabilities import capabilities_of
-from lakehouse.iceberg_catalog.commit_log import CommitLog
+from lakehouse.iceberg_catalog.commit_log import CommitLog, NoSuchCommit
 from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
-from lakehouse.iceberg_catalog.log_commits import MAIN, ROOT_REF, LogCommit, is_other
+from lakehouse.iceberg_catalog.log_commits import MAIN, is_other
 from lakehouse.iceberg_catalog.probe import probe_commits
 from lakehouse.iceberg_catalog.publication import Publisher
 from lakehouse.iceberg_catalog.publication_commits import conflicting_tables, publication, refuse_half
 from lakehouse.iceberg_catalog.versions import committed_version, table_version
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
-from sluice.errors import CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
-from sluice.identifiers import joined_name, name_elements, namespaces_of
+from sluice.errors import CatalogChanged, NoSuchBranch, ServiceUnavailable
+from sluice.identifiers import name_elements
 
 
 class IcebergCatalog:
@@ -80,20 +82,17 @@ class IcebergCatalog:
     def create_branch(self, name: str, base: str) -> None:
         """Create a branch of main at the hash `base`. A repeat changes nothing."""
         with translate_catalog_errors():
-            self._branches.update(lambda log: _create_on_main(log, name, base))
+            self._branches.update(lambda log: create_on_main(log, name, base))
 
     def create_orphan_branch(self, name: str) -> str:
         """Create a branch at the root of all history, if it does not exist; return its head."""
         with translate_catalog_errors():
-            log = self._branches.read()
-            if name not in log.branches:
-                self.create_branch(name, log.head(ROOT_REF))
-            return self._branches.read().head(name)
+            return self._branches.update(lambda log: create_at_root(log, name)).head(name)
 
     def copy_branch(self, name: str, of: str, head: str) -> None:
         """Create the branch `name` at the hash `head` of the branch `of`. A repeat changes nothing."""
         with translate_catalog_errors():
-            self._branches.update(lambda log: _copy(log, name, of, head))
+            self._branches.update(lambda log: copy(log, name, of, head))
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch; it may be gone already. A publish of it that is under way fails."""
@@ -107,14 +106,13 @@ class IcebergCatalog:
 
     def fork_point(self, branch: str) -> str:
         """Return the newest hash that a branch has in common with main."""
-        with translate_catalog_errors():
-            log = self._branches.read()
+        with self._reading(branch) as log:
             return log.fork_point(log.head(branch))
 
     def table_version(self, branch: str, name: str, at: str | None = None) -> TableVersion | None:
         """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
-        with translate_catalog_errors():
-            log = self._branches.observe_main() if branch == MAIN and at is None else self._branches.read()
+        with self._reading(branch) as log:
+            log = self._branches.observe_main() if branch == MAIN and at is None else log  # noqa: PLW2901
             if branch not in log.branches:
                 return None
             version = log.tables(at or log.head(branch)).get(name)
@@ -122,16 +120,15 @@ class IcebergCatalog:
 
     def list_tables(self, branch: str, at: str) -> list[str]:
         """Return the names of the tables of a branch at a hash of it, in order."""
-        with translate_catalog_errors():
-            return sorted(self._branches.read().tables(at))
+        with self._reading(branch) as log:
+            return sorted(log.tables(at))
 
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
         """Return the tables that differ between the hash `base` and a branch at `head`.
 
         What others left beside main of a table since it was recorded is in its newest file alone, which jobs begin at.
         """
-        with translate_catalog_errors():
-            log = self._branches.read()
+        with self._reading(branch) as log:
             log.head(branch)
             changes = log.changes(base, head)
             bases = {name: self._branches.in_catalog(name, before) for name, (before, _) in changes.items()}
@@ -139,8 +136,7 @@ class IcebergCatalog:
 
     def diff_namespaces(self, base: str, branch: str, head: str) -> list[NamespaceDiff]:
         """Return the namespaces that differ between the hash `base` and a branch at `head`."""
-        with translate_catalog_errors():
-            log = self._branches.read()
+        with self._reading(branch) as log:
             log.head(branch)
             before, after = log.namespaces(base), log.namespaces(head)
             names = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
@@ -167,12 +163,12 @@ class IcebergCatalog:
                 log.head(branch), committed[0]
             ):  # done, although the catalog's answer was another
                 return None
-            begun = _commit_on(log, branch, head, message, properties or {})
+            begun = commit_on(log, branch, head, message, properties or {})
             held, expected = log.tables(begun.parent), log.tables(head)
             if any(is_other(held.get(table.name), expected.get(table.name)) for table in tables):
                 raise ServiceUnavailable(f"{branch} moved meanwhile")
             versions = {table.name: committed_version(self._branches.tables, table) for table in tables}
-            namespaces = _missing_namespaces(log, begun.parent, needed)
+            namespaces = missing_namespaces(log, begun.parent, needed)
             made = begun.changed(tables=versions, namespaces=namespaces)
             committed[:] = [made.hash]
             return [made], {branch: (made.parent, made.hash)}, ()
@@ -222,8 +218,7 @@ class IcebergCatalog:
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
         """Yield the commits of a branch, the newest first."""
-        with translate_catalog_errors():
-            log = self._branches.read()
+        with self._reading(branch) as log:
             for commit in log.ancestors(log.head(branch)):
                 if commit.parent:
                     yield commit.info()
@@ -232,8 +227,7 @@ class IcebergCatalog:
         self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
     ) -> dict[str, str]:
         """Return the Spark configuration of a catalog in the job's folder, with the tables of a branch in it."""
-        with translate_catalog_errors():
-            log = self._branches.read()
+        with self._reading(branch) as log:
             return self._jobs.prepare(log, spark_catalog, at or log.head(branch), folder, pinned=at is not None)
 
     def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
@@ -246,6 +240,23 @@ class IcebergCatalog:
         with translate_catalog_errors():
             self._branches.update(lambda log: self._jobs.collect(log, branch, spark_catalog, folder))
 
+    @contextmanager
+    def _reading(self, branch: str) -> Iterator[CommitLog]:
+        """Read the log for questions about a branch, whose commits are deleted with it.
+
+        Raises:
+            NoSuchBranch: it was deleted meanwhile.
+        """
+        with translate_catalog_errors():
+            log = self._branches.read()
+            try:
+                yield log
+            except NoSuchCommit as error:
+                present = self._branches.read().branches.get(branch)
+                if branch == MAIN or (present is not None and present == log.branches.get(branch)):
+                    raise
+                raise NoSuchBranch(f"the branch {branch} is gone") from error
+
     def explain_absence(self, lines: Iterable[str]) -> str | None:
         """Return how the catalog was away while a job ran, if lines of the job's output tell so, or None."""
         return explain_absence(lines)
@@ -253,40 +264,3 @@ class IcebergCatalog:
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
         """Return None: a job reaches no catalog but its own."""
         return None
-
-
-def _create(log: CommitLog, name: str, base: str) -> Made | None:
-    if log.branches.get(name) == base:
-        return None
-    if name in log.branches:
-        raise CatalogRefused(f"there is a branch {name} at another hash than {base[:12]}")
-    return [], {name: (None, base)}, ()
-
-
-def _create_on_main(log: CommitLog, name: str, base: str) -> Made | None:
-    if log.commit(base).fork:  # its commits are deleted with its branch
-        raise CatalogRefused(f"{base[:12]} is no hash of main: copy the branch that holds it")
-    return _create(log, name, base)
-
-
-def _copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
-    if not log.holds(log.head(of), head):
-        raise CatalogRefused(f"the branch {of} does not hold {head[:12]}")
-    made = _create(log, name, head)
-    # A process that deletes the other branch deletes its commits, too, unless a copy of it is there.
-    fence = {of: (log.head(of), log.head(of))}
-    return ((), {**fence, **made[1]}, ()) if made else None
-
-
-def _commit_on(log: CommitLog, branch: str, head: str, message: str, properties: Mapping[str, str]) -> LogCommit:
-    """Begin a commit on a branch that still has the hash `head` in its history."""
-    if not log.holds(log.head(branch), head):
-        raise NoSuchBranch(f"the branch {branch} is not the one that was at {head[:12]}")
-    return log.next_commit(branch, message=message, properties=dict(properties))
-
-
-def _missing_namespaces(log: CommitLog, head: str, tables: Collection[str]) -> dict[str, dict[str, str] | None]:
-    """Return the namespaces of tables that no commit up to a hash created, and in which main has no table."""
-    held = {joined_name(each) for name in log.tables(head) for each in namespaces_of(name)} | {*log.namespaces(head)}
-    wanted = {joined_name(each) for name in tables for each in namespaces_of(name)}
-    return {name: {} for name in sorted(wanted - held)}

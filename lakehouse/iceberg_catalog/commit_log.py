@@ -6,11 +6,13 @@ what is before them in files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 from lakehouse.catalog import BranchInfo
+from lakehouse.iceberg_catalog.commit_pages import CommitPages
 from lakehouse.iceberg_catalog.log_commits import (
     HIDDEN,
     MAIN,
@@ -26,23 +28,8 @@ from lakehouse.iceberg_catalog.log_commits import (
 from sluice.errors import CatalogRefused, NoSuchBranch
 
 
-class PageOfCommits(Protocol):
-    """A commit with some of those before it."""
-
-    @property
-    def commits(self) -> Sequence[LogCommit]:
-        """The oldest first."""
-
-    @property
-    def state(self) -> LogState | None:
-        """The state after the last, if the page holds it."""
-
-
-class PageReader(Protocol):
-    """Reads the commits that are no heads."""
-
-    def read(self, hash: str) -> PageOfCommits | None:
-        """Return the page that ends with a hash, or None if there is none."""
+class NoSuchCommit(CatalogRefused):
+    """Raised where the log has no commit of a hash: it never had one, or the commit was deleted with its branch."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +40,7 @@ class CommitLog:
     """The head of each branch."""
     heads: Mapping[str, LogCommit]
     """The commits of the heads, by their hashes."""
-    pages: PageReader
+    pages: CommitPages
     states: dict[str, LogState] = field(default_factory=dict, repr=False)
     """States that were computed."""
 
@@ -78,11 +65,11 @@ class CommitLog:
         """Return the commit of a hash.
 
         Raises:
-            CatalogRefused: there is none.
+            NoSuchCommit: there is none.
         """
         commit = self.find(hash)
         if commit is None:
-            raise CatalogRefused(f"the commit log has no commit {hash[:12]}")
+            raise NoSuchCommit(f"the commit log has no commit {hash[:12]}")
         return commit
 
     def ancestors(self, hash: str) -> Iterator[LogCommit]:
@@ -187,8 +174,8 @@ class CommitLog:
 
     def unneeded(self, own: Sequence[LogCommit]) -> list[str]:
         """Return those of the commits of a deleted branch that no other branch of the same base has in its history."""
-        forks = {commit.fork for commit in own}
-        needed = {
-            each.hash for head in self.heads.values() if head.fork in forks for each in self.own_commits(head.hash)
-        }
+        forks, needed = {commit.fork for commit in own}, set[str]()
+        for head in (each for each in self.heads.values() if each.fork in forks):
+            with suppress(NoSuchCommit):  # another process deletes this branch, too
+                needed |= {each.hash for each in takewhile(lambda commit: commit.fork, self.ancestors(head.hash))}
         return [commit.hash for commit in own if commit.hash not in needed]

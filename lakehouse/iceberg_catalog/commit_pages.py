@@ -5,6 +5,7 @@ of its last commit, and goes back to the one whose number is a multiple of 8. Th
 holds the state there: a process that starts reads two files to know every table, however old the log is.
 """
 
+import os
 import re
 import time
 import uuid
@@ -69,8 +70,9 @@ class CommitPages:
             commits: the commit and those before it, the newest first.
             state: returns the state after the commit.
         """
-        if self.read(hash):
-            return
+        with suppress(CatalogRefused):  # a damaged page is written again
+            if self.read(hash):
+                return
         held: list[LogCommit] = []
         for commit in commits:
             held.append(commit)
@@ -84,7 +86,6 @@ class CommitPages:
         location = self._location(hash)
         with suppress(OSError):
             load_file_io(self._io, location).delete(location)
-        self._read_existing.cache_clear()
 
     def _location(self, hash: str) -> str:
         return f"{self.folder}/{hash}.json"
@@ -100,20 +101,25 @@ class CommitPages:
                 page = Page.model_validate_json(content)
                 if page.is_of(hash):
                     return page
-        raise CatalogRefused(f"the commit log is damaged: {location} does not hold the commit {hash[:12]}")
+        raise CatalogRefused(
+            f"the commit log is damaged, or of a newer release: {location} does not hold the commit {hash[:12]}"
+        )
 
     def _write_file(self, location: str, content: bytes) -> None:
         """Write a file so that no reader sees a part of it: stores do so, and a folder by a file of another name."""
-        parsed = urlparse(location)
-        if parsed.scheme not in ("", "file"):
+        scheme = urlparse(location).scheme
+        if scheme not in ("", "file"):
             with load_file_io(self._io, location).new_output(location).create(overwrite=True) as file:
                 file.write(content)
             return
-        path = Path(parsed.path)
+        path = Path(urlparse(location).path if scheme else location)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{uuid.uuid4().hex}.part")
         try:
-            part.write_bytes(content)
+            with part.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)

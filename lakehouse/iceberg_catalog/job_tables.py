@@ -68,7 +68,7 @@ class JobCatalogs:
             reason = type(error).__name__
             raise CatalogRefused(f"what the job left in its catalog cannot be read ({reason}): run it again") from None
         head, parent = (folder / f"{spark_catalog}{_HEAD}").read_text(), log.head(branch)
-        before = log.tables(head)
+        since, before = _commits_since(log, branch, head), log.tables(head)
         known = {*log.namespaces(head)} | {name.rpartition(".")[0] for name in before}
         commit = log.next_commit(
             branch,
@@ -80,7 +80,6 @@ class JobCatalogs:
             },
             namespaces={name: {} for name in sorted(namespaces - known)},
         )
-        since = _commits_since(log, branch, head)
         if not (commit.tables or commit.namespaces) or any(_is_repeat(commit, each) for each in since):
             return None
         for name, version in commit.tables.items():

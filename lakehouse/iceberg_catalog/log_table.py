@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from pyiceberg.avro.codecs import AvroCompressionCodec
-from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
+from pyiceberg.exceptions import TableAlreadyExistsError
 from pyiceberg.io import load_file_io
 from pyiceberg.manifest import write_manifest_list
 from pyiceberg.schema import Schema
@@ -132,8 +132,7 @@ class CommitLogTable:
 
     def _create(self) -> CatalogTable:
         self._known.check_missing()
-        with contextlib.suppress(NamespaceAlreadyExistsError):
-            self._tables.catalog.create_namespace(NAME[:1])
+        self._tables.create_namespace(NAME[:1])
         with contextlib.suppress(TableAlreadyExistsError):
             schema = Schema(NestedField(1, "note", StringType()))
             self._tables.catalog.create_table(NAME, schema, properties=_PROPERTIES)

@@ -1,5 +1,6 @@
 """The tables of an Iceberg catalog, as PyIceberg reads them."""
 
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,6 +33,7 @@ RESERVED = "sluice"
 """The namespace of Sluice's own tables, which no branch shows."""
 _AT_ONCE = 8
 _LOOKS = 20
+_PAUSE = 0.05
 
 
 class CatalogTables:
@@ -62,8 +64,8 @@ class CatalogTables:
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
             except FileNotFoundError:  # Glue named a metadata file that was replaced and deleted meanwhile
-                continue
-        raise ServiceUnavailable(f"the metadata file of {'.'.join(identifier)} is not there")
+                time.sleep(_PAUSE)
+        raise _without_metadata(identifier)
 
     def _load_by_pyiceberg(self, identifier: tuple[str, ...]) -> CatalogTable:
         table = self.catalog.load_table(identifier)
@@ -75,15 +77,17 @@ class CatalogTables:
             location = dict(self._locations()).get(identifier)
             if location is None:
                 return None
-            with suppress(FileNotFoundError):
+            try:
                 return CatalogTable(identifier, self.read_metadata(location), location)
-        raise ServiceUnavailable(f"the metadata file of {'.'.join(identifier)} is not there: {location}")
+            except FileNotFoundError:
+                time.sleep(_PAUSE)
+        raise _without_metadata(identifier)
 
     def load_all(self) -> dict[str, CatalogTable]:
         """Return every table of the catalog by its name, but Sluice's own."""
         if hasattr(self.catalog, "engine"):
             read: Iterator[CatalogTable | None] = (
-                CatalogTable(identifier, self.read_metadata(location), location)
+                self._read_or_load(identifier, location)
                 for identifier, location in self._locations()
                 if identifier[0] != RESERVED
             )
@@ -91,6 +95,11 @@ class CatalogTables:
             with ThreadPoolExecutor(_AT_ONCE) as threads:
                 read = iter(list(threads.map(self.load_identifier, self._identifiers())))
         return {table.name: table for table in read if table is not None}
+
+    def _read_or_load(self, identifier: tuple[str, ...], location: str) -> CatalogTable | None:
+        with suppress(FileNotFoundError):
+            return CatalogTable(identifier, self.read_metadata(location), location)
+        return self.load_identifier(identifier)
 
     @property
     def io(self) -> dict[str, Any]:
@@ -136,10 +145,17 @@ class CatalogTables:
     def create_namespaces(self, namespaces: Iterable[tuple[str, ...]]) -> None:
         """Create namespaces where they are missing, the outer ones first."""
         for elements in sorted(namespaces, key=len):
-            try:
-                self.catalog.create_namespace(elements)
-            except NamespaceAlreadyExistsError:
-                continue
+            self.create_namespace(elements)
+
+    def create_namespace(self, elements: tuple[str, ...]) -> None:
+        """Create a namespace where it is missing; another process may do so at the same time."""
+        try:
+            self.catalog.create_namespace(elements)
+        except NamespaceAlreadyExistsError:
+            return
+        except Exception as error:
+            if type(error).__name__ != "IntegrityError":  # SQLAlchemy's, of a row that is there already
+                raise
 
     def _identifiers(self, parent: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
         """Return the identifiers of all tables, from the namespaces inside a namespace."""
@@ -169,6 +185,14 @@ class CatalogTables:
     def _read_metadata(self, location: str) -> TableMetadata:
         io = load_file_io(dict(self.catalog.properties), location)
         return FromInputFile.table_metadata(io.new_input(location))
+
+
+def _without_metadata(identifier: tuple[str, ...]) -> CatalogRefused:
+    name = joined_name(identifier)
+    return CatalogRefused(
+        f"the metadata file that the catalog names for {name} is not there: nothing can be published until the table "
+        "is registered with a file that is there, or dropped"
+    )
 
 
 def is_of_sluice(table: CatalogTable) -> bool:

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Protocol
 
 from sluice.contracts.existing_rows import RebaseBranchInput
-from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.pipeline.write import Write
 
 _NEWEST_FORMAT = 2
@@ -155,14 +154,8 @@ def _content_problems(table: RebaseCandidate, rows_quarantined: bool, irrelevant
         yield f"the partitioning of {name} differs from main's"
     if list(layout.sort_order) != list(main.sort_order):
         yield f"the sort order of {name} differs from main's"
-    if _properties_of_run(table, irrelevant) != _relevant(table.properties_before, irrelevant):
+    if _relevant(table.layout.properties, irrelevant) != _relevant(table.properties_before, irrelevant):
         yield f"the run changed properties of {name}"
-
-
-def _properties_of_run(table: RebaseCandidate, irrelevant: tuple[str, ...]) -> dict[str, str]:
-    """Return the relevant properties of a table on the branch, without those by which a job is kept from its files."""
-    shown = {(key, "false") for key in DELETING_PROPERTIES if key not in table.properties_before}
-    return _relevant(dict(table.layout.properties.items() - shown), irrelevant)
 
 
 def _relevant(properties: Mapping[str, str], irrelevant: tuple[str, ...]) -> dict[str, str]:

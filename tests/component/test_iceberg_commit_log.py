@@ -1,6 +1,8 @@
 """The commit log of an Iceberg catalog over a long history: what its table holds, and what is in pages beside it."""
 
 import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from unittest import mock
@@ -12,8 +14,10 @@ from lakehouse.iceberg_catalog.catalog import IcebergCatalog
 from lakehouse.iceberg_catalog.commit_pages import CommitPages
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from lakehouse.iceberg_catalog.log_commits import PAGE, LogCommit, LogState
+from lakehouse.iceberg_catalog.sql_committer import SqlCommitter
+from lakehouse.iceberg_catalog.transactions import TableChange
 from sluice.contracts.references import BranchRef
-from sluice.errors import CatalogRefused
+from sluice.errors import CatalogRefused, NoSuchBranch
 from tests.harness.iceberg_lake import IcebergLake
 
 RUNS = 3 * PAGE + 3
@@ -94,7 +98,7 @@ def test_a_deleted_branch_leaves_no_page_and_a_copy_keeps_those_that_it_needs(
     lake.catalog.delete_branch("wap/x/copy/a1")
     assert {*pages(tmp_path)} - before == {branch.base}
     with pytest.raises(CatalogRefused, match="the commit log has no commit"):
-        lake.catalog.create_branch("wap/x/again/a1", heads[2])
+        open_catalog(tmp_path).create_branch("wap/x/again/a1", heads[2])
 
 
 def test_a_branch_begins_on_main(lake: IcebergLake) -> None:
@@ -103,21 +107,75 @@ def test_a_branch_begins_on_main(lake: IcebergLake) -> None:
         lake.catalog.create_branch("wap/x/again/a1", heads[0])
 
 
-def test_a_branch_that_is_deleted_while_it_is_copied(lake: IcebergLake, tmp_path: Path) -> None:
-    """The copy fails, or holds its whole history."""
-    for number in range(6):
-        branch, heads = commits_on(lake, 3)
-        copy = f"wap/x/copy{number}/a1"
-        deleting = threading.Thread(target=open_catalog(tmp_path).delete_branch, args=(branch.name,))
-        deleting.start()
-        try:
-            lake.catalog.copy_branch(copy, branch.name, heads[-1])
-        except Exception as error:
-            assert "is gone" in str(error)
-        deleting.join()
-        fresh = open_catalog(tmp_path)
-        if fresh.find_head(copy):
-            assert [commit.hash for commit in fresh.history(copy)][:3] == heads[::-1]
+@pytest.mark.parametrize("copied_first", [True, False])
+def test_a_branch_that_is_deleted_while_it_is_copied(lake: IcebergLake, tmp_path: Path, copied_first: bool) -> None:
+    """The copy fails, or holds its whole history, whichever comes first."""
+    branch, heads = commits_on(lake, 3)
+    copy = f"wap/x/copy{copied_first}/a1"
+    first, second = open_catalog(tmp_path), open_catalog(tmp_path)
+    commit = SqlCommitter.commit
+    raced: list[bool] = []
+
+    def race(self: SqlCommitter, changes: Sequence[TableChange]) -> None:
+        if not raced:  # the other process is faster
+            raced.append(True)
+            second.copy_branch(copy, branch.name, heads[-1]) if copied_first else second.delete_branch(branch.name)
+        commit(self, changes)
+
+    with mock.patch.object(SqlCommitter, "commit", race):
+        if copied_first:
+            first.delete_branch(branch.name)
+        else:
+            with pytest.raises(NoSuchBranch):
+                first.copy_branch(copy, branch.name, heads[-1])
+    fresh = open_catalog(tmp_path)
+    assert raced and fresh.find_head(branch.name) is None
+    assert (fresh.find_head(copy) == heads[-1]) is copied_first
+    if copied_first:
+        assert [commit.hash for commit in fresh.history(copy)][:3] == heads[::-1]
+
+
+def test_branches_of_one_base_that_are_deleted_at_once(lake: IcebergLake, tmp_path: Path) -> None:
+    """No process fails because the pages of the other branch are missing already."""
+    base = lake.catalog.head("main")
+    (one, _), (two, own) = commits_on(lake, 3), commits_on(lake, 3)
+    assert one.base == two.base == base
+    for hash in own[:-1]:
+        pages(tmp_path)[hash].unlink()  # as another process that deletes `two` does
+    fresh = open_catalog(tmp_path)
+    fresh.delete_branch(one.name)
+    assert fresh.find_head(one.name) is None
+    with pytest.raises(CatalogRefused):
+        list(fresh.history(two.name))
+
+
+def test_a_history_that_is_read_while_its_branch_is_deleted(lake: IcebergLake, tmp_path: Path) -> None:
+    branch, _ = commits_on(lake, 3)
+    history = open_catalog(tmp_path).history(branch.name)
+    next(history)
+    lake.catalog.delete_branch(branch.name)
+    with pytest.raises(NoSuchBranch):
+        list(history)
+
+
+def test_a_page_that_a_power_failure_cut_is_written_again(lake: IcebergLake, tmp_path: Path) -> None:
+    branch, heads = commits_on(lake, 2)
+    (tmp_path / "sluice" / "commits" / "commits" / f"{heads[-1]}.json").write_bytes(b"")
+    head = open_catalog(tmp_path).commit_tables(branch.name, heads[-1], "one more")
+    assert [commit.hash for commit in open_catalog(tmp_path).history(branch.name)][:3] == [head, *heads[::-1]]
+
+
+def test_two_processes_create_the_branch_of_audits_at_once(lake: IcebergLake, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        catalogs = [open_catalog(tmp_path) for _ in range(4)]
+        heads = [*threads.map(lambda each: each.create_orphan_branch("sluice/audits"), catalogs)]
+    assert len({*heads}) == 1
+
+
+def test_a_table_whose_metadata_file_is_missing_is_named(lake: IcebergLake, tmp_path: Path) -> None:
+    Path(lake.table("t").metadata_location.removeprefix("file://")).unlink()
+    with pytest.raises(CatalogRefused, match=f"the metadata file that the catalog names for {lake.name('t')} is not"):
+        open_catalog(tmp_path).head("main")
 
 
 @pytest.mark.parametrize("content", [b"", b'{"commits": []}', b"{", None])
@@ -128,7 +186,7 @@ def test_a_damaged_page_is_refused_and_nothing_is_taken_for_it(
     page, other = pages(tmp_path)[heads[1]], pages(tmp_path)[heads[0]]
     page.write_bytes(other.read_bytes() if content is None else content)
     fresh = open_catalog(tmp_path)
-    with pytest.raises(CatalogRefused, match=f"the commit log is damaged: .*{heads[1]}.json"):
+    with pytest.raises(CatalogRefused, match=f"the commit log is damaged, or .*{heads[1]}.json"):
         list(fresh.history(branch.name))
     page.unlink()
     with pytest.raises(CatalogRefused, match=f"has no commit {heads[1][:12]}"):

@@ -1,16 +1,25 @@
 """A worker that starts before its catalog."""
 
 import asyncio
+import socket
+
+import pytest
 
 from sluice.settings import Settings
 from worker import open_catalog_when_it_answers
 
 
-async def test_a_worker_that_waits_for_its_catalog_ends_when_it_is_asked_to() -> None:
-    settings = Settings(catalogue="iceberg", iceberg_type="rest", iceberg_uri="http://127.0.0.1:1")
+@pytest.mark.parametrize("silent", [False, True])
+async def test_a_worker_that_waits_for_its_catalog_ends_when_it_is_asked_to(silent: bool) -> None:
+    """The server refuses connections, or takes the request and is silent."""
+    server = socket.create_server(("127.0.0.1", 0)) if silent else None
+    port = server.getsockname()[1] if server else 1
+    settings = Settings(catalogue="iceberg", iceberg_type="rest", iceberg_uri=f"http://127.0.0.1:{port}")
     stop = asyncio.Event()
     opening = asyncio.create_task(open_catalog_when_it_answers(settings, stop))
     await asyncio.sleep(0.5)
     assert not opening.done()
     stop.set()
-    assert await asyncio.wait_for(opening, 60) is None
+    assert await asyncio.wait_for(opening, 10) is None
+    if server:
+        server.close()  # so that the thread ends, which waits for the answer
