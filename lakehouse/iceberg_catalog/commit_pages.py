@@ -70,7 +70,7 @@ class CommitPages:
             commits: the commit and those before it, the newest first.
             state: returns the state after the commit.
         """
-        with suppress(CatalogRefused):  # a damaged page is written again
+        with suppress(CatalogRefused):  # a damaged page is replaced
             if self.read(hash):
                 return
         held: list[LogCommit] = []

@@ -158,7 +158,7 @@ def test_a_history_that_is_read_while_its_branch_is_deleted(lake: IcebergLake, t
         list(history)
 
 
-def test_a_page_that_a_power_failure_cut_is_written_again(lake: IcebergLake, tmp_path: Path) -> None:
+def test_a_page_that_a_power_failure_cut_is_replaced(lake: IcebergLake, tmp_path: Path) -> None:
     branch, heads = commits_on(lake, 2)
     (tmp_path / "sluice" / "commits" / "commits" / f"{heads[-1]}.json").write_bytes(b"")
     head = open_catalog(tmp_path).commit_tables(branch.name, heads[-1], "one more")
