@@ -121,8 +121,9 @@ class CommitLogTable:
         """
         for expected, target in moves.values():
             if expected and target is None and self._pages:
-                for hash in after.unneeded(before.own_commits(expected)):
-                    self._pages.delete(hash)
+                with contextlib.suppress(CatalogRefused):  # its own history is damaged: what can be read of it stays
+                    for hash in after.unneeded(before.own_commits(expected)):
+                        self._pages.delete(hash)
 
     def _pages_of(self, table: CatalogTable) -> CommitPages:
         folder = f"{table.metadata.location.rstrip('/')}/commits"

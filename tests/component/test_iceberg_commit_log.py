@@ -191,6 +191,8 @@ def test_a_damaged_page_is_refused_and_nothing_is_taken_for_it(
     page.unlink()
     with pytest.raises(CatalogRefused, match=f"has no commit {heads[1][:12]}"):
         list(open_catalog(tmp_path).history(branch.name))
+    open_catalog(tmp_path).delete_branch(branch.name)
+    assert lake.catalog.find_head(branch.name) is None
 
 
 def test_a_page_is_read_again_while_it_is_under_way(tmp_path: Path) -> None:
