@@ -35,6 +35,7 @@ from activities.emit_lineage import EmitLineageActivity
 from activities.examine_installation import ExamineInstallationActivity
 from activities.examine_spark import ExamineSparkActivity
 from activities.find_conflicts import FindConflictsActivity
+from activities.find_run_end import FindRunEndActivity
 from activities.find_waivers import FindWaiversActivity
 from activities.heartbeats import Heartbeats
 from activities.list_files import ListFilesActivity
@@ -48,6 +49,7 @@ from activities.plan_publish import PlanPublishActivity
 from activities.plan_release import PlanReleaseActivity
 from activities.plan_requeue import PlanRequeueActivity
 from activities.plan_rollback import PlanRollbackActivity
+from activities.prepare_run import PrepareRunActivity
 from activities.publish_branch import PublishBranchActivity
 from activities.quarantine_branch import QuarantineBranchActivity
 from activities.quarantine_rows import QuarantineRowsActivity
@@ -107,6 +109,7 @@ from workflows.merge_queue import MergeQueue
 from workflows.reap_branches import ReapBranches
 from workflows.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
+from workflows.start_pipeline import StartPipeline
 from workflows.write_audit_publish import WriteAuditPublish
 
 _CATALOG_PAUSE = 2.0
@@ -127,6 +130,7 @@ WORKFLOWS = (
     ReapBranches,
     RegisterPublication,
     CheckRegistrations,
+    StartPipeline,
 )
 Activity = Callable[..., Any]
 
@@ -217,6 +221,8 @@ def control_activities(
         notify.notify,
         lineage.can_emit_lineage,
         lineage.emit_lineage,
+        PrepareRunActivity(client, settings).prepare_run,
+        FindRunEndActivity(client).find_run_end,
         # What the command line asks about the lake:
         ListQuarantineActivity(catalog, io).list_quarantine,
         DescribeQuarantineActivity(catalog, io, reports).describe_quarantine,

@@ -11,10 +11,10 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from cli.context import CommandContext, no_preparation, run_command
 from cli.layout import print_entries
 from runtime.find_run import find_handle, list_runs, query_status
-from runtime.start_run import SUMMARY_MEMO
 from sluice.errors import BadEnvironment
 from sluice.presentation.decisions import describe_state
 from sluice.times import format_time
+from workflows.search_attributes import SUMMARY_MEMO
 
 _ANSWER_WITHIN = 2.0
 """Seconds in which a worker has to tell the stage of a run; else the list says `running`."""

@@ -25,12 +25,9 @@ from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret
 from sluice.settings import Settings
-from workflows.search_attributes import PIPELINE, TABLE, indexed_tables
+from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, SUMMARY_MEMO, TABLE, indexed_tables
 from workflows.write_audit_publish import WriteAuditPublish
 
-SUMMARY_MEMO = "sluice.summary"
-"""The memo with what a run does, in one line: Temporal lists memos, and shows summaries of single runs alone."""
-_LONGEST_SUMMARY = 200
 _ID_DIGITS = 12
 """How many digits of the input's digest are part of a workflow id."""
 
@@ -85,6 +82,24 @@ async def start_run(
     Raises:
         RunUnderWay: the one that is under way is of another version of the pipeline, or loads less.
     """
+    request, workflow_id = await make_request(client, settings, pipeline, run_input, starter, options)
+    signed = request.model_copy(update={"signed_start": _signed_start(request, workflow_id, settings)})
+    return await _start_or_attach(client, settings, signed, workflow_id)
+
+
+async def make_request(
+    client: Client,
+    settings: Settings,
+    pipeline: Pipeline,
+    run_input: RunInput | None,
+    starter: Starter,
+    options: StartOptions = StartOptions(),  # immutable
+) -> tuple[RunRequest, str]:
+    """Return the request that starts a run, not signed, and the workflow id of the run.
+
+    Args:
+        run_input: what is loaded, or where resumed rows came from; None where that is not known.
+    """
     continued = options.resume or options.restore
     if options.resume:  # not its statements: a release and a repair of the same rows are one run
         digest = release_digest(options.resume.branch, options.resume.head)
@@ -107,8 +122,7 @@ async def start_run(
         revision=REVISION,
         lineage_parent=parse_parent(settings.openlineage_parent_id),
     )
-    signed = request.model_copy(update={"signed_start": _signed_start(request, workflow_id, settings)})
-    return await _start_or_attach(client, settings, signed, workflow_id)
+    return request, workflow_id
 
 
 def _signed_start(request: RunRequest, workflow_id: str, settings: Settings) -> SignedStart | None:
@@ -145,8 +159,8 @@ async def _start_or_attach(client: Client, settings: Settings, request: RunReque
             task_queue=settings.sluice_task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
             search_attributes=attributes if request.search_attributes else TypedSearchAttributes.empty,
-            memo={SUMMARY_MEMO: _describe_work(request)[:_LONGEST_SUMMARY]},
-            static_summary=f"{pipeline.name}: {_describe_work(request)}"[:_LONGEST_SUMMARY],
+            memo={SUMMARY_MEMO: describe_work(request)},
+            static_summary=f"{pipeline.name}: {describe_work(request)}"[:LONGEST_SUMMARY],
             static_details=pipeline.description or None,
         )
         return RunHandle(handle, attached=False)
@@ -189,8 +203,12 @@ def _difference(earlier: RunRequest, request: RunRequest) -> str:
     return ""
 
 
+def describe_work(request: RunRequest) -> str:
+    """Return what a run does, in one line for lists of runs: which tables it changes, from what."""
+    return _describe_work(request)[:LONGEST_SUMMARY]
+
+
 def _describe_work(request: RunRequest) -> str:
-    """Return what a run does, for lists of runs: which tables it changes, from what."""
     tables = ", ".join(request.pipeline.tables)
     if request.restore:
         runs = len(request.restore.runs)

@@ -76,6 +76,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
     from sluice.contracts.run import Notification, RecordRunInput
+    from sluice.contracts.starting import FindRunEndInput, PreparedRun, RunEnd, StartPipelineInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.sizes import format_count
     from workflows.activity_call import ONCE, ActivityCall, ActivityCaller, Kind, fixed, step_timeout
@@ -205,6 +206,11 @@ class ActivityCalls(ActivityCaller):
         "reap_branches", ReapBranchesInput, ReapBranchesResult, Kind.ACTIVITY,
         lambda input: "orphan branches and expired quarantines",
         timeout=fixed(600), total_timeout=fixed(3600), retry=_HOUSEKEEPING)
+    prepare_run = ActivityCall(  # it reads the whole input, as `select_input` does
+        "prepare_run", StartPipelineInput, PreparedRun, Kind.LONG, lambda input: input.key or input.pipeline.name,
+        timeout=step_timeout)
+    find_run_end = ActivityCall(
+        "find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda input: input.workflow_id)
     # What the command line asks about the lake; see `workflows/lake_query.py`. The workflow has 5 minutes. One try may
     # use most of them where the work grows with the number of quarantines, or with the history of main.
     list_quarantine = ActivityCall(

@@ -1,4 +1,4 @@
-"""The search attributes by which runs are found in the Temporal Web UI."""
+"""The search attributes by which runs are found in the Temporal Web UI, and the memo that lists of runs show."""
 
 import json
 from collections.abc import Iterable
@@ -10,6 +10,10 @@ TABLE = SearchAttributeKey.for_keyword_list("SluiceTable")
 BRANCH = SearchAttributeKey.for_keyword("SluiceBranch")
 OUTCOME = SearchAttributeKey.for_keyword("SluiceOutcome")
 ALL = (PIPELINE, TABLE, BRANCH, OUTCOME)
+SUMMARY_MEMO = "sluice.summary"
+"""The memo with what a run does, in one line: Temporal lists memos, and shows summaries of single runs alone."""
+LONGEST_SUMMARY = 200
+"""So many characters a summary may have."""
 _MAX_VALUE_BYTES = 2_000
 """So many bytes of JSON the value of an attribute may have: the server refuses a start with more than 2,048."""
 

@@ -1,6 +1,6 @@
 """Reading a pipeline file: each error has its line, the valid keys and, if one is close, a suggestion."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_NODES, MAX_PIPELINE_BYTES, BoundedComposer, count_nodes
 from sluice.pipeline.model import Approval, Pipeline
+from sluice.pipeline.placeholders import replace_placeholders
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
@@ -24,6 +25,7 @@ from sluice.pipeline.write_modes import unknown_mode
 
 Location = tuple[str | int, ...]
 
+_NO_VALUES: Mapping[str, str] = {}
 _MODELS: dict[Location, type[BaseModel]] = {
     (): Pipeline,
     ("write",): Write,
@@ -34,23 +36,34 @@ _MODELS: dict[Location, type[BaseModel]] = {
 }
 
 
-def read_pipeline(path: Path) -> Pipeline:
-    """Read and validate a pipeline file.
+def read_pipeline(path: Path, values: Mapping[str, str] = _NO_VALUES) -> Pipeline:
+    """Read and validate a pipeline file; `values` are those of its placeholders.
 
     Raises:
         InvalidPipeline: it cannot be read, or is not valid.
     """
+    return parse_pipeline(read_pipeline_text(path), str(path), values)
+
+
+def read_pipeline_text(path: Path) -> str:
+    """Read the text of a pipeline file.
+
+    Raises:
+        InvalidPipeline: it cannot be read.
+    """
     try:
         if (size := path.stat().st_size) > MAX_FILE_BYTES:
             raise InvalidPipeline(_too_large(str(path), size))
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidPipeline(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    return parse_pipeline(text, str(path))
 
 
-def parse_pipeline(text: str, name: str) -> Pipeline:
+def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES) -> Pipeline:
     """Validate the text of a pipeline file; `name` is what messages call it.
+
+    Args:
+        values: the values of placeholders; see `placeholders.py`.
 
     Raises:
         InvalidPipeline: it is not valid; the message has every error.
@@ -74,8 +87,12 @@ def parse_pipeline(text: str, name: str) -> Pipeline:
             f"{name}: with its aliases (`*name`) replaced, the file has more than {MAX_NODES:,} values, which is the "
             "limit: write less, or split the pipeline"
         )
+    problems: list[tuple[Location, str]] = []
     plain = _plain(tree)
-    expanded, origins, problems = _expand_checks(plain, lambda where: f"{name}:{_line(tree, where)}")
+    plain = {key: node if key == "name" else _replaced(node, values, (key,), problems) for key, node in plain.items()}
+    if problems:  # with a placeholder in it, no statement can be parsed
+        raise _invalid(name, tree, problems)
+    expanded, origins = _expand_checks(plain, lambda where: f"{name}:{_line(tree, where)}", problems)
     try:
         pipeline = Pipeline.model_validate(expanded)
         if not pipeline.write.traits.is_for_pipelines:
@@ -84,8 +101,12 @@ def parse_pipeline(text: str, name: str) -> Pipeline:
             return _of_a_size(pipeline, name)
     except ValidationError as error:
         problems += [(_original(where, origins), sentence) for where, sentence in _sentences(error.errors())]
+    raise _invalid(name, tree, problems)
+
+
+def _invalid(name: str, tree: CommentedMap, problems: Sequence[tuple[Location, str]]) -> InvalidPipeline:
     lines = sorted({(_line(tree, where), sentence) for where, sentence in problems})
-    raise InvalidPipeline("\n".join(f"{name}:{line}: {sentence}" for line, sentence in lines))
+    return InvalidPipeline("\n".join(f"{name}:{line}: {sentence}" for line, sentence in lines))
 
 
 def locate(path: Path, problems: Sequence[tuple[Location, str]]) -> list[str]:
@@ -134,12 +155,26 @@ def _plain(node: Any) -> Any:
     return str(node)
 
 
+def _replaced(node: Any, values: Mapping[str, str], where: Location, problems: list[tuple[Location, str]]) -> Any:
+    """Return a node with its placeholders replaced; those without a value stay, and are added to the problems."""
+    if isinstance(node, dict):
+        return {key: _replaced(value, values, (*where, key), problems) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_replaced(value, values, (*where, index), problems) for index, value in enumerate(node)]
+    if not isinstance(node, str):
+        return node
+    try:
+        return replace_placeholders(node, values)
+    except InvalidPipeline as error:
+        problems.append((where, str(error)))
+        return node
+
+
 def _expand_checks(
-    plain: dict[str, Any], at: Callable[[Location], str]
-) -> tuple[dict[str, Any], dict[Location, int], list[tuple[Location, str]]]:
-    """Replace checks as written by the checks that they stand for; return where each is written, and errors."""
+    plain: dict[str, Any], at: Callable[[Location], str], problems: list[tuple[Location, str]]
+) -> tuple[dict[str, Any], dict[Location, int]]:
+    """Replace checks as written by the checks that they stand for; return where each is written; add to the errors."""
     origins: dict[Location, int] = {}
-    problems: list[tuple[Location, str]] = []
     tables = plain.get("tables")
     for name, table in tables.items() if isinstance(tables, dict) else ():
         written = table.get("checks") if isinstance(table, dict) else None
@@ -157,7 +192,7 @@ def _expand_checks(
             except InvalidPipeline as error:
                 problems.append((where, str(error)))
         table["checks"] = checks
-    return plain, origins, problems
+    return plain, origins
 
 
 def _original(where: Location, origins: dict[Location, int]) -> Location:

@@ -26,7 +26,7 @@ ALLOWED = {
     "engine": {"sluice"},
     "spark_jobs": {"sluice"},
     "workflows": {"sluice"},
-    "activities": {"engine", "lakehouse", "sluice"},
+    "activities": {"runtime", "engine", "lakehouse", "sluice"},
     "runtime": {"workflows", "lakehouse", "sluice"},
     "cli": {"runtime", "workflows", "sluice"},
     "devstack": {"runtime", "workflows", "engine", "lakehouse", "sluice"},

@@ -1,0 +1,44 @@
+"""Find out whether a run has ended, and how."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+from temporalio.client import Client
+
+from activities.errors import as_application_error
+from runtime.find_run import find_run, read_result
+from sluice.contracts.run import RunResult
+from sluice.contracts.starting import EndedRun, FindRunEndInput, RunEnd
+from sluice.errors import InvalidPipeline
+
+
+@dataclass(frozen=True)
+class FindRunEndActivity:
+    """The activity `find_run_end`. Needs Temporal's client."""
+
+    client: Client
+
+    @activity.defn(name="find_run_end")
+    async def find_run_end(self, input: FindRunEndInput) -> RunEnd:
+        """Return how a run ended, if it has."""
+        with as_application_error():
+            try:
+                lookup = await find_run(self.client, input.run_id or input.workflow_id)
+            except InvalidPipeline as error:  # Temporal keeps ended runs for a time, and this one ended before
+                lost = EndedRun(workflow_id=input.workflow_id, outcome="failed", cause="error", reason=str(error))
+                return RunEnd(ended=lost)
+            result = await read_result(self.client, lookup.description) if lookup.ended else None
+            return RunEnd(ended=_ended_run(result) if result else None)
+
+
+def _ended_run(result: RunResult) -> EndedRun:
+    """Return what is kept of the result of a run that ended."""
+    return EndedRun(
+        workflow_id=result.workflow_id,
+        run_id=result.run_id,
+        outcome=result.outcome or "failed",
+        cause=result.cause,
+        reason=result.reason[:1000],
+        branch=result.branch or "",
+        rows_added=result.summary.added if result.summary else 0,
+    )

@@ -1,0 +1,83 @@
+"""The messages of `StartPipeline`, which starts a run of a pipeline file without a person, and waits for its end."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from sluice.base_model import Model
+from sluice.contracts.run import Cause, Outcome, RunRequest
+
+RUN_ENDED_SIGNAL = "run_ended"
+"""The signal by which a workflow is told that a run which it asked for has ended."""
+
+
+class PipelineText(Model):
+    """A pipeline file: its text goes along, since a worker may not have the file."""
+
+    name: str
+    """Its path, as messages call it."""
+    text: str
+    folder: str
+    """The working directory against which its relative paths are resolved."""
+
+
+class StartPipelineInput(Model):
+    """Input of the workflow `StartPipeline`."""
+
+    pipeline: PipelineText
+    starter: str
+    """What started it, as reports name it: `schedule nightly`, `campaign rides-2018`, `arrivals of rides`."""
+    values: dict[str, str] = Field(default_factory=dict)
+    """The values of the placeholders in the file."""
+    files: list[str] | None = None
+    """The files to load, instead of those that the pipeline's source lists."""
+    again: bool = False
+    """Whether an input that was published before may be published again."""
+    key: str = ""
+    """What the requesting workflow calls this run: a partition, or a batch of files."""
+    report_to: str = ""
+    """The id of the workflow that gets the signal `run_ended`; empty for none."""
+
+
+class PreparedRun(Model):
+    """Result of `prepare_run`: what the run is started with, or why it cannot be started."""
+
+    workflow_id: str = ""
+    request: RunRequest | None = None
+    summary: str = ""
+    problem: str = ""
+
+
+class FindRunEndInput(Model):
+    """Input of `find_run_end`: a run that is under way or has ended."""
+
+    workflow_id: str
+    run_id: str = ""
+    """Empty means the latest run of this workflow id."""
+
+
+class EndedRun(Model):
+    """How a run that was started by `StartPipeline` ended, or why none was started."""
+
+    key: str = ""
+    workflow_id: str = ""
+    run_id: str = ""
+    outcome: Outcome | Literal["refused"]
+    """`refused`: the pipeline or its input is not valid, so that no run was started."""
+    cause: Cause | None = None
+    reason: str = ""
+    branch: str = ""
+    """The quarantined branch."""
+    rows_added: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether main holds the input now."""
+        return self.outcome == "published" or self.cause in ("already_published", "nothing_to_do")
+
+
+class RunEnd(Model):
+    """Result of `find_run_end`."""
+
+    ended: EndedRun | None = None
+    """How the run ended; None while it is under way."""

@@ -1,0 +1,107 @@
+"""Placeholders in pipeline files: `{{ partition }}`, `{{ scheduled_for }}` and their parts.
+
+They are replaced in the values of a file that was read as YAML, so that a value never changes the structure of the
+file. Keys and the name of the pipeline have none: a pipeline is known by its name, whatever it loads.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from sluice.errors import InvalidPipeline
+from sluice.identifiers import suggestion
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.\w+)?)\s*\}\}")
+_PARTITION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,99}")
+_DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+_TIME_PARTS = ("date", "year", "month", "day", "hour", "minute")
+_PARTITION_PARTS = ("year", "month", "day", "start", "end")
+_GIVEN_BY = {
+    "partition": "`backfill` gives it one for each partition, and --partition gives one run its own",
+    "scheduled_for": "a schedule gives it its time, and --scheduled-for gives one run its own",
+}
+NAMES = (
+    *("partition", *(f"partition.{part}" for part in _PARTITION_PARTS)),
+    *("scheduled_for", *(f"scheduled_for.{part}" for part in _TIME_PARTS)),
+)
+"""The placeholders that there are."""
+
+
+def partition_values(partition: str) -> dict[str, str]:
+    """Return the values of the placeholders of one partition.
+
+    A year, month or day (2018, 2018-01, 2018-01-31) has parts: `partition.start` is its first day, `partition.end` the
+    day after its last.
+
+    Raises:
+        InvalidPipeline: the partition has characters that do not belong into paths and statements.
+    """
+    if not _PARTITION.fullmatch(partition):
+        raise InvalidPipeline(
+            f"{partition!r} is no name of a partition: write a date as 2018, 2018-01 or 2018-01-31, or a name of "
+            "letters, digits, '_', '.', ':', '+' and '-'"
+        )
+    values = {"partition": partition}
+    match = _DAY.fullmatch(partition)
+    if match is None:
+        return values
+    try:
+        start = date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
+        end = _day_after(start, match)
+    except (ValueError, OverflowError) as error:
+        raise InvalidPipeline(f"{partition!r} is no date: {error}") from error
+    parts = {"year": match[1], "month": match[2], "day": match[3], "start": start.isoformat(), "end": end.isoformat()}
+    return values | {f"partition.{part}": value for part, value in parts.items() if value}
+
+
+def _day_after(start: date, match: re.Match[str]) -> date:
+    if match[3]:
+        return start + timedelta(days=1)
+    if match[2]:
+        return (start.replace(day=1) + timedelta(days=32)).replace(day=1)
+    return start.replace(year=start.year + 1)
+
+
+def time_values(scheduled_for: datetime) -> dict[str, str]:
+    """Return the values of the placeholders of a scheduled time, in the time zone that it is in."""
+    return {
+        "scheduled_for": scheduled_for.isoformat(timespec="seconds"),
+        "scheduled_for.date": f"{scheduled_for:%Y-%m-%d}",
+        "scheduled_for.year": f"{scheduled_for:%Y}",
+        "scheduled_for.month": f"{scheduled_for:%m}",
+        "scheduled_for.day": f"{scheduled_for:%d}",
+        "scheduled_for.hour": f"{scheduled_for:%H}",
+        "scheduled_for.minute": f"{scheduled_for:%M}",
+    }
+
+
+def placeholders_in(tree: Any) -> set[str]:
+    """Return the names of the placeholders in the values of a file."""
+    if isinstance(tree, dict):
+        return {name for value in tree.values() for name in placeholders_in(value)}
+    if isinstance(tree, list):
+        return {name for value in tree for name in placeholders_in(value)}
+    return set(_PLACEHOLDER.findall(tree)) if isinstance(tree, str) else set()
+
+
+def replace_placeholders(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with its placeholders replaced.
+
+    Raises:
+        InvalidPipeline: one has no value, or there is no such placeholder.
+    """
+    return _PLACEHOLDER.sub(lambda match: _value(match[1], values), text)
+
+
+def _value(name: str, values: Mapping[str, str]) -> str:
+    if name in values:
+        return values[name]
+    if name not in NAMES:
+        raise InvalidPipeline(
+            f"there is no placeholder {{{{ {name} }}}}{suggestion(name, NAMES)}; there are {', '.join(NAMES)}"
+        )
+    root, _, part = name.partition(".")
+    if root in values:
+        raise InvalidPipeline(f"{{{{ {name} }}}} has no value: {values[root]!r} has no {part}")
+    raise InvalidPipeline(f"{{{{ {name} }}}} has no value in this run: {_GIVEN_BY[root]}")

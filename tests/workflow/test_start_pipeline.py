@@ -1,0 +1,148 @@
+"""Runs that no person starts: under their own identity, waited for, and reported to the workflow that asked."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio import workflow
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.worker import Worker
+
+from activities.find_run_end import FindRunEndActivity
+from activities.prepare_run import PrepareRunActivity
+from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.settings import Settings
+from tests.harness.workflow import FakeActivities, fails_for_good
+from workflows.sandbox import sandbox
+from workflows.start_pipeline import StartPipeline
+from workflows.write_audit_publish import WriteAuditPublish
+
+FILE = """\
+name: {name}
+write:
+  source: {{path: "{{{{ partition }}}}.csv"}}
+tables: {{t.x: {{checks: [not_null: [id]]}}}}
+"""
+
+
+@workflow.defn(name="Requester", sandboxed=False)
+class Requester:
+    """A workflow that asked for runs."""
+
+    def __init__(self) -> None:
+        self._ended: list[EndedRun] = []
+
+    @workflow.run
+    async def run(self, expected: int) -> list[EndedRun]:
+        await workflow.wait_condition(lambda: len(self._ended) == expected)
+        return self._ended
+
+    @workflow.signal(name=RUN_ENDED_SIGNAL)
+    def run_ended(self, ended: EndedRun) -> None:
+        self._ended.append(ended)
+
+
+class Starts:
+    """Starts runs of one pipeline file."""
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self.client, self.folder = client, folder
+        self.name, self.queue = f"p-{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
+        self.fakes = FakeActivities()
+        (folder / "2018-01.csv").write_text("id\n1\n")
+
+    async def start(self, partition: str = "2018-01", **more: Any) -> WorkflowHandle[StartPipeline, EndedRun]:
+        text = PipelineText(name="p.yml", text=FILE.format(name=self.name), folder=str(self.folder))
+        values = {"partition": partition}
+        given = StartPipelineInput(pipeline=text, starter="campaign c", values=values, key=partition, **more)
+        return await self.client.start_workflow(
+            StartPipeline.run, given, id=f"start-{uuid.uuid4()}", task_queue=self.queue
+        )
+
+
+@pytest.fixture
+async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
+    starts = Starts(client, tmp_path)
+    settings = Settings(sluice_task_queue=starts.queue)
+    async with Worker(
+        client,
+        task_queue=starts.queue,
+        workflows=[StartPipeline, WriteAuditPublish, Requester],
+        workflow_runner=sandbox(),
+        activities=[
+            *starts.fakes.activities(),
+            PrepareRunActivity(client, settings).prepare_run,
+            FindRunEndActivity(client).find_run_end,
+        ],
+    ):
+        yield starts
+
+
+async def test_the_run_has_its_own_identity_and_its_end_is_reported(starts: Starts) -> None:
+    requester = await starts.client.start_workflow(
+        Requester.run, 1, id=f"requester-{starts.name}", task_queue=starts.queue
+    )
+    ended = await (await starts.start(report_to=requester.id)).result()
+    assert (ended.key, ended.outcome, ended.is_done) == ("2018-01", "published", True)
+    assert ended.workflow_id.startswith(f"{starts.name}-") and ended.run_id
+    assert await requester.result() == [ended]
+    again = await (await starts.start()).result()
+    assert again.workflow_id == ended.workflow_id and again.run_id != ended.run_id
+
+
+async def test_two_starts_of_one_input_are_two_runs_one_after_the_other(starts: Starts) -> None:
+    entered, may_go_on = asyncio.Event(), asyncio.Event()
+    starts.fakes.overrides["can_notify"] = _held(entered, may_go_on)
+    first = await starts.start()
+    await asyncio.wait_for(entered.wait(), 60)
+    second = await starts.start()
+    await asyncio.sleep(1)
+    assert starts.fakes.calls.count("open_branch") == 1
+    may_go_on.set()
+    ended = [await first.result(), await second.result()]
+    assert [each.outcome for each in ended] == ["published", "published"]
+    assert ended[0].run_id != ended[1].run_id and ended[0].workflow_id == ended[1].workflow_id
+    assert starts.fakes.calls.count("open_branch") == 2
+
+
+def _held(entered: asyncio.Event, may_go_on: asyncio.Event) -> Any:
+    async def held(_: Any, __: int) -> bool:
+        entered.set()
+        await may_go_on.wait()
+        return False
+
+    return held
+
+
+async def test_what_is_not_valid_is_refused_and_starts_no_run(starts: Starts) -> None:
+    ended = await (await starts.start("2018-02")).result()
+    assert (ended.outcome, ended.key) == ("refused", "2018-02")
+    assert "there are no files at" in ended.reason and "2018-02.csv" in ended.reason
+    assert starts.fakes.calls == []
+
+
+async def test_a_run_that_fails_is_an_end_and_no_error(starts: Starts) -> None:
+    starts.fakes.overrides["open_branch"] = fails_for_good
+    ended = await (await starts.start()).result()
+    assert (ended.outcome, ended.reason, ended.is_done) == ("failed", "it is wrong", False)
+
+
+async def test_a_cancel_reaches_the_run(starts: Starts) -> None:
+    entered = asyncio.Event()
+
+    async def waits(_: Any, __: int) -> Any:
+        entered.set()
+        await asyncio.sleep(60)
+
+    starts.fakes.overrides["select_input"] = waits
+    handle = await starts.start()
+    await asyncio.wait_for(entered.wait(), 60)
+    await handle.cancel()
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+    runs = [each async for each in starts.client.list_workflows(f'WorkflowId STARTS_WITH "{starts.name}-"')]
+    assert [each.status.name for each in runs if each.status] == ["CANCELED"]
+    assert "discard_branch" in starts.fakes.calls
