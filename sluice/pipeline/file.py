@@ -18,6 +18,7 @@ from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_NODES, MAX_PIPELINE_BYTES
 from sluice.pipeline.model import Approval, Pipeline
 from sluice.pipeline.placeholders import replace_placeholders
 from sluice.pipeline.publish_options import PublishOptions
+from sluice.pipeline.schedule import Schedule
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
@@ -33,6 +34,7 @@ _MODELS: dict[Location, type[BaseModel]] = {
     ("tables", "*"): Table,
     ("approval",): Approval,
     ("publish",): PublishOptions,
+    ("schedule",): Schedule,
 }
 
 

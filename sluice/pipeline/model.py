@@ -10,6 +10,7 @@ from sluice.identifiers import branch_name, pipeline_name, table_name
 from sluice.pipeline.durations import Duration
 from sluice.pipeline.limits import MAX_CHECKS
 from sluice.pipeline.publish_options import PublishOptions
+from sluice.pipeline.schedule import Schedule
 from sluice.pipeline.table import Table
 from sluice.pipeline.target_names import target_names
 from sluice.pipeline.write import INGEST, Write
@@ -45,6 +46,8 @@ class Pipeline(Model):
     """How long a quarantined branch is kept, in seconds."""
     after_publish: Annotated[list[str], AfterValidator(target_names)] = Field(default_factory=list)
     """The targets of the installation at which its publications are registered."""
+    schedule: Schedule | None = None
+    """When it is started without a person; `deploy` applies it. It is no part of the identity of a run."""
     show_values: bool = False
     """Whether reasons may quote values of rows: they go to Slack, into commits and into lists of runs."""
 
@@ -100,6 +103,7 @@ class Pipeline(Model):
         """The SHA-256 of the pipeline's content, in hexadecimal."""
         unsaid = {} if self.publish != PublishOptions() else {"publish": True}  # the digest of before there were any
         unset = {} if self.after_publish else {"after_publish": True}
+        starts = {"schedule": True}  # when it is started does not change what a run does
         positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
-        text = self.model_dump_json(by_alias=True, exclude={**positions, **unsaid, **unset})
+        text = self.model_dump_json(by_alias=True, exclude={**positions, **unsaid, **unset, **starts})
         return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,67 @@
+"""When a pipeline is started without a person: its `schedule`, with the meanings of Temporal's schedules."""
+
+from functools import cache
+from typing import Annotated, Literal
+from zoneinfo import available_timezones
+
+from pydantic import AfterValidator
+
+from sluice.base_model import Model
+from sluice.identifiers import suggestion
+from sluice.pipeline.cron import parse_cron
+from sluice.pipeline.durations import Duration, format_duration
+
+Overlap = Literal["skip", "buffer_one", "buffer_all", "cancel_other", "allow_all"]
+"""What happens at a time at which the run before has not ended. Temporal's `terminate_other` is none of them: it ends
+what waits for a run, and not the run."""
+_SHORTEST_CATCH_UP = 10.0
+"""Seconds: Temporal takes no shorter window."""
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(name for name in available_timezones() if "/" in name or name in ("UTC", "GMT"))
+
+
+def _cron(text: str) -> str:
+    parse_cron(text)
+    return " ".join(text.lower().split())
+
+
+def _zone(name: str) -> str:
+    if name not in _zones():
+        raise ValueError(
+            f"{name!r} is no time zone{suggestion(name, _zones())}: write a name of the IANA database, such as "
+            "Europe/Berlin, or UTC"
+        )
+    return name
+
+
+def _catch_up(value: float) -> float:
+    if value < _SHORTEST_CATCH_UP:
+        raise ValueError(f"{format_duration(value)} is too short: a missed start is noticed within 10s at the earliest")
+    return value
+
+
+class Schedule(Model):
+    """The times at which a pipeline is started."""
+
+    cron: Annotated[str, AfterValidator(_cron)]
+    """Five fields: minute, hour, day of the month, month, day of the week."""
+    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    """The time zone of these fields, and of `{{ scheduled_for }}`."""
+    overlap: Overlap = "skip"
+    catch_up: Annotated[Duration, AfterValidator(_catch_up)] = 24 * 3600.0
+    """How late a start may be that was missed because Temporal was away, in seconds."""
+    pause_on: Literal["failure"] | None = None
+    """Whether a run that is not published pauses the schedule."""
+
+    def properties(self) -> dict[str, str]:
+        """Return what a person compares two schedules by."""
+        return {
+            "cron": self.cron,
+            "zone": self.zone,
+            "overlap": self.overlap,
+            "catch_up": format_duration(self.catch_up),
+            "pause_on": self.pause_on or "nothing",
+        }

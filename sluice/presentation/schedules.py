@@ -1,0 +1,43 @@
+"""Schedules as people read them: in `check`, in the plan of `deploy`, in lists, and on Slack."""
+
+from sluice.contracts.schedules import MissedStarts, ScheduleNotice
+from sluice.contracts.starting import EndedRun
+from sluice.pipeline.durations import format_duration
+from sluice.pipeline.schedule import Schedule
+
+_LONGEST = 500
+
+
+def describe_schedule(schedule: Schedule) -> str:
+    """Return a schedule in one line."""
+    parts = [f"{schedule.cron} in {schedule.zone}", f"overlap {schedule.overlap}"]
+    parts.append(f"missed starts up to {format_duration(schedule.catch_up)} later")
+    parts += ["paused on failure"] if schedule.pause_on else []
+    return ", ".join(parts)
+
+
+def describe_missed(missed: MissedStarts) -> str:
+    """Return how many starts did not happen, and why; empty if there are none."""
+    why = {
+        "Temporal was away for longer than `catch_up`": missed.late,
+        "the run before had not ended": missed.overlapping,
+    }
+    return ", ".join(f"{number} because {reason}" for reason, number in why.items() if number)
+
+
+def describe_ended(ended: EndedRun) -> str:
+    """Return how a scheduled run ended, in one line."""
+    what = f"run {ended.workflow_id}" if ended.workflow_id else "its run"
+    how = "was not started" if ended.outcome == "refused" else f"ended {ended.outcome}"
+    why = " ".join(ended.reason.split())[:_LONGEST]
+    return f"{what} {how}" + (f": {why}" if why else "")
+
+
+def notice_line(notice: ScheduleNotice) -> str:
+    """Return the line that people get about a schedule: plain text that mentions nobody."""
+    missed = describe_missed(notice.missed)
+    parts = [f"starts that did not happen: {missed}"] if missed else []
+    parts += [describe_ended(notice.ended)] if notice.ended else []
+    parts += [f"it is paused until `resume {notice.pipeline}`"] if notice.paused else []
+    text = f"schedule of {notice.pipeline}: {'; '.join(parts)}"
+    return ":warning: " + text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
