@@ -19,10 +19,12 @@ from cli.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
 from cli.report import print_status
 from cli.unknown_command import unknown_command
+from cli.values import Partition, ScheduledFor
 from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
 from runtime.find_run import RunLookup, find_run, query_status, read_result
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
+from runtime.placeholder_values import placeholder_values
 from runtime.registrations import with_registrations_now
 from runtime.start_run import StartOptions
 from sluice.errors import InvalidPipeline, ServiceUnavailable
@@ -74,13 +76,16 @@ def run(
         typer.Option("--metadata", metavar="KEY=VALUE", help="Add to the merge commit's metadata; may be repeated."),
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
+    scheduled_for: ScheduledFor = "",
+    partition: Partition = "",
     as_json: AsJson = False,
     report: Report = None,
 ) -> None:
     """Start a run and follow it. Ctrl-C detaches; the run goes on. `run` may be left out."""
 
     def prepare() -> tuple[Pipeline, InspectedInput]:
-        loaded = load_pipeline(pipeline, read_environment(), Path.cwd())
+        values = placeholder_values(pipeline, scheduled_for, partition)
+        loaded = load_pipeline(pipeline, read_environment(), Path.cwd(), values)
         loaded = _with_options(loaded, message, metadata or (), publish=not no_publish)
         inspected = inspect_input(loaded, pipeline)
         _print_hints(inspected.hints)

@@ -7,11 +7,14 @@ from typing import Annotated
 import typer
 
 from cli.context import CommandContext, check_locally, run_command
+from cli.values import Partition, ScheduledFor
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
+from runtime.placeholder_values import placeholder_values
 from runtime.publish_plan import plan_publish
 from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.changes import describe_guarantee
+from sluice.presentation.schedules import describe_schedule
 from sluice.settings import read_environment
 from sluice.sizes import format_count, format_size
 
@@ -25,17 +28,21 @@ PipelineFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-def check_pipeline(pipeline: PipelineFile = None, as_json: AsJson = False) -> None:
+def check_pipeline(
+    pipeline: PipelineFile = None, scheduled_for: ScheduledFor = "", partition: Partition = "", as_json: AsJson = False
+) -> None:
     """Check a pipeline file, its files and their columns. This needs no server and runs nothing."""
 
     def check() -> None:
-        loaded, inspected = _inspect(pipeline)
+        loaded, inspected = _inspect(pipeline, scheduled_for, partition)
         print(json.dumps(_fields(loaded, inspected)) if as_json else _sentences(loaded, inspected))
 
     check_locally(check, as_json)
 
 
-def plan_pipeline(pipeline: PipelineFile = None, as_json: AsJson = False) -> None:
+def plan_pipeline(
+    pipeline: PipelineFile = None, scheduled_for: ScheduledFor = "", partition: Partition = "", as_json: AsJson = False
+) -> None:
     """Check a pipeline file as `check` does, and ask a worker what its publish guarantees. This runs nothing."""
 
     async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
@@ -44,11 +51,12 @@ def plan_pipeline(pipeline: PipelineFile = None, as_json: AsJson = False) -> Non
         context.print_result({**_fields(*prepared), "guarantee": plan.guarantee}, text)
         return 0
 
-    run_command(command, as_json, lambda: _inspect(pipeline))
+    run_command(command, as_json, lambda: _inspect(pipeline, scheduled_for, partition))
 
 
-def _inspect(file: Path | None) -> tuple[Pipeline, InspectedInput]:
-    loaded = load_pipeline(file, read_environment(), Path.cwd())
+def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pipeline, InspectedInput]:
+    values = placeholder_values(file, scheduled_for, partition)
+    loaded = load_pipeline(file, read_environment(), Path.cwd(), values)
     return loaded, inspect_input(loaded, file)
 
 
@@ -60,6 +68,7 @@ def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:
         "files": inspected.run_input.files,
         "bytes": inspected.run_input.bytes,
         "columns": inspected.columns,
+        "schedule": pipeline.schedule.model_dump() if pipeline.schedule else None,
         "hints": inspected.hints,
     }
 
@@ -75,4 +84,6 @@ def _sentences(pipeline: Pipeline, inspected: InspectedInput) -> str:
         lines.append(f"Columns: {', '.join(inspected.columns[:_SHOWN])}{more}.")
     if columns_of_table(pipeline, inspected.columns) is None:
         lines.append("Columns of checks are held against the tables when the run writes: they are not known before.")
+    if pipeline.schedule:
+        lines.append(f"Its schedule, which `deploy` applies: {describe_schedule(pipeline.schedule)}.")
     return "\n".join([*lines, *(f"hint: {hint}" for hint in inspected.hints)])

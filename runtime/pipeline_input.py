@@ -28,6 +28,8 @@ from sluice.pipeline.source import Source
 from sluice.registration.targets import read_targets
 from sluice.settings import read_settings
 
+_NO_VALUES: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True)
 class InspectedInput:
@@ -40,14 +42,22 @@ class InspectedInput:
     """What a person may want to look at in them before the run starts."""
 
 
-def load_pipeline(file: Path | None, environment: Mapping[str, str], working_directory: Path) -> Pipeline:
+def load_pipeline(
+    file: Path | None,
+    environment: Mapping[str, str],
+    working_directory: Path,
+    values: Mapping[str, str] = _NO_VALUES,
+) -> Pipeline:
     """Read the pipeline of a file, or that of the environment; make its paths absolute.
+
+    Args:
+        values: those of the placeholders in the file.
 
     Raises:
         InvalidPipeline: it is not valid, its job does not exist, or it names targets that do not.
         BadEnvironment: the file of targets is not valid.
     """
-    pipeline = read_pipeline(file) if file else pipeline_from_environment(environment)
+    pipeline = read_pipeline(file, values) if file else pipeline_from_environment(environment)
     _check_targets(pipeline, file, environment)
     return resolve_paths(pipeline, working_directory)
 

@@ -1,0 +1,45 @@
+"""The values of placeholders that a person gives one run."""
+
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.file import read_pipeline
+from sluice.pipeline.placeholders import partition_values, time_values
+from sluice.pipeline.schedule import Schedule
+from sluice.times import parse_time
+
+
+def placeholder_values(file: Path | None, scheduled_for: str, partition: str) -> dict[str, str]:
+    """Return the values of a file's placeholders, as the schedule or the backfill would give them.
+
+    Args:
+        scheduled_for: a time in ISO 8601; without an offset it is in the zone of the file's schedule.
+        partition: the partition; empty, as the time, for none.
+
+    Raises:
+        InvalidPipeline: they are not valid, or there is no file that could have placeholders.
+    """
+    if not scheduled_for and not partition:
+        return {}
+    if file is None:
+        raise InvalidPipeline("--scheduled-for and --partition are for pipeline files: name one")
+    values = partition_values(partition) if partition else {}
+    if not scheduled_for:
+        return values
+    try:
+        time = parse_time(scheduled_for)
+    except ValueError as error:
+        raise InvalidPipeline(f"{scheduled_for!r} is no time: write it as 2026-03-01T05:00+01:00") from error
+    return values | time_values(_in_zone(time, read_pipeline(file, values | time_values(time)).schedule, scheduled_for))
+
+
+def _in_zone(time: datetime, schedule: Schedule | None, given: str) -> datetime:
+    """Return a time in the zone of a schedule, where there is one: its parts are those that a schedule would give."""
+    if schedule is None and time.tzinfo is None:
+        raise InvalidPipeline(f"{given!r} has no time zone, nor has the pipeline a `schedule`: add it, as in +01:00")
+    if schedule is None:
+        return time
+    zone = ZoneInfo(schedule.zone)
+    return time.astimezone(zone) if time.tzinfo else time.replace(tzinfo=zone)
