@@ -38,13 +38,16 @@ from activities.find_conflicts import FindConflictsActivity
 from activities.find_run_end import FindRunEndActivity
 from activities.find_waivers import FindWaiversActivity
 from activities.heartbeats import Heartbeats
+from activities.inspect_schedule import InspectScheduleActivity
 from activities.list_files import ListFilesActivity
 from activities.list_quarantine import ListQuarantineActivity
 from activities.manage_quarantine import ManageQuarantineActivity
 from activities.merge_queue import MergeQueueActivity
 from activities.notify import NotifyActivity
 from activities.notify_registration import NotifyRegistrationActivity
+from activities.notify_schedule import NotifyScheduleActivity
 from activities.open_branch import OpenBranchActivity
+from activities.pause_schedule import PauseScheduleActivity
 from activities.plan_publish import PlanPublishActivity
 from activities.plan_release import PlanReleaseActivity
 from activities.plan_requeue import PlanRequeueActivity
@@ -110,6 +113,7 @@ from workflows.reap_branches import ReapBranches
 from workflows.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
 from workflows.start_pipeline import StartPipeline
+from workflows.start_scheduled import StartScheduled
 from workflows.write_audit_publish import WriteAuditPublish
 
 _CATALOG_PAUSE = 2.0
@@ -131,6 +135,7 @@ WORKFLOWS = (
     RegisterPublication,
     CheckRegistrations,
     StartPipeline,
+    StartScheduled,
 )
 Activity = Callable[..., Any]
 
@@ -223,6 +228,9 @@ def control_activities(
         lineage.emit_lineage,
         PrepareRunActivity(client, settings).prepare_run,
         FindRunEndActivity(client).find_run_end,
+        InspectScheduleActivity(client).inspect_schedule,
+        PauseScheduleActivity(client).pause_schedule,
+        NotifyScheduleActivity(settings).notify_schedule,
         # What the command line asks about the lake:
         ListQuarantineActivity(catalog, io).list_quarantine,
         DescribeQuarantineActivity(catalog, io, reports).describe_quarantine,

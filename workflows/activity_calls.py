@@ -76,6 +76,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
     from sluice.contracts.run import Notification, RecordRunInput
+    from sluice.contracts.schedules import InspectScheduleInput, PauseScheduleInput, ScheduledStart, ScheduleNotice
     from sluice.contracts.starting import FindRunEndInput, PreparedRun, RunEnd, StartPipelineInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.sizes import format_count
@@ -211,6 +212,13 @@ class ActivityCalls(ActivityCaller):
         timeout=step_timeout)
     find_run_end = ActivityCall(
         "find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda input: input.workflow_id)
+    inspect_schedule = ActivityCall(
+        "inspect_schedule", InspectScheduleInput, ScheduledStart, Kind.ACTIVITY, lambda input: input.schedule_id)
+    pause_schedule = ActivityCall(
+        "pause_schedule", PauseScheduleInput, type(None), Kind.ACTIVITY, lambda input: input.schedule_id)
+    notify_schedule = ActivityCall(
+        "notify_schedule", ScheduleNotice, type(None), Kind.ACTIVITY,
+        lambda input: input.pipeline, timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)
     # What the command line asks about the lake; see `workflows/lake_query.py`. The workflow has 5 minutes. One try may
     # use most of them where the work grows with the number of quarantines, or with the history of main.
     list_quarantine = ActivityCall(
