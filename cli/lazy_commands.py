@@ -7,6 +7,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 LAZY_COMMANDS = {
+    "deploy": "cli.deploy",
+    "pause": "cli.pause",
+    "resume": "cli.resume",
     "doctor": "cli.doctor",
     "list": "cli.list_runs",
     "files": "cli.files",

@@ -10,6 +10,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from cli.context import CommandContext, no_preparation, run_command
 from cli.layout import print_entries
+from cli.list_schedules import print_schedules
 from runtime.find_run import find_handle, list_runs, query_status
 from sluice.errors import BadEnvironment
 from sluice.presentation.decisions import describe_state
@@ -29,11 +30,16 @@ app = typer.Typer(add_completion=False)
 @app.command("list")
 def list_command(
     limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 20,
+    schedules: Annotated[
+        bool, typer.Option("--schedules", help="List the schedules of pipelines: last, next and missed starts.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List runs: the state of each, what it loads, and when it was started."""
+    """List runs: the state of each, what it loads, and when it was started; or schedules."""
 
     async def command(context: CommandContext, _: None) -> int:
+        if schedules:
+            return await print_schedules(context)
         runs = await list_runs(context.client, limit)
         room = asyncio.Semaphore(_AT_ONCE)
         fields = await asyncio.gather(*(_run_fields(context.client, run, room) for run in runs))

@@ -16,6 +16,8 @@ def unknown_command(word: str, commands: Iterable[str]) -> str:
     if word in QUARANTINE_COMMANDS:
         also = "; `status RUN` shows any run" if word == "show" else ""
         return f"there is no command {word!r}: it is `quarantine {word} RUN`{also}"
-    of_quarantine = suggestion(word, QUARANTINE_COMMANDS).replace("mean '", "mean 'quarantine ")
-    close = suggestion(word, commands) or of_quarantine
+    known = {*commands}
+    close = suggestion(word, known | QUARANTINE_COMMANDS)
+    for name in QUARANTINE_COMMANDS - known:
+        close = close.replace(f"mean '{name}'", f"mean 'quarantine {name}'")
     return f"there is no command or pipeline file {word!r}{close or '; `--help` lists the commands'}"

@@ -23,6 +23,20 @@ def with_installation(settings: Settings) -> Settings:
     return settings.model_copy(update={"sluice_installation": _read_or_create(settings.sluice_home.absolute() / FILE)})
 
 
+def with_known_installation(settings: Settings) -> Settings:
+    """Return settings with the id of the installation, which is made by no command: a worker has it.
+
+    Raises:
+        BadEnvironment: it is not set, and this home has none.
+    """
+    if not settings.sluice_installation and not (settings.sluice_home.absolute() / FILE).exists():
+        raise BadEnvironment(
+            f"the id of this installation is not known: {settings.sluice_home.absolute()} has none, as no worker was "
+            "started with it. Start one, or set SLUICE_INSTALLATION to the worker's"
+        )
+    return with_installation(settings)
+
+
 def _read_or_create(file: Path) -> str:
     """Return the id in a file. Of several processes that start at once, one creates it and the others read it."""
     try:

@@ -15,7 +15,7 @@ from cli.lazy_commands import LAZY_COMMANDS
 from devstack.stack import ROOT
 from sluice.contracts.lake_queries import RESULTS
 from sluice.contracts.run import RunResult
-from sluice.pipeline.file import parse_pipeline
+from sluice.deployment.files import read_files
 from sluice.pipeline.write_modes import Mode
 from sluice.presentation.check_reference import documented
 from sluice.settings import Settings
@@ -159,7 +159,7 @@ EXAMPLES = [(doc, text) for doc in DOCS for text in re.findall(r"```yaml\n(.*?)`
 
 @pytest.mark.parametrize(("doc", "text"), EXAMPLES, ids=[f"{doc.stem}-{i}" for i, (doc, _) in enumerate(EXAMPLES)])
 def test_the_examples_of_the_documents_are_valid_pipelines(doc: Path, text: str) -> None:
-    assert parse_pipeline(text, doc.name).tables
+    assert read_files({doc.name: text})[0].pipeline.tables
 
 
 def test_what_the_documents_list_is_all_there_is() -> None:

@@ -1,0 +1,104 @@
+"""Deploying a folder of pipeline files: what is read, planned and applied."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from temporalio.client import Client
+
+from runtime.deployed_schedules import DeployedSchedules
+from sluice.deployment.files import PipelineFile, read_files
+from sluice.deployment.plan import Change, DeployedItem, DeploySet, plan_changes
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.file import read_pipeline_text
+from sluice.settings import Settings
+
+_ENDINGS = (".yml", ".yaml")
+
+
+class DeployedKind(Protocol):
+    """A kind of thing that a deploy applies."""
+
+    kind: str
+
+    def wanted(self, file: PipelineFile) -> DeployedItem | None:
+        """Return what a file wants of this kind, if anything."""
+
+    async def present(self) -> list[DeployedItem]:
+        """Return those of this installation that are there."""
+
+    async def apply(self, change: Change, file: PipelineFile | None) -> None:
+        """Create, change or remove one; a removed one has no file."""
+
+
+@dataclass(frozen=True)
+class Deploy:
+    """A deploy that was planned, and not applied."""
+
+    kinds: Mapping[str, DeployedKind]
+    files: Mapping[str, PipelineFile]
+    """By the name of the pipeline."""
+    changes: Sequence[Change]
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to apply."""
+        return any(change.is_work for change in self.changes)
+
+    async def apply(self) -> None:
+        """Apply the plan."""
+        for change in self.changes:
+            if change.is_work:
+                file = self.files.get(change.item.pipeline) if change.action != "remove" else None
+                await self.kinds[change.item.kind].apply(change, file)
+
+
+def read_folder(folder: Path) -> list[PipelineFile]:
+    """Read all pipeline files of a folder and those below it, without hidden ones.
+
+    Raises:
+        InvalidPipeline: there is no such folder, or files of it are not valid: the message has every error.
+    """
+    if not folder.is_dir():
+        raise InvalidPipeline(f"{folder} is no folder: deploy takes the folder of all pipeline files of a set")
+    texts: dict[str, str] = {}
+    problems: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        below = path.relative_to(folder)
+        if path.suffix not in _ENDINGS or any(part.startswith(".") for part in below.parts) or not path.is_file():
+            continue
+        try:
+            texts[str(below)] = read_pipeline_text(path)
+        except InvalidPipeline as error:
+            problems.append(str(error))
+    return read_files(texts, f"{folder}/", problems)
+
+
+def make_set(folder: Path, name: str) -> DeploySet:
+    """Return the set that a folder is deployed as: of a stated name, or of the folder's own."""
+    absolute = folder.absolute().resolve()
+    return DeploySet(name or absolute.name, str(absolute), stated=bool(name))
+
+
+async def plan_deploy(
+    client: Client, settings: Settings, files: Sequence[PipelineFile], deployed: DeploySet, working_directory: Path
+) -> Deploy:
+    """Return what a deploy would do.
+
+    Args:
+        working_directory: what relative paths of the pipelines are resolved against.
+
+    Raises:
+        InvalidPipeline: what is there belongs to another set.
+    """
+    kinds = _kinds(client, settings, deployed, working_directory)
+    wanted = [item for kind in kinds for file in files if (item := kind.wanted(file))]
+    present = [item for kind in kinds for item in await kind.present()]
+    changes = plan_changes(wanted, present, deployed)
+    return Deploy({kind.kind: kind for kind in kinds}, {file.pipeline.name: file for file in files}, changes)
+
+
+def _kinds(client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> Sequence[DeployedKind]:
+    """Return all kinds of things that a deploy applies."""
+    return [DeployedSchedules(client, settings, deployed, working_directory)]

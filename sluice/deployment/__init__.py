@@ -1,0 +1,1 @@
+"""What pipeline files say of starts without a person, and how it becomes what is deployed."""

@@ -1,0 +1,153 @@
+"""Deploys on a real Temporal server: what a folder says is there afterwards, and a second deploy has nothing to do."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client, ScheduleUpdate, ScheduleUpdateInput
+
+from runtime.deploy import make_set, plan_deploy, read_folder
+from runtime.deployed_schedules import deployed_schedules
+from runtime.list_schedules import list_schedules
+from runtime.pausing import pause_pipeline, resume_pipeline
+from sluice.contracts.schedules import schedule_id
+from sluice.deployment.plan import Change
+from sluice.errors import InvalidPipeline
+from sluice.settings import Settings
+
+_LIMIT = 60
+
+
+class Installation:
+    """An installation of its own, and folders that are deployed to it."""
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self.client, self.folder = client, folder
+        self.settings = Settings(sluice_installation=f"i-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody")
+
+    def write(self, name: str, schedule: str = "{cron: 0 0 29 2 *}", set_name: str = "nightly") -> Path:
+        path = self.folder / set_name / f"{name}.yml"
+        path.parent.mkdir(exist_ok=True)
+        stated = f"schedule: {schedule}\n" if schedule else ""
+        path.write_text(f'name: {name}\nwrite: {{source: {{path: "*.csv"}}}}\ntables: [t.x]\n{stated}')
+        return path
+
+    async def deploy(self, set_name: str = "nightly") -> Sequence[Change]:
+        folder = self.folder / set_name
+        files, deployed = read_folder(folder), make_set(folder, "")
+        deploy = await plan_deploy(self.client, self.settings, files, deployed, self.folder)
+        await deploy.apply()
+        return deploy.changes
+
+    async def wait_until_listed(self, *names: str) -> None:
+        """Wait until the server lists these: its list is behind what it did, for a moment."""
+
+        async def wait() -> None:
+            while await self.names() != [*names]:
+                await asyncio.sleep(0.2)
+
+        await asyncio.wait_for(wait(), _LIMIT)
+
+    async def names(self) -> list[str]:
+        return [given.name async for _, given in deployed_schedules(self.client, self.settings)]
+
+
+@pytest.fixture
+async def installation(client: Client, tmp_path: Path) -> AsyncIterator[Installation]:
+    installation = Installation(client, tmp_path)
+    yield installation
+    for name in await installation.names():
+        await client.get_schedule_handle(schedule_id(installation.settings.sluice_installation, name)).delete()
+
+
+def actions(changes: Sequence[Change]) -> list[tuple[str, str]]:
+    return [(change.action, change.item.pipeline) for change in changes]
+
+
+async def test_a_deploy_makes_changes_and_removes_and_a_second_one_does_nothing(installation: Installation) -> None:
+    installation.write(
+        "a", "{cron: '*/15 1,3-5 * jan-mar 5-7', zone: Europe/Berlin, overlap: buffer_all, catch_up: 6h}"
+    )
+    b = installation.write("b")
+    installation.write("never", "")
+    assert actions(await installation.deploy()) == [("create", "a"), ("create", "b")]
+    await installation.wait_until_listed("a", "b")
+    assert actions(await installation.deploy()) == [("unchanged", "a"), ("unchanged", "b")]
+    installation.write("a", "{cron: 0 6 * * *}")
+    b.unlink()
+    changes = await installation.deploy()
+    assert actions(changes) == [("change", "a"), ("remove", "b")]
+    assert "cron: */15 1,3-5 * jan-mar 5-7 → 0 6 * * *" in changes[0].differences
+    await installation.wait_until_listed("a")
+    assert actions(await installation.deploy()) == [("unchanged", "a")]
+    [listed] = await list_schedules(installation.client, installation.settings)
+    assert (listed.given.properties["cron"], listed.last, listed.state) == ("0 6 * * *", None, "")
+    assert listed.next and (listed.next.hour, listed.next.minute) == (6, 0)
+
+
+async def test_a_paused_schedule_stays_paused_when_its_file_changes(installation: Installation) -> None:
+    installation.write("a")
+    await installation.deploy()
+    await installation.wait_until_listed("a")
+    with pytest.raises(InvalidPipeline, match="--note is empty"):
+        await pause_pipeline(installation.client, installation.settings, "a", " ")
+    with pytest.raises(InvalidPipeline, match=r"has no schedule \(did you mean 'a'\?\)"):
+        await pause_pipeline(installation.client, installation.settings, "aa", "why")
+    await pause_pipeline(installation.client, installation.settings, "a", "we migrate")
+    installation.write("a", "{cron: 0 6 * * *}")
+    [change] = await installation.deploy()
+    assert (change.action, change.paused) == ("change", "we migrate")
+    [listed] = await list_schedules(installation.client, installation.settings)
+    assert (listed.paused, listed.next) == ("we migrate", None)
+    await resume_pipeline(installation.client, installation.settings, "a", "done")
+    [listed] = await list_schedules(installation.client, installation.settings)
+    assert listed.paused is None and listed.next
+
+
+async def test_what_somebody_changed_in_temporal_is_taken_back(installation: Installation) -> None:
+    installation.write("a")
+    await installation.deploy()
+    await installation.wait_until_listed("a")
+    handle = installation.client.get_schedule_handle(schedule_id(installation.settings.sluice_installation, "a"))
+    before = (await handle.describe()).schedule
+
+    def other_zone(present: ScheduleUpdateInput) -> ScheduleUpdate:
+        kept = present.description.schedule
+        return ScheduleUpdate(replace(kept, spec=replace(kept.spec, time_zone_name="Asia/Tokyo")))
+
+    await handle.update(other_zone)
+    [change] = await installation.deploy()
+    assert (change.action, change.differences) == ("change", ["changed in Temporal: times or policies → none"])
+    assert (await handle.describe()).schedule.spec == before.spec
+
+
+async def test_two_sets_leave_each_other_alone(installation: Installation) -> None:
+    installation.write("a")
+    installation.write("b", set_name="of-others")
+    await installation.deploy()
+    await installation.wait_until_listed("a")
+    assert actions(await installation.deploy("of-others")) == [("create", "b")]
+    await installation.wait_until_listed("a", "b")
+    installation.write("a", set_name="of-others")
+    with pytest.raises(InvalidPipeline, match="belongs to the set 'nightly'"):
+        await installation.deploy("of-others")
+    assert actions(await installation.deploy()) == [("unchanged", "a")]
+
+
+async def test_an_installation_whose_name_begins_like_another_leaves_its_schedules_alone(
+    installation: Installation,
+) -> None:
+    mine = installation.settings.sluice_installation
+    other = Installation(installation.client, installation.folder)
+    other.settings = installation.settings.model_copy(update={"sluice_installation": f"{mine}-schedule-x"})
+    installation.write("a")
+    await other.deploy()
+    await other.wait_until_listed("a")
+    (installation.folder / "nightly" / "a.yml").unlink()
+    assert await installation.deploy() == []
+    assert await other.names() == ["a"]
+    (installation.folder / "nightly" / "a.yml").unlink(missing_ok=True)
+    await other.deploy()
