@@ -1,0 +1,1 @@
+"""Campaigns: many runs of one pipeline, one for each partition."""
