@@ -1,0 +1,175 @@
+"""A campaign: which partition runs next, when the campaign pauses, and when it has ended."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import get_args
+
+from sluice.campaigns.partitions import MAX_PARTITIONS
+from sluice.contracts.backfill import CampaignState, PartitionNote, PartitionState
+from sluice.contracts.starting import EndedRun
+from sluice.errors import InvalidPipeline
+
+LETTERS: dict[PartitionState, str] = dict(zip(get_args(PartitionState), "wrpkfcs", strict=True))
+"""The letter that stands for each state of a partition."""
+_STATES = {letter: state for state, letter in LETTERS.items()}
+_WAITING, _RUNNING = LETTERS["waiting"], LETTERS["running"]
+FAILURES: tuple[PartitionState, ...] = ("kept out", "failed")
+"""The states that count for the stop rule."""
+_OPEN: tuple[PartitionState, ...] = (*FAILURES, "cancelled")
+"""The states of partitions that a retry begins again."""
+_MAX_NOTES = 200
+_MAX_REASON = 300
+
+
+def partition_states(state: CampaignState) -> dict[str, PartitionState]:
+    """Return the state of each partition of a campaign, in its order."""
+    letters = state.letters or _WAITING * len(state.partitions)
+    return {name: _STATES[letter] for name, letter in zip(state.partitions, letters, strict=True)}
+
+
+def count_states(state: CampaignState) -> Counter[PartitionState]:
+    """Return how many partitions of a campaign are in each state."""
+    return Counter(partition_states(state).values())
+
+
+def state_of(ended: EndedRun) -> PartitionState:
+    """Return the state of a partition whose run has ended, or could not be started."""
+    if ended.outcome == "published":
+        return "published"
+    if ended.is_done:
+        return "skipped"
+    if ended.outcome == "cancelled":
+        return "cancelled"
+    return "kept out" if ended.cause in ("audit", "rejected", "expired") else "failed"
+
+
+class Campaign:
+    """The partitions of a campaign and the state of each. It decides, and starts nothing."""
+
+    def __init__(self, state: CampaignState) -> None:
+        self._partitions = list(state.partitions)
+        self._letters = state.letters or _WAITING * len(state.partitions)
+        self._positions = {name: position for position, name in enumerate(state.partitions)}
+        self._notes = dict(state.notes)
+        self._rest = state
+
+    @property
+    def state(self) -> CampaignState:
+        """The campaign as it stands."""
+        update = {"partitions": list(self._partitions), "letters": self._letters, "notes": dict(self._notes)}
+        return self._rest.model_copy(update=update)
+
+    @property
+    def running(self) -> list[str]:
+        """The partitions that run, in their order."""
+        return [name for name, letter in zip(self._partitions, self._letters, strict=True) if letter == _RUNNING]
+
+    @property
+    def paused(self) -> str:
+        """Why it is paused; empty where it is not."""
+        return self._rest.paused
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no partition waits or runs."""
+        return _WAITING not in self._letters and _RUNNING not in self._letters
+
+    def next_partition(self) -> str | None:
+        """Return the partition to start now, if there is room in the window."""
+        if self.paused or self._letters.count(_RUNNING) >= self._rest.window:
+            return None
+        position = self._letters.find(_WAITING)
+        return None if position < 0 else self._partitions[position]
+
+    def started(self, partition: str) -> None:
+        """Note that a partition runs."""
+        self._set(partition, "running")
+
+    def is_running(self, partition: str) -> bool:
+        """Return whether a partition of this name runs."""
+        position = self._positions.get(partition)
+        return position is not None and self._letters[position] == _RUNNING
+
+    def ended(self, ended: EndedRun) -> None:
+        """Note how the run of a partition ended; a report that comes twice changes nothing."""
+        if not self.is_running(ended.key):
+            return
+        state = state_of(ended)
+        self._set(ended.key, state)
+        self._change(rows_added=self._rest.rows_added + ended.rows_added)
+        if state in ("published", "skipped"):
+            return
+        self._keep_note(ended)
+        if state in FAILURES:
+            self._change(failures=self._rest.failures + 1)
+            self._apply_stop_rule()
+
+    def pause(self, why: str) -> None:
+        """Start no partition until it is resumed; those that run go on."""
+        self._change(paused=why)
+
+    def resume(self) -> None:
+        """Start partitions again; failures are counted from here."""
+        self._change(paused="", failures=0)
+
+    def set_window(self, window: int) -> None:
+        """Change how many partitions run at a time; none that runs is ended."""
+        self._change(window=window)
+
+    def add(self, partitions: Sequence[str]) -> None:
+        """Add partitions at the end; those that are part of it and are not done wait again.
+
+        Raises:
+            InvalidPipeline: they would be too many.
+        """
+        further = [name for name in partitions if name not in self._positions]
+        if len(self._partitions) + len(further) > MAX_PARTITIONS:
+            raise InvalidPipeline(
+                f"the backfill under way has {len(self._partitions):,} partitions, and at most {MAX_PARTITIONS:,} may "
+                "be in one: wait for its end"
+            )
+        self._begin_again([name for name in partitions if name in self._positions])
+        for name in further:
+            self._positions[name] = len(self._partitions)
+            self._partitions.append(name)
+        self._letters += _WAITING * len(further)
+        self.resume()
+
+    def retry(self) -> None:
+        """Let the partitions wait again that failed, were kept out or were cancelled."""
+        self._begin_again(self._partitions)
+        self.resume()
+
+    def cancel(self) -> None:
+        """Give up the partitions that wait."""
+        self._letters = self._letters.replace(_WAITING, LETTERS["cancelled"])
+
+    def _begin_again(self, partitions: Sequence[str]) -> None:
+        for name in partitions:
+            if _STATES[self._letters[self._positions[name]]] in _OPEN:
+                self._set(name, "waiting")
+                self._notes.pop(name, None)
+
+    def _apply_stop_rule(self) -> None:
+        limit, failures = self._rest.stop_after, self._rest.failures
+        if limit and failures >= limit and not self.paused and _WAITING in self._letters:
+            self.pause(f"{failures} of its partitions failed or were kept out (--stop-after {limit})")
+
+    def _set(self, partition: str, state: PartitionState) -> None:
+        position = self._positions[partition]
+        self._letters = self._letters[:position] + LETTERS[state] + self._letters[position + 1 :]
+
+    def _keep_note(self, ended: EndedRun) -> None:
+        self._notes.pop(ended.key, None)
+        self._notes[ended.key] = PartitionNote(
+            outcome=ended.outcome,
+            cause=ended.cause,
+            reason=ended.reason[:_MAX_REASON],
+            workflow_id=ended.workflow_id,
+            run_id=ended.run_id,
+        )
+        if len(self._notes) > _MAX_NOTES:
+            del self._notes[next(iter(self._notes))]
+
+    def _change(self, **fields: object) -> None:
+        self._rest = self._rest.model_copy(update=fields)

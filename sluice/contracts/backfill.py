@@ -1,0 +1,85 @@
+"""The messages of `Backfill`: the runs of one pipeline over many partitions, a few at a time."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from sluice.base_model import Model
+from sluice.contracts.run import Cause, Outcome
+from sluice.contracts.starting import PipelineText
+
+PartitionState = Literal["waiting", "running", "published", "kept out", "failed", "cancelled", "skipped"]
+MAX_WINDOW = 100
+
+
+class PartitionNote(Model):
+    """What is kept of a partition whose data is not on main."""
+
+    outcome: Outcome | Literal["refused"]
+    cause: Cause | None = None
+    reason: str = ""
+    workflow_id: str = ""
+    run_id: str = ""
+
+
+class CampaignState(Model):
+    """A campaign as it stands: it goes along when the workflow continues as new, and answers queries."""
+
+    partitions: list[str]
+    letters: str = ""
+    """The state of each partition, a letter each, as `sluice/campaigns/campaign.py` has them; empty: all wait."""
+    notes: dict[str, PartitionNote] = Field(default_factory=dict)
+    """By partition, why it is not on main; the latest ones alone."""
+    window: int = Field(default=4, ge=1, le=MAX_WINDOW)
+    """How many partitions run at a time."""
+    stop_after: int = Field(default=3, ge=0)
+    """After how many failures the campaign pauses; 0 for never."""
+    failures: int = 0
+    """How many there were since it was started or resumed."""
+    paused: str = ""
+    """Why it is paused; empty where it is not."""
+    rows_added: int = 0
+
+
+class BackfillInput(Model):
+    """Input of the workflow `Backfill`."""
+
+    pipeline: PipelineText
+    name: str
+    """The name of the pipeline."""
+    starter: str
+    """Who started it."""
+    again: bool = False
+    """Whether files that were published before may be published again."""
+    campaign: CampaignState
+    starts_per_run: int = Field(default=200, ge=1)
+    """After so many starts of runs the workflow continues as new, so that its history stays short."""
+
+
+class AddPartitions(Model):
+    """Argument of the update `add`: a start of a backfill whose pipeline has one already."""
+
+    pipeline: PipelineText
+    partitions: list[str]
+    again: bool = False
+
+
+class CampaignChange(Model):
+    """Argument of the update `change`."""
+
+    action: Literal["pause", "resume", "retry", "window"]
+    by: str
+    reason: str = ""
+    window: int | None = Field(default=None, ge=1, le=MAX_WINDOW)
+
+
+class CampaignStatus(Model):
+    """The answer to the query `status`, and the result of the workflow."""
+
+    name: str
+    starter: str
+    pipeline: str
+    """The path of the pipeline file."""
+    children: dict[str, str] = Field(default_factory=dict)
+    """By partition that runs, the workflow that has started its run."""
+    campaign: CampaignState

@@ -1,0 +1,164 @@
+"""A campaign as pure logic: the window, the stop rule, retries, and a state that stays small."""
+
+import pytest
+
+from sluice.campaigns.campaign import Campaign, count_states, partition_states
+from sluice.campaigns.ending import campaign_exit_code
+from sluice.contracts.backfill import CampaignState
+from sluice.contracts.run import Cause, Outcome
+from sluice.contracts.starting import EndedRun
+from sluice.errors import InvalidPipeline
+
+PUBLISHED = EndedRun(outcome="published", rows_added=3)
+KEPT = EndedRun(outcome="quarantined", cause="audit", reason="a check failed", workflow_id="w", run_id="r")
+REFUSED = EndedRun(outcome="refused", reason="no files")
+_PAYLOAD_LIMIT = 2 * 1024 * 1024
+"""The bytes that Temporal takes in one payload."""
+
+
+def campaign(count: int = 6, **more: int) -> Campaign:
+    return Campaign(CampaignState(partitions=[f"p{number}" for number in range(count)], **more))
+
+
+def start(one: Campaign) -> list[str]:
+    """Start partitions while there is room."""
+    names = []
+    while (name := one.next_partition()) is not None:
+        one.started(name)
+        names.append(name)
+    return names
+
+
+def end(one: Campaign, name: str, ended: EndedRun = PUBLISHED) -> None:
+    one.ended(ended.model_copy(update={"key": name}))
+
+
+def test_the_window_is_filled_in_order_and_never_exceeded() -> None:
+    one = campaign(window=2)
+    assert start(one) == ["p0", "p1"]
+    end(one, "p1")
+    end(one, "p1")  # a report that comes twice
+    assert start(one) == ["p2"] and one.running == ["p0", "p2"]
+    one.set_window(4)
+    assert start(one) == ["p3", "p4"]
+    one.set_window(1)
+    end(one, "p0")
+    assert start(one) == [] and one.state.rows_added == 6
+    for name in one.running:
+        end(one, name)
+    assert start(one) == ["p5"] and not one.has_ended
+    end(one, "p5")
+    assert one.has_ended and campaign_exit_code(one.state) == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cause", "state", "code"),
+    [
+        ("published", None, "published", 0),
+        ("failed", "already_published", "skipped", 0),
+        ("discarded", "nothing_to_do", "skipped", 0),
+        ("quarantined", "audit", "kept out", 3),
+        ("discarded", "audit", "kept out", 3),
+        ("quarantined", "rejected", "kept out", 4),
+        ("failed", "unreachable", "failed", 7),
+        ("failed", "error", "failed", 6),
+        ("failed", "invalid", "failed", 6),
+        ("cancelled", "cancelled", "cancelled", 5),
+    ],
+)
+def test_how_a_run_ends_is_the_state_of_its_partition(
+    outcome: Outcome, cause: Cause | None, state: str, code: int
+) -> None:
+    one = campaign(1)
+    start(one)
+    end(one, "p0", EndedRun(outcome=outcome, cause=cause))
+    assert partition_states(one.state) == {"p0": state} and one.has_ended
+    assert campaign_exit_code(one.state) == code
+
+
+def test_the_worst_end_gives_the_exit_code() -> None:
+    one = campaign(3, stop_after=0)
+    start(one)
+    end(one, "p0", KEPT)
+    assert campaign_exit_code(one.state) == 3
+    end(one, "p1", REFUSED)
+    assert campaign_exit_code(one.state) == 2
+    end(one, "p2", EndedRun(outcome="failed", cause="error"))
+    assert campaign_exit_code(one.state) == 6
+
+
+def test_the_stop_rule_pauses_and_says_why_until_it_is_resumed() -> None:
+    one = campaign(window=2, stop_after=2)
+    start(one)
+    end(one, "p0", KEPT)
+    end(one, "p1", REFUSED)
+    assert start(one) == [] and "2 of its partitions failed or were kept out" in one.paused and not one.has_ended
+    one.resume()
+    assert start(one) == ["p2", "p3"] and not one.paused
+    end(one, "p2", KEPT)
+    assert start(one) == ["p4"], "failures are counted from the resume"
+    never = campaign(4, stop_after=0)
+    for name in start(never):
+        end(never, name, KEPT)
+    assert never.has_ended and not never.paused
+    last = campaign(1, stop_after=1)
+    start(last)
+    end(last, "p0", KEPT)
+    assert last.has_ended and not last.paused, "nothing is left to pause for"
+
+
+def test_a_pause_lets_those_that_run_go_on() -> None:
+    one = campaign(window=2)
+    start(one)
+    one.pause("by ada: lunch")
+    end(one, "p0")
+    assert start(one) == [] and one.running == ["p1"]
+    one.resume()
+    assert start(one) == ["p2"]
+
+
+def test_a_retry_begins_those_again_that_are_not_on_main() -> None:
+    one = campaign(5, window=5, stop_after=0)
+    start(one)
+    for name, ended in zip(one.running, [PUBLISHED, KEPT, REFUSED, EndedRun(outcome="cancelled")], strict=False):
+        end(one, name, ended)
+    assert set(one.state.notes) == {"p1", "p2", "p3"} and one.state.notes["p1"].run_id == "r"
+    one.retry()
+    assert start(one) == ["p1", "p2", "p3"] and one.state.notes == {}
+    assert partition_states(one.state)["p0"] == "published" and one.running == ["p1", "p2", "p3", "p4"]
+
+
+def test_partitions_are_added_and_what_is_done_stays_done() -> None:
+    one = campaign(2, stop_after=1)
+    start(one)
+    end(one, "p0")
+    end(one, "p1", KEPT)
+    one.add(["p0", "p1", "p7"])
+    assert partition_states(one.state) == {"p0": "published", "p1": "waiting", "p7": "waiting"}
+    assert start(one) == ["p1", "p7"]
+    with pytest.raises(InvalidPipeline, match="at most 10,000"):
+        one.add([f"q{number}" for number in range(10_000)])
+    assert len(one.state.partitions) == 3
+
+
+def test_a_cancel_gives_up_what_waits() -> None:
+    one = campaign(4, window=1)
+    start(one)
+    one.cancel()
+    assert start(one) == [] and not one.has_ended
+    end(one, "p0", EndedRun(outcome="cancelled", cause="cancelled"))
+    assert one.has_ended and count_states(one.state)["cancelled"] == 4 and campaign_exit_code(one.state) == 5
+
+
+@pytest.mark.parametrize(("count", "limit"), [(1_000, 200_000), (10_000, _PAYLOAD_LIMIT // 4)])
+def test_the_state_of_a_large_campaign_is_small_and_comes_back_the_same(count: int, limit: int) -> None:
+    one = campaign(count, window=100, stop_after=0)
+    while not one.has_ended:
+        for name in start(one):
+            ended = EndedRun(outcome="failed", cause="error", reason="x" * 1000, workflow_id="w" * 120, run_id="r" * 36)
+            end(one, name, ended)
+    payload = one.state.model_dump_json()
+    assert len(payload) < limit
+    again = CampaignState.model_validate_json(payload)
+    assert again == one.state and count_states(again)["failed"] == count
+    assert Campaign(again).has_ended and list(again.notes)[-1] == f"p{count - 1}"
