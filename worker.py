@@ -105,6 +105,7 @@ from sluice.publishing.capabilities import describe_capabilities
 from sluice.registration.targets import read_targets
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql import parsing  # noqa: F401  # before there are threads: two that import sqlglot at once see half of it
+from workflows.backfill import Backfill
 from workflows.check_registrations import CheckRegistrations
 from workflows.lake_query import LakeQuery
 from workflows.manage_quarantine import ManageQuarantine
@@ -136,6 +137,7 @@ WORKFLOWS = (
     CheckRegistrations,
     StartPipeline,
     StartScheduled,
+    Backfill,
 )
 Activity = Callable[..., Any]
 

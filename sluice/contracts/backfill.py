@@ -54,6 +54,8 @@ class BackfillInput(Model):
     campaign: CampaignState
     starts_per_run: int = Field(default=200, ge=1)
     """After so many starts of runs the workflow continues as new, so that its history stays short."""
+    ask_again: float = Field(default=600, gt=0)
+    """After so many seconds a child that an earlier run of the workflow started is asked for once more."""
 
 
 class AddPartitions(Model):

@@ -1,0 +1,304 @@
+"""Campaigns: the window, pause and resume, the stop rule, cancels, children that are lost, and short histories."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from temporalio import workflow
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.worker import Worker
+
+from sluice.campaigns.campaign import count_states, partition_states
+from sluice.contracts.backfill import (
+    AddPartitions,
+    BackfillInput,
+    CampaignChange,
+    CampaignState,
+    CampaignStatus,
+)
+from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from workflows.backfill import Backfill
+from workflows.sandbox import sandbox
+
+AT_ONCE, HELD, SLOW_TO_CANCEL = "at once", "held", "slow to cancel"
+OPEN: dict[str, int] = {}
+"""By task queue, how many fake runs are open, and the most that were."""
+MOST: dict[str, int] = {}
+STARTS: dict[str, list[str]] = {}
+
+
+@workflow.defn(name="StartPipeline", sandboxed=False)
+class FakeStart:
+    """A run that ends when it is told to, or at once: `failing` partitions fail."""
+
+    def __init__(self) -> None:
+        self._end: EndedRun | None = None
+
+    @workflow.run
+    async def run(self, input: StartPipelineInput) -> EndedRun:
+        queue = workflow.info().task_queue
+        self._count(queue, input.key, 1)
+        try:
+            if input.pipeline.text == AT_ONCE:
+                self._end = EndedRun(outcome="published", rows_added=1)
+            await workflow.wait_condition(lambda: self._end is not None)
+        except asyncio.CancelledError:
+            if input.pipeline.text == SLOW_TO_CANCEL:
+                await workflow.wait_condition(lambda: self._end is not None)
+            self._end = EndedRun(outcome="cancelled", cause="cancelled")
+        assert self._end
+        self._count(queue, "", -1)
+        ended = self._end.model_copy(update={"key": input.key})
+        await workflow.get_external_workflow_handle(input.report_to).signal(RUN_ENDED_SIGNAL, ended)
+        return ended
+
+    @workflow.signal
+    def end(self, ended: EndedRun) -> None:
+        self._end = ended
+
+    def _count(self, queue: str, key: str, change: int) -> None:
+        if workflow.unsafe.is_replaying():
+            return
+        OPEN[queue] = OPEN.get(queue, 0) + change
+        MOST[queue] = max(MOST.get(queue, 0), OPEN[queue])
+        if key:
+            STARTS.setdefault(queue, []).append(key)
+
+
+class Backfills:
+    """Starts campaigns of one pipeline, and ends the fake runs of their partitions."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.queue, self.id = str(uuid.uuid4()), f"backfill-tests-{uuid.uuid4().hex[:8]}"
+
+    async def start(
+        self, count: int, text: str = HELD, starts_per_run: int = 200, ask_again: float = 600, **more: Any
+    ) -> WorkflowHandle[Backfill, CampaignStatus]:
+        state = CampaignState(partitions=[f"p{number}" for number in range(count)], **more)
+        limits = {"starts_per_run": starts_per_run, "ask_again": ask_again}
+        given = BackfillInput(pipeline=pipeline(text), name="p", starter="tester", campaign=state, **limits)
+        return await self.client.start_workflow(Backfill.run, given, id=self.id, task_queue=self.queue)
+
+    async def status(self) -> CampaignStatus:
+        return await self.handle().query(Backfill.status)
+
+    def handle(self) -> WorkflowHandle[Backfill, CampaignStatus]:
+        return self.client.get_workflow_handle_for(Backfill.run, self.id)
+
+    async def running(self) -> list[str]:
+        return list((await self.status()).children)
+
+    async def wait(self, reached: Callable[[CampaignStatus], bool]) -> CampaignStatus:
+        for _ in range(600):
+            status = await self.status()
+            if reached(status):
+                return status
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"not reached: {status}")
+
+    async def end(self, partition: str, outcome: Any = "published", cause: Any = None) -> None:
+        child = (await self.status()).children[partition]
+        handle = self.client.get_workflow_handle(child)
+        for _ in range(100):  # the campaign counts a partition as running from before its child is started
+            try:
+                await handle.signal("end", EndedRun(outcome=outcome, cause=cause))
+                break
+            except Exception as error:
+                assert "not found" in str(error)
+                await asyncio.sleep(0.1)
+        await self.wait(lambda status: partition not in status.children)
+
+    async def change(self, action: Any, **more: Any) -> CampaignStatus:
+        return await self.handle().execute_update(Backfill.change, CampaignChange(action=action, by="ada", **more))
+
+
+def pipeline(text: str) -> PipelineText:
+    return PipelineText(name="p.yml", text=text, folder="/")
+
+
+@pytest.fixture
+async def backfills(client: Client) -> AsyncIterator[Backfills]:
+    backfills = Backfills(client)
+    async with Worker(client, task_queue=backfills.queue, workflows=[Backfill, FakeStart], workflow_runner=sandbox()):
+        yield backfills
+
+
+async def test_the_window_is_kept_and_can_be_changed(backfills: Backfills) -> None:
+    handle = await backfills.start(5, window=2)
+    await backfills.wait(lambda status: len(status.children) == 2)
+    await backfills.end("p1")
+    assert await backfills.running() == ["p0", "p2"]
+    status = await backfills.change("window", window=3)
+    assert status.campaign.window == 3
+    await backfills.wait(lambda status: list(status.children) == ["p0", "p2", "p3"])
+    for name in ("p0", "p2", "p3", "p4"):
+        await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
+        await backfills.end(name)
+    ended = await handle.result()
+    assert set(partition_states(ended.campaign).values()) == {"published"}
+    assert MOST[backfills.queue] == 3 and STARTS[backfills.queue] == [f"p{number}" for number in range(5)]
+
+
+async def test_pause_and_resume_with_a_note(backfills: Backfills) -> None:
+    await backfills.start(3, window=1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    paused = await backfills.change("pause", reason="the source is being repaired")
+    assert paused.campaign.paused == "by ada: the source is being repaired"
+    await backfills.end("p0")
+    assert await backfills.running() == []
+    await backfills.change("resume")
+    await backfills.wait(lambda status: list(status.children) == ["p1"])
+    await backfills.handle().terminate()
+    await backfills.client.get_workflow_handle((await backfills.status()).children["p1"]).terminate()
+
+
+async def test_failures_pause_it_and_a_retry_begins_them_again(backfills: Backfills) -> None:
+    handle = await backfills.start(4, window=1, stop_after=2)
+    for name, ended in (("p0", ("quarantined", "audit")), ("p1", ("refused", None))):
+        await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
+        await backfills.end(name, *ended)
+    status = await backfills.status()
+    assert "2 of its partitions failed or were kept out" in status.campaign.paused and status.children == {}
+    assert partition_states(status.campaign)["p0"] == "kept out"
+    await backfills.change("retry")
+    for name in ("p0", "p1", "p2", "p3"):
+        await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
+        await backfills.end(name)
+    assert count_states((await handle.result()).campaign) == {"published": 4}
+
+
+async def test_a_cancel_ends_what_runs_and_starts_nothing_more(backfills: Backfills) -> None:
+    handle = await backfills.start(5, window=2)
+    await backfills.wait(lambda status: len(status.children) == 2)
+    await backfills.end("p0")
+    await backfills.wait(lambda status: list(status.children) == ["p1", "p2"])
+    await asyncio.sleep(0.5)
+    await handle.cancel()
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+    states = partition_states((await backfills.status()).campaign)
+    assert list(states.values()) == ["published", *["cancelled"] * 4]
+    assert OPEN[backfills.queue] == 0 and STARTS[backfills.queue] == ["p0", "p1", "p2"]
+
+
+async def test_nothing_is_added_to_one_that_was_cancelled(backfills: Backfills) -> None:
+    handle = await backfills.start(2, SLOW_TO_CANCEL, window=1)
+    child = (await backfills.wait(lambda status: len(status.children) == 1)).children["p0"]
+    await backfills.client.get_workflow_handle(child).query("__stack_trace")
+    await handle.cancel()
+    added = AddPartitions(pipeline=pipeline(SLOW_TO_CANCEL), partitions=["p1", "p2"])
+    for refused in (
+        handle.execute_update(Backfill.add, added),
+        backfills.change("retry"),
+    ):
+        with pytest.raises(WorkflowUpdateFailedError) as error:
+            await refused
+        assert "was cancelled" in str(error.value.cause)
+    await backfills.end("p0", "cancelled")
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+    assert count_states((await backfills.status()).campaign) == {"cancelled": 2}
+
+
+async def test_one_that_was_ended_by_force_is_started_again_and_attaches(backfills: Backfills) -> None:
+    await backfills.start(2, window=2)
+    first = (await backfills.wait(lambda status: len(status.children) == 2)).children
+    for child in first.values():
+        await backfills.client.get_workflow_handle(child).query("__stack_trace")  # both run
+    await backfills.handle().terminate("killed")
+    handle = await backfills.start(3, window=3)
+    again = (await backfills.wait(lambda status: len(status.children) == 3)).children
+    assert again.items() >= first.items()
+    for name in again:
+        await backfills.end(name)
+    assert count_states((await handle.result()).campaign) == {"published": 3}
+    assert sorted(STARTS[backfills.queue]) == ["p0", "p1", "p2"], "none was started twice"
+
+
+async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfills) -> None:
+    handle = await backfills.start(1)
+    child = (await backfills.wait(lambda status: len(status.children) == 1)).children["p0"]
+    await backfills.client.get_workflow_handle(child).query("__stack_trace")
+    await backfills.client.get_workflow_handle(child).terminate("killed")
+    for _ in range(300):
+        if len(STARTS[backfills.queue]) == 2:
+            break
+        await asyncio.sleep(0.1)
+    await backfills.end("p0")
+    assert count_states((await handle.result()).campaign) == {"published": 1}
+    assert STARTS[backfills.queue] == ["p0", "p0"]
+
+
+async def test_a_start_while_one_runs_adds_partitions_and_another_text_waits_for_what_runs(
+    backfills: Backfills,
+) -> None:
+    handle = await backfills.start(2, window=1, stop_after=1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    repaired = AddPartitions(pipeline=pipeline(AT_ONCE), partitions=["p0", "p1", "p9"])
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await handle.execute_update(Backfill.add, repaired)
+    assert "another version of the pipeline" in str(refused.value.cause)
+    added = AddPartitions(pipeline=pipeline(HELD), partitions=["p0", "p8"])
+    status = await handle.execute_update(Backfill.add, added)
+    assert list(partition_states(status.campaign)) == ["p0", "p1", "p8"] and list(status.children) == ["p0"]
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await handle.execute_update(Backfill.add, added.model_copy(update={"again": True}))
+    assert "--again" in str(refused.value.cause)
+    await backfills.end("p0", "failed", "error")
+    assert (await backfills.status()).campaign.paused
+    await handle.execute_update(Backfill.add, repaired)
+    assert partition_states((await handle.result()).campaign) == dict.fromkeys(("p0", "p1", "p8", "p9"), "published")
+
+
+async def test_it_continues_as_new_with_what_runs(backfills: Backfills) -> None:
+    handle = await backfills.start(7, window=3, starts_per_run=2)
+    held: list[str] = []
+    for number in (1, 0, 2, 3, 4, 5, 6):
+        name = f"p{number}"
+        await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
+        held.append(name)
+        await backfills.end(name)
+    assert count_states((await handle.result()).campaign) == {"published": 7}
+    assert sorted(STARTS[backfills.queue]) == sorted(held) and MOST[backfills.queue] == 3
+    runs = [each async for each in backfills.client.list_workflows(f'WorkflowId = "{backfills.id}"')]
+    assert len(runs) >= 4
+
+
+async def test_a_start_that_is_lost_after_it_continued_as_new_is_begun_again(backfills: Backfills) -> None:
+    handle = await backfills.start(2, window=2, starts_per_run=2, ask_again=2)
+    children = (await backfills.wait(lambda status: len(status.children) == 2)).children
+    for child in children.values():
+        await backfills.client.get_workflow_handle(child).query("__stack_trace")
+    assert (await handle.describe()).run_id != handle.first_execution_run_id, "it continued as new"
+    await backfills.client.get_workflow_handle(children["p1"]).terminate("killed")
+    for _ in range(300):
+        if len(STARTS[backfills.queue]) == 3:
+            break
+        await asyncio.sleep(0.1)
+    await backfills.end("p0")
+    await backfills.end("p1")
+    assert count_states((await handle.result()).campaign) == {"published": 2}
+    assert STARTS[backfills.queue] == ["p0", "p1", "p1"], "the one that runs is left alone"
+
+
+@pytest.mark.parametrize(
+    ("count", "starts_per_run"),
+    [pytest.param(60, 20, marks=pytest.mark.slow), pytest.param(1000, 200, marks=pytest.mark.matrix)],
+)
+async def test_many_partitions_have_short_histories(backfills: Backfills, count: int, starts_per_run: int) -> None:
+    handle = await backfills.start(count, AT_ONCE, starts_per_run, window=20)
+    ended = await handle.result()
+    assert count_states(ended.campaign) == {"published": count} and ended.campaign.rows_added == count
+    assert MOST[backfills.queue] <= 20 and set(STARTS[backfills.queue]) == set(ended.campaign.partitions)
+    runs = [each async for each in backfills.client.list_workflows(f'WorkflowId = "{backfills.id}"')]
+    assert len(runs) > count // starts_per_run - 1
+    sizes = []
+    for run in runs:
+        described = await backfills.client.get_workflow_handle(backfills.id, run_id=run.run_id).describe()
+        info = described.raw_description.workflow_execution_info
+        sizes.append((info.history_length, info.history_size_bytes))
+    assert max(events for events, _ in sizes) < 15 * starts_per_run, sizes
+    assert max(size for _, size in sizes) < 5_000 * starts_per_run, sizes

@@ -1,0 +1,213 @@
+"""The workflow of a campaign: the runs of one pipeline over many partitions, a few at a time.
+
+Each partition is a child `StartPipeline`, which reports the end of its run by a signal. The children outlive this
+workflow: when it continues as new, or is ended by force and started again, they go on. A child that may have ended
+without a report is asked for once more, under the same id: one that runs is left alone, and the run of one that has
+ended asks main what is left to load.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, FailureError, WorkflowAlreadyStartedError
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.campaigns.campaign import Campaign
+    from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange, CampaignStatus
+    from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, StartPipelineInput
+    from sluice.errors import InvalidPipeline
+    from sluice.pipeline.placeholders import partition_values
+    from workflows.failures import is_cancelled, root_cause, run_shielded
+    from workflows.search_attributes import LONGEST_SUMMARY
+
+_CANCEL_AGAIN = timedelta(minutes=10)
+"""How long runs that are cancelled may be silent before they are cancelled once more."""
+
+
+@workflow.defn(name="Backfill")
+class Backfill:
+    """The campaign of one pipeline."""
+
+    @workflow.init
+    def __init__(self, input: BackfillInput) -> None:
+        self._input = input
+        self._campaign = Campaign(input.campaign)
+        self._started = 0
+        self._watched: set[str] = set()
+        """The partitions whose child was started by this run of the workflow, so that its end is seen."""
+        self._unknown: set[str] = set()
+        """The partitions whose child has ended without a report, or has been silent for long."""
+        self._ask_at = workflow.now() + timedelta(seconds=input.ask_again)
+
+    @workflow.run
+    async def run(self, input: BackfillInput) -> CampaignStatus:
+        """Start partitions while there is room, until each has ended."""
+        try:
+            while not self._campaign.has_ended:
+                await self._start_children()
+                if self._should_continue_as_new():
+                    await workflow.wait_condition(workflow.all_handlers_finished)
+                    workflow.continue_as_new(self._continued())
+                await self._wait()
+        except (FailureError, asyncio.CancelledError) as error:
+            if is_cancelled(error):
+                await run_shielded(self._cancel())
+            raise
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return self.status()
+
+    @workflow.signal(name=RUN_ENDED_SIGNAL)
+    def run_ended(self, ended: EndedRun) -> None:
+        """Note how the run of a partition ended."""
+        self._campaign.ended(ended)
+
+    @workflow.query
+    def status(self) -> CampaignStatus:
+        """Return the campaign as it stands."""
+        campaign = self._campaign
+        return CampaignStatus(
+            name=self._input.name,
+            starter=self._input.starter,
+            pipeline=self._input.pipeline.name,
+            children={name: self._child_id(name) for name in campaign.running},
+            campaign=campaign.state,
+        )
+
+    @workflow.update
+    def add(self, added: AddPartitions) -> CampaignStatus:
+        """Add partitions, let those wait again that are not done, and resume.
+
+        Another text of the pipeline is taken while nothing runs: then a check or a path was repaired.
+        """
+        _refuse_if_cancelled()
+        if added.again != self._input.again:
+            raise _refused("the backfill under way was started with another --again: wait for its end or cancel it")
+        if added.pipeline != self._input.pipeline:
+            if self._campaign.running:
+                raise _refused(
+                    "a backfill of another version of the pipeline is under way: wait for its end, or pause it and "
+                    "start again once nothing of it runs, or cancel it"
+                )
+            self._input = self._input.model_copy(update={"pipeline": added.pipeline})
+        try:
+            self._campaign.add(added.partitions)
+        except InvalidPipeline as error:
+            raise _refused(str(error)) from error
+        return self.status()
+
+    @workflow.update
+    def change(self, change: CampaignChange) -> CampaignStatus:
+        """Pause, resume, retry what is not on main, or change the window."""
+        _refuse_if_cancelled()
+        changes: dict[str, Callable[[], None]] = {
+            "pause": lambda: self._campaign.pause(f"by {change.by}" + (f": {change.reason}" if change.reason else "")),
+            "resume": self._campaign.resume,
+            "retry": self._campaign.retry,
+            "window": lambda: self._campaign.set_window(change.window or 1),
+        }
+        changes[change.action]()
+        return self.status()
+
+    async def _start_children(self) -> None:
+        """Ask again for children of which nothing is known, and start what the window has room for."""
+        for partition in [each for each in self._campaign.running if each in self._unknown]:
+            await self._start(partition)
+        self._unknown.clear()
+        while not self._is_full() and (name := self._campaign.next_partition()) is not None:
+            self._campaign.started(name)
+            self._started += 1
+            await self._start(name)
+
+    async def _start(self, partition: str) -> None:
+        """Start the child of a partition, unless it runs already."""
+        given = StartPipelineInput(
+            pipeline=self._input.pipeline,
+            starter=f"backfill {self._input.name}",
+            values=partition_values(partition),
+            again=self._input.again,
+            key=partition,
+            report_to=workflow.info().workflow_id,
+        )
+        try:
+            child = await workflow.start_child_workflow(
+                "StartPipeline",
+                given,
+                id=self._child_id(partition),
+                parent_close_policy=ParentClosePolicy.ABANDON,
+                cancellation_type=ChildWorkflowCancellationType.ABANDON,
+                static_summary=f"{self._input.name}: {partition}"[:LONGEST_SUMMARY],
+            )
+        except WorkflowAlreadyStartedError:  # it reports to this id, whichever run of the campaign started it
+            return
+        self._watched.add(partition)
+        child.add_done_callback(lambda done: self._child_ended(partition, done))
+
+    def _child_ended(self, partition: str, done: "asyncio.Task[Any]") -> None:
+        """Ask again for a child that ended without a report, as one does that was ended by force."""
+        self._watched.discard(partition)
+        if not done.cancelled():
+            done.exception()
+        if self._campaign.is_running(partition):
+            self._unknown.add(partition)
+
+    def _child_id(self, partition: str) -> str:
+        """Name the child of a partition: another text of the pipeline, or another `again`, is another child."""
+        stated = f"{self._input.pipeline.model_dump_json()} {self._input.again}"
+        digest = hashlib.sha256(stated.encode()).hexdigest()[:8]
+        return f"{workflow.info().workflow_id}-{partition}-{digest}"
+
+    async def _wait(self) -> None:
+        """Wait until something is to be done; ask from time to time for children whose end is not seen."""
+        unseen = set(self._campaign.running) - self._watched
+        left = max(self._ask_at - workflow.now(), timedelta(seconds=0)) if unseen else None
+        with suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(self._has_work, timeout=left)
+            return
+        self._unknown |= set(self._campaign.running) - self._watched
+        self._ask_at = workflow.now() + timedelta(seconds=self._input.ask_again)
+
+    def _has_work(self) -> bool:
+        campaign = self._campaign
+        to_start = campaign.next_partition() is not None
+        return campaign.has_ended or bool(self._unknown) or to_start or self._is_full()
+
+    def _is_full(self) -> bool:
+        """Return whether the history of this run of the workflow is long enough."""
+        return self._started >= self._input.starts_per_run or workflow.info().is_continue_as_new_suggested()
+
+    def _should_continue_as_new(self) -> bool:
+        return self._is_full() and not self._campaign.has_ended
+
+    def _continued(self) -> BackfillInput:
+        return self._input.model_copy(update={"campaign": self._campaign.state})
+
+    async def _cancel(self) -> None:
+        """Give up what waits, cancel what runs, and wait for its reports."""
+        self._campaign.cancel()
+        while not self._campaign.has_ended:
+            for name in self._campaign.running:
+                await self._cancel_child(name)
+            with suppress(asyncio.TimeoutError):
+                await workflow.wait_condition(lambda: self._campaign.has_ended, timeout=_CANCEL_AGAIN)
+
+    async def _cancel_child(self, partition: str) -> None:
+        try:
+            await workflow.get_external_workflow_handle(self._child_id(partition)).cancel()
+        except FailureError as error:  # it has ended, and its report is lost
+            workflow.logger.warning("the run of %s was not cancelled: %s", partition, root_cause(error)[1])
+            self._campaign.ended(EndedRun(key=partition, outcome="cancelled", cause="cancelled"))
+
+
+def _refuse_if_cancelled() -> None:
+    if workflow.cancellation_reason() is not None:
+        raise _refused("the backfill was cancelled: start it again when its runs have ended")
+
+
+def _refused(message: str) -> ApplicationError:
+    return ApplicationError(message, type="InvalidPipeline", non_retryable=True)
