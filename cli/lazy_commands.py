@@ -10,6 +10,7 @@ LAZY_COMMANDS = {
     "deploy": "cli.deploy",
     "pause": "cli.pause",
     "resume": "cli.resume",
+    "backfill": "cli.backfill",
     "doctor": "cli.doctor",
     "list": "cli.list_runs",
     "files": "cli.files",

@@ -2,7 +2,7 @@
 
 from lakehouse.source_files.almost_typed import hints_on_almost_typed
 from lakehouse.source_files.columns import read_column_names
-from lakehouse.source_files.identify import check_unchanged, distinct_files, find_files, identify_input
+from lakehouse.source_files.identify import check_unchanged, count_files, distinct_files, find_files, identify_input
 from lakehouse.source_files.in_threads import OnProgress
 from lakehouse.source_files.inspect import Inspection, inspect_files
 from lakehouse.source_files.paths import absolute_path, absolute_source, base_path
@@ -16,6 +16,7 @@ __all__ = [
     "absolute_source",
     "base_path",
     "check_unchanged",
+    "count_files",
     "distinct_files",
     "find_files",
     "find_line",

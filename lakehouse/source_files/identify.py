@@ -55,6 +55,18 @@ def find_files(source: Source, on_progress: OnProgress | None = None) -> list[In
     return map_in_threads(identify, ordered, on_progress, "identified")
 
 
+def count_files(source: Source) -> tuple[int, int]:
+    """Return how many files a source lists now, and their bytes together, without reading them.
+
+    Raises:
+        InvalidInput: a path cannot be listed.
+        ServiceUnavailable: an object store does not answer.
+    """
+    base = base_path(source)
+    sizes = {_one_spelling(each.path, base): each.size for path in source.paths for each in _list(path)}
+    return len(sizes), sum(sizes.values())
+
+
 def distinct_files(files: Sequence[InputFile]) -> tuple[list[InputFile], list[InputFile]]:
     """Return the files of which one is loaded for each identity, and those that are left out as copies of one."""
     by_identity: dict[str, InputFile] = {}

@@ -1,0 +1,70 @@
+"""What a backfill would do: its pipeline for each partition, and the files of each. This needs no server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakehouse.source_files import count_files
+from runtime.pipeline_input import resolve_paths
+from sluice.contracts.starting import PipelineText
+from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.pipeline.file import parse_pipeline, read_pipeline_text
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.placeholders import partition_values
+
+
+@dataclass(frozen=True)
+class PlannedPartition:
+    """What a partition would load now."""
+
+    partition: str
+    files: int | None = None
+    """None where the pipeline has no source, or it cannot be listed."""
+    bytes: int = 0
+    problem: str = ""
+
+
+def read_backfill_pipeline(file: Path, folder: Path) -> PipelineText:
+    """Read the pipeline file of a backfill.
+
+    Raises:
+        InvalidPipeline: it cannot be read.
+    """
+    return PipelineText(name=str(file), text=read_pipeline_text(file), folder=str(folder))
+
+
+def pipeline_of(stated: PipelineText, partition: str) -> Pipeline:
+    """Return the pipeline of one partition.
+
+    Raises:
+        InvalidPipeline: it is not valid.
+    """
+    pipeline = parse_pipeline(stated.text, stated.name, partition_values(partition))
+    return resolve_paths(pipeline, Path(stated.folder))
+
+
+def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipeline:
+    """Validate the pipeline of the first and the last partition; return the first.
+
+    Raises:
+        InvalidPipeline: one is not valid, or partitions do not differ.
+    """
+    first, last = pipeline_of(stated, partitions[0]), pipeline_of(stated, partitions[-1])
+    if len(partitions) > 1 and first == last:
+        raise InvalidPipeline(
+            f"{stated.name} is the same for {partitions[0]} and {partitions[-1]}: write {{{{ partition }}}} into the "
+            "path of its source, or where it says what it loads"
+        )
+    return first
+
+
+def plan_partition(stated: PipelineText, partition: str) -> PlannedPartition:
+    """Return what a partition would load now; what is wrong with it is part of the plan."""
+    try:
+        source = pipeline_of(stated, partition).write.source
+        if source is None:
+            return PlannedPartition(partition)
+        files, size = count_files(source)
+    except (InvalidPipeline, InvalidInput) as error:
+        return PlannedPartition(partition, problem=str(error))
+    return PlannedPartition(partition, files, size, "" if files else f"there are no files at {source.paths[0]!r}")

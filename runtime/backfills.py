@@ -1,0 +1,146 @@
+"""Backfills: where the campaign of a pipeline is, starting or joining it, and changing it while it runs."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from temporalio.client import (
+    Client,
+    RPCTimeoutOrCancelledError,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.installation import with_installation
+from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange, CampaignStatus
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.identifiers import pipeline_name
+from sluice.settings import Settings
+from workflows.backfill import Backfill
+
+ANSWER_WITHIN = 20.0
+"""Seconds in which a worker has to answer a command about a backfill."""
+_TRIES = 5
+_T = TypeVar("_T")
+
+Handle = WorkflowHandle[Backfill, CampaignStatus]
+
+
+def backfill_id(settings: Settings, pipeline: str) -> str:
+    """Return the workflow id of a pipeline's backfill: one for each installation."""
+    return f"backfill-{with_installation(settings).sluice_installation}-{pipeline}"
+
+
+def backfill_handle(client: Client, settings: Settings, pipeline: str) -> Handle:
+    """Return the handle of a pipeline's latest backfill.
+
+    Raises:
+        InvalidPipeline: no pipeline can have this name.
+    """
+    return client.get_workflow_handle_for(Backfill.run, backfill_id(settings, pipeline_name(pipeline)))
+
+
+async def start_backfill(client: Client, settings: Settings, given: BackfillInput) -> tuple[Handle, bool]:
+    """Start a backfill, or add its partitions to the one of its pipeline that is under way.
+
+    Returns:
+        Its handle, and whether one was under way.
+
+    Raises:
+        InvalidPipeline: the one under way cannot be joined.
+        ServiceUnavailable: no worker answers for it.
+    """
+    workflow_id = backfill_id(settings, given.name)
+    for _ in range(_TRIES):
+        try:
+            handle = await client.start_workflow(
+                Backfill.run,
+                given,
+                id=workflow_id,
+                task_queue=settings.sluice_task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                static_summary=f"backfill of {given.name}",
+            )
+            return handle, False
+        except WorkflowAlreadyStartedError:
+            handle = client.get_workflow_handle_for(Backfill.run, workflow_id)
+        added = AddPartitions(pipeline=given.pipeline, partitions=given.campaign.partitions, again=given.again)
+        try:
+            await _answered(settings, handle.execute_update(Backfill.add, added))
+            return handle, True
+        except _NotRunning:  # it ended meanwhile
+            continue
+    raise ServiceUnavailable(f"the backfill of {given.name} could neither be started nor joined: try again")
+
+
+async def change_backfill(client: Client, settings: Settings, pipeline: str, change: CampaignChange) -> CampaignStatus:
+    """Change the backfill of a pipeline; return how it stands.
+
+    Raises:
+        InvalidPipeline: none is under way, or the change is refused.
+        ServiceUnavailable: no worker answers for it.
+    """
+    handle = backfill_handle(client, settings, pipeline)
+    try:
+        return await _answered(settings, handle.execute_update(Backfill.change, change))
+    except _NotRunning as error:
+        raise InvalidPipeline(f"no backfill of {pipeline} is under way: start one with `backfill FILE`") from error
+
+
+async def cancel_backfill(client: Client, settings: Settings, pipeline: str) -> None:
+    """Ask the backfill of a pipeline to end, with the runs that it started.
+
+    Raises:
+        InvalidPipeline: none is under way.
+    """
+    try:
+        await backfill_handle(client, settings, pipeline).cancel()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        raise InvalidPipeline(f"no backfill of {pipeline} is under way: there is nothing to cancel") from error
+
+
+async def read_backfill(client: Client, settings: Settings, pipeline: str) -> CampaignStatus:
+    """Return how the latest backfill of a pipeline stands, or ended.
+
+    Raises:
+        InvalidPipeline: there is none, or Temporal no longer has it.
+        ServiceUnavailable: no worker answers for it.
+    """
+    handle = backfill_handle(client, settings, pipeline)
+    try:
+        return await _answered(settings, handle.query(Backfill.status))
+    except _NotRunning as error:
+        raise InvalidPipeline(f"there is no backfill of {pipeline}, or Temporal no longer has it") from error
+
+
+class _NotRunning(Exception):
+    """Raised when a workflow is not there, or has ended and takes no update."""
+
+
+async def _answered(settings: Settings, answer: Awaitable[_T]) -> _T:
+    try:
+        return await asyncio.wait_for(answer, ANSWER_WITHIN)
+    except WorkflowUpdateFailedError as error:
+        cause = error.cause
+        raise InvalidPipeline(cause.message if isinstance(cause, ApplicationError) else str(cause)) from error
+    except (asyncio.TimeoutError, RPCTimeoutOrCancelledError, WorkflowQueryFailedError) as error:
+        raise ServiceUnavailable(_no_worker(settings)) from error
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            raise _NotRunning from error
+        if error.status != RPCStatusCode.DEADLINE_EXCEEDED:
+            raise
+        raise ServiceUnavailable(_no_worker(settings)) from error
+
+
+def _no_worker(settings: Settings) -> str:
+    return (
+        f"no worker answers from the task queue {settings.sluice_task_queue!r} in {ANSWER_WITHIN:.0f} s: start one "
+        "with `make up` or `python worker.py`"
+    )

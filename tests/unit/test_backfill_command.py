@@ -1,0 +1,116 @@
+"""The command `backfill`, as far as it needs no server: what it refuses, its plan, and its grid."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from cli.app import app
+from cli.backfill_grid import ShownPartitions, describe_campaign, grid_rows
+from sluice.campaigns.campaign import LETTERS
+from sluice.contracts.backfill import CampaignState, CampaignStatus, PartitionNote, PartitionState
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    for name in ("2018-01", "2018-02"):
+        (tmp_path / f"{name}.csv").write_text("id\n1\n")
+    path = tmp_path / "rides.yml"
+    path.write_text(
+        "name: rides\n"
+        f'write: {{source: {{path: "{tmp_path}/{{{{ partition }}}}.csv"}}}}\n'
+        "tables: {t.rides: {checks: [not_null: [id]]}}\n"
+    )
+    return path
+
+
+def command(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["backfill", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_plan_says_what_each_partition_would_load(file: Path) -> None:
+    code, out, _ = command(str(file), "--partitions", "2018-01..2018-03", "--dry-run", "--json")
+    assert code == 0
+    planned = json.loads(out)["partitions"]
+    assert [(each["partition"], each["files"], each["bytes"]) for each in planned] == [
+        ("2018-01", 1, 5), ("2018-02", 1, 5), ("2018-03", 0, 0),
+    ]  # fmt: skip
+    assert "there are no files" in planned[2]["problem"] and not planned[1]["problem"]
+    assert command("start", str(file), "--partitions", "2018-01", "--dry-run")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give the partitions"),
+        (["--partitions", "2018-02..2018-01"], "goes backwards"),
+        (["--partitions", "2018", "--publish", "together"], "is not available yet"),
+        (["--partitions", "2018", "--only", "missing", "--again"], "give one"),
+        (["--partitions", "x' y"], "is no name of a partition"),
+    ],
+)
+def test_wrong_use_is_refused_before_anything_starts(file: Path, arguments: list[str], message: str) -> None:
+    code, _, err = command(str(file), *arguments)
+    assert code == 2 and message in err and err.count("\n") == 1
+
+
+def test_a_pipeline_that_is_the_same_for_each_partition_is_refused(file: Path) -> None:
+    file.write_text(file.read_text().replace("{{ partition }}", "2018-01"))
+    code, _, err = command(str(file), "--partitions", "2018-01..2018-02")
+    assert code == 2 and "is the same for 2018-01 and 2018-02" in err
+
+
+def test_the_last_partition_is_validated_too(file: Path) -> None:
+    file.write_text(file.read_text().replace("{{ partition }}", "{{ partition.month }}"))
+    code, _, err = command(str(file), "--partitions", "2018-01,2018")
+    assert code == 2 and "'2018' has no month" in err
+
+
+def campaign(*states: PartitionState, **more: str) -> CampaignState:
+    names = [f"{2018 + number // 12}-{number % 12 + 1:02}" for number in range(len(states))]
+    return CampaignState(partitions=names, letters="".join(LETTERS[state] for state in states), **more)
+
+
+def test_the_grid_has_a_row_for_each_year_and_a_mark_for_each_month() -> None:
+    first_year: list[PartitionState] = ["published"] * 11
+    shown = campaign(*first_year, "kept out", "running", "waiting", "failed", "skipped", "cancelled")
+    assert [row.plain.strip() for row in grid_rows(shown, 80)] == ["2018 ###########!", "2019 >·x=-"]
+
+
+def test_a_large_grid_begins_with_what_is_not_done() -> None:
+    names = [f"p{number}" for number in range(5000)]
+    shown = CampaignState(partitions=names, letters="p" * 2500 + "w" * 2500)
+    rows = [row.plain for row in grid_rows(shown, 80)]
+    assert len(rows) == 22 and rows[0] == "… 50 rows above" and rows[-1] == "… 30 rows below"
+    assert rows[1].split()[0] == "p2500"
+
+
+def test_a_run_that_waits_for_approval_is_named_with_its_stage() -> None:
+    status = CampaignStatus(
+        name="rides", starter="ada", pipeline="p.yml", children={"2018-02": "child"},
+        campaign=campaign("published", "running", "waiting", paused="by ada: lunch"),
+    )  # fmt: skip
+    lines = [line.plain for line in describe_campaign(status, {"2018-02": "waiting for approval"}, 100)]
+    assert lines[1:] == [
+        "> 2018-02: waiting for approval",
+        "rides: 3 partitions  · 1 waiting  > 1 running  # 1 published  window 4",
+        "paused by ada: lunch",
+    ]
+
+
+def test_each_end_is_printed_once_with_its_reason() -> None:
+    output = io.StringIO()
+    shown = ShownPartitions(Console(file=output, width=140))
+    first = campaign("published", "running")
+    shown.update(first)
+    shown.update(first)
+    note = PartitionNote(outcome="quarantined", cause="audit", reason="not_null failed", workflow_id="rides-1")
+    shown.update(campaign("published", "kept out").model_copy(update={"notes": {"2018-02": note}}))
+    assert [" ".join(line.split()) for line in output.getvalue().splitlines()] == [
+        "published 2018-01",
+        "kept out 2018-02 not_null failed rides-1",
+    ]
