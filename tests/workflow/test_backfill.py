@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from temporalio import workflow
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.worker import Worker
+from temporalio.worker import Replayer, Worker
 
 from sluice.campaigns.campaign import count_states, partition_states
 from sluice.contracts.backfill import (
@@ -265,6 +265,10 @@ async def test_it_continues_as_new_with_what_runs(backfills: Backfills) -> None:
     assert sorted(STARTS[backfills.queue]) == sorted(held) and MOST[backfills.queue] == 3
     runs = [each async for each in backfills.client.list_workflows(f'WorkflowId = "{backfills.id}"')]
     assert len(runs) >= 4
+    replayer = Replayer(workflows=[Backfill], workflow_runner=sandbox(), data_converter=backfills.client.data_converter)
+    for run in runs:  # as another worker does after a kill
+        history = await backfills.client.get_workflow_handle(backfills.id, run_id=run.run_id).fetch_history()
+        await replayer.replay_workflow(history)
 
 
 async def test_a_start_that_is_lost_after_it_continued_as_new_is_begun_again(backfills: Backfills) -> None:
