@@ -181,7 +181,8 @@ def _iceberg_s3(settings: Settings, prefix: str) -> dict[str, str]:
         return {}
     configuration = {f"{prefix}.client.region": settings.aws_region, f"{prefix}.s3.delete-enabled": "false"}
     if settings.lake.startswith("s3"):
-        configuration[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+        # Not S3's own: metadata that only one job sees is in local files.
+        configuration[f"{prefix}.io-impl"] = "org.apache.iceberg.io.ResolvingFileIO"
     if settings.aws_endpoint_url_s3:
         configuration |= {
             f"{prefix}.s3.endpoint": settings.aws_endpoint_url_s3,

@@ -126,7 +126,7 @@ def test_settings_reach_the_job(tmp_path: Path) -> None:
     configuration = properties(settings, spark_job(tmp_path))
     assert (configuration["spark.a"], configuration["spark.b"]) == ("1", "2")
     assert configuration["spark.jars.packages"] == "g:a:1" and configuration["spark.jars"].endswith("/x.jar")
-    assert configuration["spark.sql.catalog.nessie.io-impl"].endswith("S3FileIO")
+    assert configuration["spark.sql.catalog.nessie.io-impl"].endswith("ResolvingFileIO")
     assert configuration["spark.sql.catalog.nessie.s3.endpoint"] == "http://127.0.0.1:7070"
 
 
