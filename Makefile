@@ -6,20 +6,21 @@ SET_UP := @$(PYTHON) -m devstack.set_up
 UV := .sluice/uv/bin/uv
 PYTEST_ARGS ?=
 PROCESSES ?= 2
+STORE := $(if $(filter-out 0 no false,$(S3)),store)
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 lint types test unit check histories lock clean docs bench bench-audit
+.PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 store lint types test unit check histories lock clean docs bench bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
 
 ##@ Use
-demo: setup ## Run three pipelines on real flights: published, quarantined, approved
-	@$(PY) -m devstack demo
+demo: setup $(STORE) ## Run three pipelines on real flights: published, quarantined, approved
+	@$(PY) -m devstack demo $(if $(STORE),--s3)
 
-up: setup ## Start the local stack: Temporal with Web UI, Nessie, a worker
-	@$(PY) -m devstack up
+up: setup $(STORE) ## Start the local stack: Temporal with Web UI, Nessie, a worker; S3=1: and an object store
+	@$(PY) -m devstack up $(if $(STORE),--s3)
 
 down: ## Stop what `make up` started
 	@if [ -x $(PY) ]; then $(PY) -m devstack down; else echo "Nothing is set up here, so nothing runs."; fi
@@ -32,6 +33,9 @@ setup: python-version ## Install what is needed to run pipelines, under .venv an
 
 s3: setup ## Install what Spark needs to read and write S3 (70 MB)
 	$(SET_UP) s3
+
+store: setup ## Install what `make up S3=1` needs: the same, and an S3-compatible server
+	$(SET_UP) store
 
 ##@ Develop
 setup-dev: python-version ## Install what is needed to develop: the same, the development tools and a test server

@@ -97,6 +97,7 @@ from runtime.log_context import RunLogContext
 from runtime.run_files import remove_old_run_files_daily
 from runtime.schedules import register_check_of_registrations, register_reaper
 from runtime.shutdown import exit_after
+from runtime.store_access import export_store_access
 from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.approval.required import parse_approval_rules
@@ -294,6 +295,7 @@ def make_worker(
 
 async def serve() -> None:
     """Work until a signal says to stop; then finish, or end, what is under way."""
+    export_store_access(read_environment())
     environment = read_environment()
     settings = with_installation(read_settings(environment))
     start_logs(settings)

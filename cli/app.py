@@ -27,6 +27,7 @@ from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.placeholder_values import placeholder_values
 from runtime.registrations import with_registrations_now
 from runtime.start_run import StartOptions
+from runtime.store_access import export_store_access
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import changed_options
@@ -237,6 +238,7 @@ def main(arguments: Sequence[str]) -> None:
     if not words or (words[0] not in known and words[0] not in ("--help", "-h")):
         problem = unknown_command(words[0], known) if words else ""
         words.insert(0, _DEFAULT)
+    export_store_access(read_environment())
     try:
         if problem:
             code = print_error(InvalidPipeline(problem), "--json" in words, WRONG_USE)

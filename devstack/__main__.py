@@ -3,34 +3,47 @@
 import os
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from devstack.demo import run_demo
 from devstack.errors import StackError
+from devstack.object_store import BUCKETS
 from devstack.stack import Stack
+from runtime.store_access import CREDENTIALS_FILE
 from sluice.errors import SluiceError
-from sluice.settings import DEFAULT_HOME, HOME, read_environment
+from sluice.settings import DEFAULT_HOME, HOME, read_environment, read_settings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 
 
-def _stack() -> Stack:
+S3 = Annotated[bool, typer.Option("--s3", help="With an object store: buckets for sources and for the lake.")]
+
+
+def _stack(s3: bool = False) -> Stack:
     environment = read_environment()
-    return Stack(Path(environment.get(HOME, DEFAULT_HOME)), {**environment, **os.environ})
+    return Stack(Path(environment.get(HOME, DEFAULT_HOME)), {**environment, **os.environ}, s3=s3)
 
 
 @app.command()
-def up() -> None:
+def up(s3: S3 = False) -> None:
     """Start the local stack."""
-    stack = _stack()
+    stack = _stack(s3)
     variables = stack.up()
     print(f"Temporal  {variables['TEMPORAL_ADDRESS']}, Web UI {variables['TEMPORAL_UI']}")
     if "NESSIE_URI" in variables:
         print(f"Nessie    {variables['NESSIE_URI']}")
         print(f"Tokens    for the roles reader, writer and publisher in {stack.home / 'identity'}")
     else:
-        print(f"Catalog   Iceberg's own, in {stack.home / 'iceberg' / 'catalog.db'}")
+        print(
+            f"Catalog   Iceberg's own, in {read_settings({**variables, HOME: str(stack.home)}).catalog_uri.removeprefix('sqlite:///')}"
+        )
+    if stack.s3:
+        print(
+            f"Store     {variables['AWS_ENDPOINT_URL_S3']}, buckets {' and '.join(variables[name] for name in BUCKETS)}"
+        )
+        print(f"          credentials in {variables[CREDENTIALS_FILE]}")
     print(f"Worker    log in {stack.home / 'logs' / 'worker.log'}")
     print("Next: .venv/bin/python run_workflow.py pipelines/nyc_flights.yml")
 
@@ -55,9 +68,9 @@ def status() -> None:
 
 
 @app.command()
-def demo() -> None:
+def demo(s3: S3 = False) -> None:
     """Run three pipelines on real flights."""
-    sys.exit(run_demo(_stack()))
+    sys.exit(run_demo(_stack(s3)))
 
 
 if __name__ == "__main__":

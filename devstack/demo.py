@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,10 @@ from rich.rule import Rule
 from rich.table import Table
 
 from devstack.errors import StackError
+from devstack.landing import FAULTY, FLIGHTS
+from devstack.object_store import upload
 from devstack.stack import ROOT, Stack
+from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
@@ -31,12 +35,13 @@ def run_demo(stack: Stack) -> int:
     """Run the demo and return 0 if every run ended as expected. Stop the stack afterwards if the demo started it."""
     was_up = stack.services <= {daemon.name for daemon in stack.daemons() if daemon.alive()}
     began = time.monotonic()
-    services = "Temporal, Nessie and a worker" if stack.catalog == "nessie" else "Temporal and a worker"
-    _title("The local stack runs already" if was_up else f"Starting the local stack: {services}")
-    variables = stack.up()
+    variables = _start(stack, was_up)
     _say(f"Every run below can be followed in Temporal's Web UI: {variables['TEMPORAL_UI']}")
     try:
-        _Demo(variables).run()
+        demo = _Demo(variables)
+        if stack.s3:
+            demo.move_to_store(stack.home / "s3" / "pipelines")
+        demo.run()
     finally:
         if not was_up:
             _title("Stopping the local stack")
@@ -44,13 +49,20 @@ def run_demo(stack: Stack) -> int:
     console.print(f"\n[bold green]The demo ended as expected[/], in {time.monotonic() - began:.0f} s.")
     _say("What to do next:")
     for command, reason in (
-        ("make up", "start the local stack again, and leave it running"),
+        (f"make up{' S3=1' if stack.s3 else ''}", "start the local stack again, and leave it running"),
         (f".venv/bin/python {_PROGRAM} quarantine list", "see what the audit kept out, and why"),
-        (f".venv/bin/python {_PROGRAM} pipelines/nyc_flights.yml --again", "load the clean flights once more"),
+        (f".venv/bin/python {_PROGRAM} {demo.file('nyc_flights')} --again", "load the clean flights once more"),
         ("make down", "stop the local stack"),
     ):
         _say(f"  {command:70} {reason}")
     return 0
+
+
+def _start(stack: Stack, was_up: bool) -> dict[str, str]:
+    optional = {"an object store": stack.s3, "Nessie": stack.catalog == "nessie"}
+    services = ", ".join(["Temporal", *(name for name, needed in optional.items() if needed)])
+    _title("The local stack runs already" if was_up else f"Starting the local stack: {services} and a worker")
+    return stack.up()
 
 
 class _Demo:
@@ -58,7 +70,28 @@ class _Demo:
 
     def __init__(self, variables: dict[str, str]) -> None:
         self._environment = {**os.environ, **variables}
-        self._catalog = open_catalog(read_settings(self._environment))
+        settings = read_settings(self._environment)
+        self._catalog, self._io = open_catalog(settings), file_io_properties(settings)
+        self._folder = Path("pipelines")
+
+    def file(self, name: str) -> str:
+        """Return the path of a pipeline file, as a person would type it."""
+        return str(self._folder / f"{name}.yml")
+
+    def move_to_store(self, folder: Path) -> None:
+        """Upload the flights into the source bucket, and write pipeline files that read them there."""
+        bucket = self._environment["SOURCE_BUCKET"]
+        files = [file for name in (FLIGHTS, FAULTY) for file in sorted((ROOT / "data" / name).glob("*.csv"))]
+        _title(f"Uploading {len(files)} files of flights into the bucket {bucket}")
+        upload(self._environment, [(file, f"{file.parent.name}/{file.name}") for file in files])
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in (ROOT / "pipelines").glob("*.yml"):
+            text = file.read_text()
+            for name in (FLIGHTS, FAULTY):
+                text = text.replace(f"path: data/{name}/", f"path: s3://{bucket}/{name}/")
+            (folder / file.name).write_text(text)
+        self._folder = Path(os.path.relpath(folder, ROOT))
+        _say(f"The pipeline files below are those of `pipelines`, with s3://{bucket}/… as the path of the source.")
 
     def run(self) -> None:
         """Run the three pipelines, and show the tables on main before and after."""
@@ -67,14 +100,14 @@ class _Demo:
         _title("1. Clean flights: every check passes, so that the run is published")
         _say("The run writes 12 files, one a month, on a branch of its own. The audit checks what was written.")
         _say("Then one merge makes all of it visible on main.\n")
-        self._publish("pipelines/nyc_flights.yml")
+        self._publish(self.file("nyc_flights"))
         _title("2. Flights with planted faults: a check fails, so that main does not change")
         _say("57 flights of December have no carrier, and one has an unknown origin. The audit finds them.")
         _say("The branch is quarantined: kept under a name, for a person to inspect, repair or discard.\n")
-        self._quarantine("pipelines/nyc_flights_faulty.yml")
+        self._quarantine(self.file("nyc_flights_faulty"))
         _title("3. Two tables from a PySpark program: the run waits for a person's approval")
         _say("Both tables are audited together. After the approval, one merge publishes them together.\n")
-        self._approve("pipelines/nyc_delays.yml", "nyc-delays")
+        self._approve(self.file("nyc_delays"), "nyc-delays")
         _title("What readers see after: the tables on the branch main")
         self._show_tables()
         for branch in self._catalog.list_branches("quarantine/"):
@@ -138,7 +171,7 @@ class _Demo:
             if version is None:
                 shown.add_row(name, "does not exist", "", "")
                 continue
-            table = TableState.load(version, None, {}).table
+            table = TableState.load(version, None, self._io).table
             files = [task.file for task in table.scan().plan_files()]
             rows = sum(file.record_count for file in files)
             shown.add_row(name, f"{rows:,}", f"{len(files):,}", f"{len(table.snapshots()):,}")

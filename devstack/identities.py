@@ -49,13 +49,13 @@ def make_identities(home: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     key_file = folder / "key.pem"
     if not key_file.exists():
-        _write_private(key_file, _pem(rsa.generate_private_key(65537, 2048)))
+        write_private(key_file, _pem(rsa.generate_private_key(65537, 2048)))
     for role in ROLES:
         if not token_file(home, role).exists():
             now = int(time.time())
             claims = {"sub": role, "upn": f"sluice-{role}", "groups": [role], "iat": now}
             claims |= {"exp": now + _YEARS * 365 * 86400}  # Nessie refuses a token without an end
-            _write_private(token_file(home, role), jwt.encode(claims, key_file.read_text(), algorithm="RS256"))
+            write_private(token_file(home, role), jwt.encode(claims, key_file.read_text(), algorithm="RS256"))
 
 
 def nessie_settings(home: Path, main: str = "main") -> Mapping[str, str]:
@@ -79,7 +79,8 @@ def _pem(key: rsa.RSAPrivateKey) -> str:
     ).decode()
 
 
-def _write_private(file: Path, text: str) -> None:
+def write_private(file: Path, text: str) -> None:
+    """Write a file that its owner alone can read, in one piece."""
     new = file.with_suffix(".new")
     new.unlink(missing_ok=True)
     new.touch(mode=0o600)

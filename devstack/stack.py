@@ -1,4 +1,4 @@
-"""The local stack: the Temporal server with its Web UI, Nessie, a worker, all on 127.0.0.1."""
+"""The local stack: the Temporal server with its Web UI, Nessie, a worker, if need be a store; all on 127.0.0.1."""
 
 import fcntl
 import json
@@ -15,10 +15,12 @@ import requests
 from devstack.errors import StackError
 from devstack.identities import make_identities, nessie_settings, token_file
 from devstack.identities import variables as identity_variables
+from devstack.object_store import make_credentials, server_variables, store_answers, store_command, store_variables
 from devstack.ports import choose_port, reserved_ports
 from devstack.processes import Daemon, start, wait_until
 from devstack.temporal_cli import find_temporal_cli
 from lakehouse.open_catalog import open_catalog
+from runtime.store_access import CREDENTIALS_FILE, export_store_access
 from runtime.telemetry import WORKER_READY
 from sluice.settings import STACK_FILE, read_settings
 from workflows.search_attributes import ALL
@@ -34,16 +36,22 @@ _TEMPORAL_SETTINGS = {
     "matching.numTaskqueueReadPartitions": "1",
     "matching.numTaskqueueWritePartitions": "1",
 }
+_STORE = "SLUICE_STORE_PORT"
 _CATALOGUE = "CATALOGUE"
 _CATALOGS = ("nessie", "iceberg")
-_PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000}
+_PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070}
 
 
 class Stack:
-    """The local stack of one home folder."""
+    """The local stack of one home folder.
 
-    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+    With `s3` it has an object store, and tables and histories of its own: tables that were written into local folders
+    cannot be read by jobs that write a lake on S3.
+    """
+
+    def __init__(self, home: Path, environment: Mapping[str, str], *, s3: bool = False) -> None:
         self.home = home.absolute()
+        self.s3 = s3
         self._environment = dict(environment)
         self.catalog = self._environment.get(_CATALOGUE, "nessie")
         self._file = self.home / STACK_FILE
@@ -58,6 +66,7 @@ class Stack:
             running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
             ran = set(running)
             self._check_catalog(running)
+            self._check_store(running)
             ports: dict[str, int] = {}
             variables: dict[str, str] = {}
             try:
@@ -81,7 +90,7 @@ class Stack:
         """Stop everything, the worker first; return the names of what ran."""
         stopped: list[str] = []
         with self._locked():
-            for name in ("worker", "nessie", "temporal"):
+            for name in ("worker", "nessie", "temporal", "store"):
                 for daemon in self.daemons():
                     if daemon.name == name and daemon.alive():
                         daemon.stop()
@@ -92,7 +101,8 @@ class Stack:
     @property
     def services(self) -> set[str]:
         """The names of the processes of a whole stack."""
-        return {"temporal", "worker"} | ({"nessie"} if self.catalog == "nessie" else set())
+        optional = {"nessie": self.catalog == "nessie", "store": self.s3}
+        return {"temporal", "worker"} | {name for name, needed in optional.items() if needed}
 
     def daemons(self) -> list[Daemon]:
         """Return the processes that were started, whether they still run or not."""
@@ -106,12 +116,14 @@ class Stack:
     def _start_services(
         self, running: dict[str, Daemon], ports: Mapping[str, int], variables: Mapping[str, str]
     ) -> None:
+        if self.s3:
+            self._start_store(running, variables)
         if "temporal" not in running:
             command = self._temporal_command(ports[_TEMPORAL], ports[_UI])
             running["temporal"] = self._start("temporal", command, {})
         if self.catalog == "nessie" and "nessie" not in running:
             make_identities(self.home)
-            settings = _nessie_settings(self.home, ports[_NESSIE], ports[_MANAGEMENT])
+            settings = _nessie_settings(self._state, ports[_NESSIE], ports[_MANAGEMENT])
             running["nessie"] = self._start("nessie", self._nessie_command(), settings)
         wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"], 60)
         if self.catalog == "nessie":
@@ -119,6 +131,19 @@ class Stack:
             wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"], 90)
         stack = read_settings({**self._environment, "SLUICE_HOME": str(self.home), **variables})
         open_catalog(stack).initialize_main()  # so that the first run has a commit to branch from
+
+    def _start_store(self, running: dict[str, Daemon], variables: Mapping[str, str]) -> None:
+        credentials = make_credentials(variables)
+        export_store_access({**self._environment, **variables})  # for the catalog that is opened here
+        if "store" not in running:
+            command = store_command(self.home, self._state / "store", variables)
+            running["store"] = self._start("store", command, server_variables(credentials))
+        wait_until(lambda: store_answers(variables["AWS_ENDPOINT_URL_S3"]), running["store"], 30)
+
+    @property
+    def _state(self) -> Path:
+        """The folder of the databases of the services."""
+        return self.home / "s3" if self.s3 else self.home
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
@@ -134,8 +159,11 @@ class Stack:
             "TEMPORAL_ADDRESS": f"{_HOST}:{ports[_TEMPORAL]}",
             "TEMPORAL_UI": f"http://{_HOST}:{ports[_UI]}",
         }
+        if self.s3:
+            variables |= store_variables(self.home, f"{_HOST}:{ports[_STORE]}", self._environment)
         if self.catalog != "nessie":
-            return {**variables, _CATALOGUE: self.catalog}
+            database = {"ICEBERG_URI": f"sqlite:///{self._state}/catalog.db"} if self.s3 else {}
+            return {**variables, _CATALOGUE: self.catalog, **database}
         return {**variables, "NESSIE_URI": f"http://{_HOST}:{ports[_NESSIE]}/api/v2", **identity_variables(self.home)}
 
     def _check_catalog(self, running: Mapping[str, Daemon]) -> None:
@@ -149,6 +177,20 @@ class Stack:
         present = self.variables().get(_CATALOGUE, "nessie")
         if running and present != self.catalog:
             raise StackError(f"the local stack runs with {_CATALOGUE}={present}: stop it first, by `make down`")
+
+    def _check_store(self, running: Mapping[str, Daemon]) -> None:
+        """Make sure that a stack that runs has a store if one is asked for; it keeps the one that it has.
+
+        Raises:
+            StackError: it runs without one, or the user's variables name another lake or store.
+        """
+        present = CREDENTIALS_FILE in self.variables()
+        for name in ("WAREHOUSE", "AWS_ENDPOINT_URL_S3") if self.s3 else ():
+            if self._environment.get(name, "") not in ("", self.variables().get(name)):
+                raise StackError(f"{name} is set, and S3=1 brings a store of its own: remove it, also from `.env`")
+        if running and self.s3 and not present:
+            raise StackError("the local stack runs without an object store: stop it first, by `make down`")
+        self.s3 = self.s3 or present
 
     def _choose_ports(self) -> dict[str, int]:
         taken: set[int] = set()
@@ -166,7 +208,7 @@ class Stack:
         return [
             *(str(find_temporal_cli(self.home)), "server", "start-dev", "--ip", _HOST, "--ui-ip", _HOST),
             *("--port", str(port), "--ui-port", str(ui)),
-            *("--db-filename", str(self.home / "temporal.db"), "--log-level", "warn"),
+            *("--db-filename", str(self._state / "temporal.db"), "--log-level", "warn"),
             *(f"--dynamic-config-value={name}={value}" for name, value in _TEMPORAL_SETTINGS.items()),
             *known,
         ]

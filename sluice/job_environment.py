@@ -23,7 +23,7 @@ _ALWAYS = frozenset(
 _FAMILIES = ("LC_", "SPARK_", "HADOOP_", "YARN_", "PYTHON", "PYSPARK_", "ARROW_", "PYARROW_", "OMP_", "OPENBLAS_",
              "MKL_", "NUMEXPR_")  # fmt: skip
 """Beginnings of names; of those, a name that looks like a secret's passes only if it is named."""
-_S3 = frozenset(
+STORE_VARIABLES = frozenset(
     {
         *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE"),
         *("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS"),
@@ -84,6 +84,6 @@ def values_problem(values: Mapping[str, str]) -> str | None:
 def _passes(name: str, more: Collection[str], with_s3: bool) -> bool:
     if _NEVER.match(name):
         return False
-    if name in _ALWAYS or name in more or (with_s3 and name in _S3):
+    if name in _ALWAYS or name in more or (with_s3 and name in STORE_VARIABLES):
         return True
     return name.startswith(_FAMILIES) and not _SECRET.search(name)

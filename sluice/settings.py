@@ -40,10 +40,9 @@ class Settings(Model):
     slack_channel: str = ""
     nessie_uri: str = "http://127.0.0.1:19120/api/v2"
     warehouse: str = ""
-    """Where new tables are written; by default the folder `lake` of the home."""
-    spark_master: str = "local[*]"
-    spark_engine: Literal["submit", "connect"] = "submit"
-    """What runs Spark jobs: an application for each by spark-submit, or sessions on a Spark Connect server."""
+    """Where new tables are written; by default in LAKE_BUCKET, else in the folder `lake` of the home."""
+    lake_bucket: str = ""
+    """The bucket of S3 that holds the lake, where WAREHOUSE is not set."""
 
     # --- Advanced: the local installation ---
     sluice_home: Path = DEFAULT_HOME
@@ -79,6 +78,9 @@ class Settings(Model):
     aws_region: str = "us-east-1"
 
     # --- Advanced: Spark ---
+    spark_master: str = "local[*]"
+    spark_engine: Literal["submit", "connect"] = "submit"
+    """What runs Spark jobs: an application for each by spark-submit, or sessions on a Spark Connect server."""
     spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
     """The Spark Connect server, as `sc://HOST:PORT`; empty means one that the worker starts and keeps warm."""
     spark_deploy_mode: Literal["client", "cluster"] = "client"
@@ -220,6 +222,8 @@ class Settings(Model):
     @property
     def lake(self) -> str:
         """The warehouse as an absolute location."""
+        if not self.warehouse and self.lake_bucket:
+            return f"s3://{self.lake_bucket.removeprefix('s3://').strip('/')}/warehouse"
         if not self.warehouse:
             return (self.sluice_home / "lake").absolute().as_uri()
         return self.warehouse if "://" in self.warehouse else Path(self.warehouse).absolute().as_uri()

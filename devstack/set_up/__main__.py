@@ -4,6 +4,7 @@
     python3 -m devstack.set_up develop    to run every test
     python3 -m devstack.set_up python     to run lint, types and unit tests
     python3 -m devstack.set_up s3         to read and write S3
+    python3 -m devstack.set_up store      to read and write S3 on this machine
 
 It ends with 0 when everything is there, 7 when a step failed or the machine lacks something, 130 when interrupted.
 """

@@ -17,12 +17,14 @@ _GOALS = {
     "use": ("packages", "temporal", "spark-jars", "nessie", "archive", "data"),
     "develop": ("packages", "temporal", "spark-jars", "nessie", "time-skipping", "iceberg-rest", "archive", "data"),
     "s3": ("packages", "s3-jars"),
+    "store": ("packages", "s3-jars", "store"),
 }
 PURPOSES = {
     "python": "run lint, types and unit tests",
     "use": "run pipelines on this machine",
     "develop": "run every test",
     "s3": "read and write S3",
+    "store": "read and write S3 on this machine",
 }
 """What set-up is for, as the commands of `make` name it."""
 _DEVELOPMENT = frozenset({"python", "develop"})
@@ -60,7 +62,15 @@ class Plan:
     def steps(self) -> list[Step]:
         """Return all steps, done or not."""
         jars = [self._jars(name) for name in _JARS]
-        return [self._installer(), self._packages(), self._temporal(), *jars, self._archive(), self._data()]
+        return [
+            self._installer(),
+            self._packages(),
+            self._temporal(),
+            *jars,
+            self._store(),
+            self._archive(),
+            self._data(),
+        ]
 
     def _installer(self) -> Step:
         lock = self._lock("uv")
@@ -139,6 +149,17 @@ class Plan:
             stamp=Stamp(self._home / "jars" / purpose / "installed", partial(fingerprint, description)),
             needs=("packages",),
             size=lambda _: bytes_in(cache),
+        )
+
+    def _store(self) -> Step:
+        program = self._home / "bin" / "versitygw"
+        return Step(
+            name="store",
+            title="versitygw, a server that keeps S3 in a folder, built by Go",
+            commands=(self._program("object_store", self._home),),
+            stamp=Stamp(self._home / "bin" / "store-installed", lambda: "versitygw"),
+            needs=("packages",),
+            unnecessary=lambda: bool(shutil.which("versitygw")) or program.exists(),
         )
 
     def _archive(self) -> Step:

@@ -1,4 +1,4 @@
-"""The pipeline of the environment: five variables instead of a pipeline file."""
+"""The pipeline of the environment: a few variables instead of a pipeline file."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 
-_VARIABLES = ("TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL_COLUMNS")
+_VARIABLES = ("TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL_COLUMNS", "SOURCE_BUCKET")
 _NEEDED = ("TABLE_NAME", "NAMESPACE", "S3_PATH")
 _VARIABLES_OF = {"tables": "NAMESPACE and TABLE_NAME", "branch": "BRANCH_NAME", "name": "NAMESPACE and TABLE_NAME",
            "write": "S3_PATH"}  # fmt: skip
@@ -15,6 +15,8 @@ _VARIABLES_OF = {"tables": "NAMESPACE and TABLE_NAME", "branch": "BRANCH_NAME", 
 
 def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
     """Return the pipeline that loads S3_PATH into NAMESPACE.TABLE_NAME, with a null check on NOT_NULL_COLUMNS.
+
+    With SOURCE_BUCKET, a relative S3_PATH is below that bucket; `./` begins a local one.
 
     Raises:
         InvalidPipeline: a variable is missing, or its value is not valid.
@@ -31,7 +33,7 @@ def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
     stated = {
         "name": table.replace(".", "-"),
         "branch": given["BRANCH_NAME"] or None,
-        "write": {"source": {"path": given["S3_PATH"]}},
+        "write": {"source": {"path": _source_path(given["S3_PATH"], given["SOURCE_BUCKET"])}},
         "tables": {table: {"checks": [{"check": "not_null", "column": column} for column in columns]}},
     }
     try:
@@ -46,3 +48,10 @@ def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
     if pipeline.write.source:
         pipeline.write.source.reader_format()
     return pipeline
+
+
+def _source_path(path: str, bucket: str) -> str:
+    """Return where the files are: a relative path is below the bucket, if there is one."""
+    if not bucket or "://" in path or path.startswith(("/", "~", ".", "file:")):
+        return path
+    return f"s3://{bucket.removeprefix('s3://').strip('/')}/{path}"

@@ -1,92 +1,91 @@
-"""The lake and its input on an S3-compatible store, where one can be had: versitygw, by its Go package."""
+"""The local stack with an object store: the lake and its input on S3. Skipped where versitygw cannot be had."""
 
+import json
 import os
-import shutil
-import subprocess
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
+import psutil
 import pytest
-from pyarrow import fs
 
 from devstack.jars import install_jars
-from devstack.ports import choose_port
-from devstack.processes import start, wait_until
-from devstack.stack import ROOT
-from tests.harness.processes import WorkerProcess
-from tests.harness.system import SystemHarness
+from devstack.object_store import upload
+from devstack.stack import Stack
+from runtime.store_access import CREDENTIALS_FILE
+from tests.harness.object_store import store_program
+from tests.harness.system import SystemHarness, link_tools
 
-GO_PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-
-
-@pytest.fixture(scope="module")
-def gateway() -> str:
-    """The store's program: on the PATH, built before, or built by Go now."""
-    built = ROOT / ".sluice" / "bin" / "versitygw"
-    program = shutil.which("versitygw") or (str(built) if built.exists() else None)
-    if program is None and (go := shutil.which("go")):
-        build = {**os.environ, "GOBIN": str(built.parent)}
-        subprocess.run([go, "install", GO_PACKAGE], env=build, capture_output=True, timeout=280, check=False)
-        program = str(built) if built.exists() else None
-    if program is None:
-        pytest.skip("there is no S3-compatible store: no versitygw, and no Go to build it")
-    return program
+CITIES = """
+name: cities
+write: {source: {path: "s3://source/cities/*.csv", schema: "id INT, city STRING"}}
+tables:
+  s3.cities:
+    checks:
+      - not_null: [id, city]
+      - unique: [city]
+"""
 
 
 @pytest.fixture
-def store(gateway: str, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A running store with two buckets, as the variables by which programs find it."""
-    for bucket in ("lake", "landing"):
-        (tmp_path / "store" / bucket).mkdir(parents=True)
-    address = f"127.0.0.1:{choose_port(7070, None, '', set())}"
-    command = [gateway, "--access", "key", "--secret", "secret", "--port", address, "posix", str(tmp_path / "store")]
-    daemon = start("versitygw", command, dict(os.environ), tmp_path / "store.log")
-
-    def uploaded() -> bool:
-        system = fs.S3FileSystem(
-            access_key="key", secret_key="secret", endpoint_override=address, scheme="http", region="us-east-1"
-        )
+def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
+    """A stack of the test's own, with a store and two files in its source bucket."""
+    home = tmp_path / "home"
+    home.mkdir()
+    link_tools(home)
+    store_program()
+    install_jars(home, ["s3"])
+    chosen = {"CATALOGUE": request.param, "SLUICE_HOME": str(home)}
+    stack = Stack(home, {**os.environ, **chosen}, s3=True)
+    with mock.patch.dict(os.environ):  # the stack puts the credentials of its store there
         try:
-            with system.open_output_stream("landing/cities.csv") as file:
-                file.write(b"id,city\n1,Oslo\n2,Bergen\n")
-        except OSError:
-            return False
-        return True
+            variables = stack.up()
+            (tmp_path / "cities.csv").write_text("id,city\n1,Oslo\n2,Bergen\n")
+            upload(variables, [(tmp_path / "cities.csv", "cities/cities.csv")])
+            yield stack
+        finally:
+            stack.down()
 
-    wait_until(uploaded, daemon, 30)
-    yield {
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_ENDPOINT_URL_S3": f"http://{address}",
-        "WAREHOUSE": "s3://lake/warehouse",
-    }
-    daemon.stop()
+
+def system_of(stack: Stack, folder: Path) -> SystemHarness:
+    """Return what a person's shell has: the folder of the stack, and nothing of the store."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return SystemHarness(folder, {**others, "SLUICE_HOME": str(stack.home)})
 
 
 @pytest.mark.timeout(900)  # the store may have to be built
-@pytest.mark.parametrize("catalog", ["nessie", "iceberg"])
-def test_a_run_from_s3_to_s3(
-    catalog: str,
-    store: dict[str, str],
-    home: Path,
-    system: SystemHarness,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-) -> None:
-    install_jars(home, ["s3"])
-    chosen = {"CATALOGUE": catalog, "ICEBERG_URI": f"sqlite:///{tmp_path}/catalog.db" if catalog == "iceberg" else ""}
-    environment = {**system.environment, **store, **chosen, "SLUICE_TASK_QUEUE": request.node.name}
-    worker = WorkerProcess(environment, tmp_path)
-    try:
-        ended = SystemHarness(tmp_path, environment).command(
-            "--json", TABLE_NAME="cities", NAMESPACE="s3", S3_PATH="s3://landing/*.csv", NOT_NULL_COLUMNS="id,city"
-        )
-    finally:
-        worker.stop()
+@pytest.mark.parametrize("running", ["nessie"], indirect=True)
+def test_the_pipeline_of_the_environment_reads_the_source_bucket(running: Stack, tmp_path: Path) -> None:
+    ended = system_of(running, tmp_path).command(
+        "--json", TABLE_NAME="cities", NAMESPACE="s3", S3_PATH="cities/*.csv", NOT_NULL_COLUMNS="id,city"
+    )
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert ended.json["tables"]["s3.cities"]["total_rows"] == 2
     assert [check["answered_by"] for check in ended.json["checks"]] == ["metadata", "metadata"]
-    assert list((tmp_path / "store" / "lake" / "warehouse").glob("s3/cities*/data/*.parquet"))
-    if catalog == "iceberg":  # the history of the commit log is in the lake, too
-        assert list((tmp_path / "store" / "lake" / "warehouse").glob("sluice/commits/commits/*.json"))
+    lake = running.home / "s3" / "store" / "lake" / "warehouse"
+    assert list(lake.glob("s3/cities*/data/*.parquet"))
     assert not ended.json["branch"]
+    check_secrecy(running)
+    assert running.down() == ["worker", "nessie", "temporal", "store"]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("running", ["iceberg"], indirect=True)
+def test_a_run_from_s3_to_s3_in_an_iceberg_catalog(running: Stack, tmp_path: Path) -> None:
+    ended = system_of(running, tmp_path).run_command(CITIES)
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
+    lake = running.home / "s3" / "store" / "lake" / "warehouse"
+    assert list(lake.glob("s3/cities*/data/*.parquet"))
+    assert list(lake.glob("sluice/commits/commits/*.json")), "the history of the commit log is in the lake, too"
+
+
+def check_secrecy(stack: Stack) -> None:
+    """Make sure that the credentials are in one file of their owner, in no argument and in nothing that is shown."""
+    file = Path(stack.variables()[CREDENTIALS_FILE])
+    secret = json.loads(file.read_text())["AWS_SECRET_ACCESS_KEY"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert secret not in (stack.home / "stack.json").read_text()
+    (store,) = (daemon for daemon in stack.daemons() if daemon.name == "store")
+    assert secret not in " ".join(psutil.Process(store.pid).cmdline())
+    assert not any(secret in log.read_text(errors="replace") for log in (stack.home / "logs").glob("*.log"))

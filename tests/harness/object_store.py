@@ -1,0 +1,62 @@
+"""An S3-compatible store for tests: versitygw, where it is installed or can be built."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+from devstack.errors import StackError
+from devstack.object_store import build_store_program
+from devstack.ports import choose_port
+from devstack.processes import start, wait_until
+from devstack.stack import ROOT
+
+KEY, SECRET = "key", "secret"
+
+
+def store_program() -> Path:
+    """Return the store's program: on the PATH, built before, or built by Go now; skip the test without one."""
+    try:
+        return build_store_program(ROOT / ".sluice")
+    except StackError as error:
+        pytest.skip(str(error))
+
+
+@contextmanager
+def running_store(folder: Path, *buckets: str) -> Iterator[dict[str, str]]:
+    """Run a store with empty buckets; yield the variables by which programs find it."""
+    for bucket in buckets:
+        (folder / "store" / bucket).mkdir(parents=True)
+    address = f"127.0.0.1:{choose_port(7070, None, '', set())}"
+    program = str(store_program())
+    command = [program, "--quiet", "--access", KEY, "--secret", SECRET, "--port", address, "posix", f"{folder}/store"]
+    daemon = start("versitygw", command, dict(os.environ), folder / "store.log")
+    variables = {
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ENDPOINT_URL_S3": f"http://{address}",
+        "AWS_REGION": "us-east-1",
+    }
+    try:
+        wait_until(lambda: _lists(variables, buckets[0]), daemon, 30)
+        yield variables
+    finally:
+        daemon.stop()
+
+
+def store_files(variables: dict[str, str]) -> fs.S3FileSystem:
+    """Return a store as PyArrow's file system: a reader and writer beside Sluice's own."""
+    scheme, address = variables["AWS_ENDPOINT_URL_S3"].split("://")
+    return fs.S3FileSystem(
+        access_key=KEY, secret_key=SECRET, endpoint_override=address, scheme=scheme, region="us-east-1"
+    )
+
+
+def _lists(variables: dict[str, str], bucket: str) -> bool:
+    try:
+        return bool(store_files(variables).get_file_info(fs.FileSelector(bucket)) is not None)
+    except OSError:
+        return False
