@@ -185,7 +185,7 @@ def control_activities(
 ) -> list[Activity]:
     """Return the activities that need no Spark: on the catalog, on data files by DuckDB, and notifications."""
     installation = settings.sluice_installation
-    tables, engines = AuditedTables(catalog, io), in_process_engines(settings)
+    tables, engines = AuditedTables(catalog, io), in_process_engines(settings, io)
     approvers = settings.sluice_approvers_file
     policy = ApprovalPolicy(catalog, approvers, parse_approval_rules(settings.sluice_require_approval))
     if policy.rules and not approvers:

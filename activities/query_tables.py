@@ -39,5 +39,8 @@ class QueryTablesActivity:
             tables = read_queried_tables(self.catalog, self.io, branch, head, names)
             files = [ParquetView(each.name, each.fields, each.paths) for each in tables if each.rows is None]
             rows = {each.name: each.rows for each in tables if each.rows is not None}
-            with DuckDBSession(self.memory, self.scratch) as session, session.tables(files, rows) as connection:
+            with (
+                DuckDBSession(self.memory, self.scratch, io=self.io) as session,
+                session.tables(files, rows) as connection,
+            ):
                 return read_rows(connection, input.sql)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import AnsweredBy, sample_size
 from sluice.checks.base import Check
 from sluice.contracts.spark_jobs import ScanAnswer
+from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB, Dialect
 from sluice.sql.values import kind_of
@@ -33,9 +34,10 @@ log = logging.getLogger("sluice.scan")
 
 @dataclass(frozen=True)
 class DuckDBScan:
-    """Implements `SamplingEngine`. Needs the worker's settings."""
+    """Implements `SamplingEngine`. Needs the worker's settings, and the properties by which Iceberg reads the lake."""
 
     settings: Settings
+    io: Mapping[str, str] = field(default_factory=dict)
     name: AnsweredBy = "duckdb"
     dialect: Dialect = DUCKDB
 
@@ -45,7 +47,7 @@ class DuckDBScan:
 
     async def scan(self, groups: Sequence[ScanGroup], context: ScanContext) -> dict[str, ScanAnswer]:
         """Answer what DuckDB can. A cancellation interrupts the running query and waits for its end."""
-        session = DuckDBSession(self.settings.sluice_scan_memory, context.folder / "scratch")
+        session = DuckDBSession(self.settings.sluice_scan_memory, context.folder / "scratch", io=self.io)
         work = asyncio.create_task(asyncio.to_thread(_scan_one_at_a_time, session, groups))
         try:
             await wait_with_heartbeat(work, context.heartbeat, "scanning data files")
@@ -57,7 +59,7 @@ class DuckDBScan:
 
     def sample(self, group: ScanGroup, scratch: Path) -> list[dict[str, Any]]:
         """Return a few bad rows of the one check of a group; none if DuckDB cannot read them."""
-        with DuckDBSession(_SAMPLE_MEMORY, scratch) as session:
+        with DuckDBSession(_SAMPLE_MEMORY, scratch, io=self.io) as session:
             try:
                 (answer,) = scan_group(session, group).values()
             except duckdb.Error as error:
@@ -79,7 +81,11 @@ def _scan_one_at_a_time(session: DuckDBSession, groups: Sequence[ScanGroup]) -> 
 
 
 def scan_groups_by(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[str, ScanAnswer]:
-    """Answer scan groups one after the other; a group that DuckDB cannot answer is left out."""
+    """Answer scan groups one after the other; a group that DuckDB cannot answer is left out.
+
+    Raises:
+        ServiceUnavailable: the object store does not serve data files now. Spark would have to wait for it, too.
+    """
     answers: dict[str, ScanAnswer] = {}
     for group in groups:
         try:
@@ -87,6 +93,9 @@ def scan_groups_by(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[
         except duckdb.InterruptException:
             raise
         except duckdb.Error as error:
+            if session.store_trouble:
+                trouble = str(session.store_trouble)[:300]
+                raise ServiceUnavailable(f"the object store does not serve {group.table.name}: {trouble}") from error
             reason = str(error).split("\n", 1)[0]
             log.warning("%s: DuckDB cannot answer, Spark will: %s", group.table.name, reason)
     return answers

@@ -1,5 +1,7 @@
 """A DuckDB session in the worker's process that reads the Parquet files which Iceberg's manifests name.
 
+Files in an object store are read by `store_files.py`.
+
 Columns are read by field id, so files from before a rename, an addition or a promotion are read with the table's
 present schema. Memory is limited by a setting; what exceeds it spills to disk.
 """
@@ -18,6 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from engine.private_files import private_folder
+from engine.store_files import StoreFiles, is_in_store
 from sluice.audit.query_builder import AuditQuery
 from sluice.audit.statistics import SchemaField
 from sluice.checks.base import CheckQuery
@@ -78,12 +81,16 @@ class DuckDBSession:
     validation of `sql` and expressions is refused here.
     """
 
-    def __init__(self, memory: str, scratch: Path, threads: int = 0) -> None:
-        self._scratch = scratch
+    def __init__(self, memory: str, scratch: Path, threads: int = 0, io: Mapping[str, str] | None = None) -> None:
+        """Prepare a session; `io` has the properties by which Iceberg reads files in a store."""
+        self._scratch, self._io = scratch, io or {}
+        self.store_trouble: OSError | None = None
+        """Why the object store did not serve the last answer, if the store is away and did not refuse."""
         self._config: dict[str, Any] = {**_CONFIG, "memory_limit": memory}
         if threads:
             self._config["threads"] = threads
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._store: StoreFiles | None = None
         self._interrupted = threading.Event()
         self._opening = threading.Lock()
 
@@ -132,6 +139,9 @@ class DuckDBSession:
             names = {key: [view.name for view in each] for key, each in split.items()}
             run = partial(self._run, connection)
             return AuditQuery(run, DUCKDB, types, queries, with_other_rows, sample_rows, names).answers()
+        except duckdb.Error:
+            self.store_trouble = self._store.trouble if self._store else None
+            raise
         finally:
             self._close()
 
@@ -155,6 +165,10 @@ class DuckDBSession:
         connection = duckdb.connect(":memory:", config=self._config)
         with self._opening:
             self._connection = connection
+        in_store = [path for path in paths if is_in_store(path)]
+        self._store = StoreFiles(self._io, in_store) if in_store else None
+        if self._store:
+            connection.register_filesystem(self._store)
         # As a variable, and not as SQL: a list of 100,000 paths takes seconds to parse.
         connection.execute("SET VARIABLE paths = ?", [[*dict.fromkeys(paths)]])
         connection.execute(_LOCK)

@@ -85,8 +85,8 @@ def read_queried_tables(
         if size > left:
             raise InvalidInput(
                 f"{name} has {format_size(size)} of data files, and `query` reads tables with row-level deletes, "
-                f"nested columns or files in a store up to {format_size(_MAX_BYTES)} together: docs/reading.md has "
-                "ways without that limit"
+                f"nested columns or files in a store that is not S3 up to {format_size(_MAX_BYTES)} together: "
+                "docs/reading.md has ways without that limit"
             )
         left -= size
         tables.append(QueriedTable(name, fields, rows=_rows(name, state)))

@@ -79,7 +79,8 @@ def file_problem(path: str, form: str) -> str | None:
     """Return why DuckDB does not read a data file itself, or None."""
     if form != "PARQUET":
         return f"a file is {form}"
-    if not path.removeprefix("file://").removeprefix("file:").startswith("/"):
-        return "the files are not local"
+    is_local = path.removeprefix("file://").removeprefix("file:").startswith("/")
+    if not is_local and not path.startswith(("s3://", "s3a://", "s3n://")):
+        return "the files are neither local nor on S3"
     is_pattern = any(character in path for character in "*?[\0")
     return "the path of a file reads like a pattern" if is_pattern else None

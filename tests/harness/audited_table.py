@@ -25,6 +25,7 @@ from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB, SPARK
 from spark_jobs.scan import scan_all
 from tests.component.conftest import BRANCH
+from tests.harness.folder_store import IO, FolderStoreSession
 
 NOW = datetime(2024, 3, 1, tzinfo=timezone.utc)
 
@@ -85,11 +86,20 @@ class Table:
         ]
 
     def by_duckdb(self, checks: Sequence[Check]) -> list[CheckResult | None]:
-        """Return DuckDB's verdict on each check, or None where it must be left to Spark."""
+        """Return DuckDB's verdict on each check, or None where it must be left to Spark.
+
+        They are the same whether the data files are local or in a store.
+        """
+        local, in_store = DuckDBSession("1GB", self.scratch), FolderStoreSession("1GB", self.scratch, io=IO)
+        answered = self._answered(checks, local)
+        assert self._answered(checks, in_store) == answered
+        return answered
+
+    def _answered(self, checks: Sequence[Check], database: DuckDBSession) -> list[CheckResult | None]:
         table, every = self.audited(checks), dict(enumerate(checks))
         refused = DuckDBScan(Settings(sluice_home=self.scratch)).refusals(table, every)
         accepted = {index: check for index, check in every.items() if index not in refused}
-        with DuckDBSession("1GB", self.scratch) as session:
+        with database as session:
             by_index = {
                 verdict.index: verdict
                 for group in scan_groups(table, accepted, DUCKDB)[0]

@@ -76,7 +76,7 @@ def test_which_tables_cannot_be_read_by_field_id_alone() -> None:
     [
         (table(RANGE, added=[file("/a")]), None),
         (table(RANGE, added=[file("file:///a")]), None),
-        (table(RANGE, added=[file("s3://b/a")]), "not local"),
+        (table(RANGE, added=[file("gs://b/a")]), "neither local nor on S3"),
         (table(RANGE, added=[file("/a", form="ORC")]), "ORC"),
         (table(RANGE, added=[file("/a", deletes=True)]), "row-level deletes"),
         (table(RANGE, added=[file("/a*")]), "pattern"),

@@ -1,0 +1,50 @@
+"""A folder that is read as an object store is: by the code that reads S3, and with errors of a store on request."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+
+from engine.duckdb_session import DuckDBSession, ParquetView
+from sluice.contracts.spark_jobs import ScanAnswer
+
+_BUCKET = "s3://folder"
+IO = {"py-io-impl": "tests.harness.folder_store.FolderIO"}
+
+
+class FolderIO(PyArrowFileIO):
+    """Reads local files under addresses of a store."""
+
+    errors: ClassVar[list[OSError]] = []
+    """What the next requests to open a file end with."""
+
+    def new_input(self, location: str) -> PyArrowFile:
+        """Return the local file."""
+        if self.errors:
+            raise self.errors.pop(0)
+        return super().new_input(location.removeprefix(_BUCKET))
+
+
+def in_store(path: str) -> str:
+    """Return the address in the store of a local file."""
+    return _BUCKET + path.removeprefix("file://").removeprefix("file:")
+
+
+class FolderStoreSession(DuckDBSession):
+    """A session that reads local data files as if they were in a store."""
+
+    def answer(
+        self,
+        views: Sequence[ParquetView],
+        *arguments: Any,
+        disjoint_views: Mapping[str, Sequence[ParquetView]] | None = None,
+        **options: Any,
+    ) -> dict[str, ScanAnswer]:
+        """Answer check queries, as the session does."""
+        split = {key: _moved(each) for key, each in (disjoint_views or {}).items()}
+        return super().answer(_moved(views), *arguments, disjoint_views=split, **options)
+
+
+def _moved(views: Sequence[ParquetView]) -> list[ParquetView]:
+    return [replace(view, paths=[in_store(path) for path in view.paths]) for view in views]
