@@ -75,7 +75,7 @@ def once(kind: str, fault: Fault, number: int = 1, times: int = 1) -> Rule:
     return lambda _, requested, count: fault if requested == kind and number <= count < number + times else None
 
 
-class _Thread:
+class ProxyThread:
     """An event loop in a thread."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class _CatalogProxy:
         """What failed: method, kind, how."""
         self._target = target.removesuffix("/")
         self._seen: Counter[str] = Counter()
-        self._thread = _Thread()
+        self._thread = ProxyThread()
         self.uri: str = self._thread.do(self._start())
 
     async def _start(self) -> str:
@@ -188,7 +188,7 @@ class CuttingProxy:
         self._draw = random.Random(seed) if seed is not None else None
         self._open: set[asyncio.StreamWriter] = set()
         self.cuts = 0
-        self._thread = _Thread()
+        self._thread = ProxyThread()
         self._thread.do(self._start())
 
     async def _start(self) -> None:

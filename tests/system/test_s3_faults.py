@@ -1,0 +1,138 @@
+"""A store in trouble: sources and audits wait for it, or are refused with one message; never a wrong answer."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from engine.duckdb_scan import scan_groups_by
+from engine.duckdb_session import DuckDBSession, ParquetView
+from lakehouse.iceberg.file_io import file_io_properties
+from lakehouse.source_files.object_store import describe_object, list_objects
+from sluice.audit.statistics import SchemaField
+from sluice.checks.base import CheckQuery
+from sluice.contracts.spark_jobs import ScanAnswer
+from sluice.errors import InvalidInput, ServiceUnavailable
+from sluice.settings import read_settings
+from tests.harness.object_store import running_store, store_files
+from tests.harness.store_proxy import StoreFault, StoreProxy
+
+ROWS = 200_000
+SOURCE = "s3://landing/orders/1.parquet"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A store with one file of rows."""
+    with running_store(tmp_path_factory.mktemp("faults"), "landing") as variables:
+        schema = pyarrow.schema([pyarrow.field("id", pyarrow.int64(), metadata={"PARQUET:field_id": "1"})])
+        rows = pyarrow.table({"id": range(ROWS)}, schema=schema)
+        parquet.write_table(rows, "landing/orders/1.parquet", filesystem=store_files(variables), row_group_size=20_000)
+        yield variables
+
+
+@pytest.fixture
+def proxy(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreProxy]:
+    """A proxy before the store, by which this process reads it."""
+    proxy = StoreProxy(store["AWS_ENDPOINT_URL_S3"])
+    for name, value in {**store, "AWS_ENDPOINT_URL_S3": proxy.uri}.items():
+        monkeypatch.setenv(name, value)
+    yield proxy
+    proxy.stop()
+
+
+def source_size() -> int:
+    """List the source, and read its file whole."""
+    return sum(len(piece) for file in list_objects("s3://landing/orders/*.parquet") for piece in file.read())
+
+
+def audit(proxy: StoreProxy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ScanAnswer]:
+    """Count the rows of the file as an audit does."""
+    view = ParquetView("sluice_rows", [SchemaField(1, "id", "long")], [SOURCE])
+    query = {"rows": CheckQuery(user_query="SELECT * FROM sluice_rows")}
+
+    def scan_group(session: DuckDBSession, _: object) -> dict[str, ScanAnswer]:
+        return session.answer([view], query, {"id": "long"}, with_other_rows=False, sample_rows=1)
+
+    monkeypatch.setattr("engine.duckdb_scan.scan_group", scan_group)
+    group: Any = type("Group", (), {"table": type("Table", (), {"name": "sales.orders"})})
+    io = file_io_properties(read_settings({"AWS_ENDPOINT_URL_S3": proxy.uri}))
+    with DuckDBSession("512MB", folder, io=io) as session:
+        return scan_groups_by(session, [group])
+
+
+@pytest.mark.parametrize("fault", ["SlowDown", "InternalError", "slow"])
+def test_a_source_is_read_whole_after_passing_trouble(proxy: StoreProxy, fault: StoreFault) -> None:
+    size = source_size()
+    proxy.break_all(fault, "list", "read", first=2)
+    assert source_size() == size > 100_000
+    assert proxy.seen["list"] >= 1 and proxy.seen["read"] >= 1
+
+
+@pytest.mark.parametrize("kind", ["list", "read"])
+@pytest.mark.parametrize("fault", ["SlowDown", "InternalError"])
+def test_a_source_of_a_store_that_stays_in_trouble_is_tried_again_later(
+    proxy: StoreProxy, fault: StoreFault, kind: str
+) -> None:
+    proxy.break_all(fault, kind)
+    with pytest.raises(ServiceUnavailable, match=r"the store of s3://landing/orders/.* does not answer"):
+        source_size()
+    assert proxy.seen[kind] == 6, "once, and five times again"
+
+
+def test_a_source_file_that_vanishes_is_named(proxy: StoreProxy) -> None:
+    listed = list(list_objects("s3://landing/orders/"))
+    proxy.break_all("NoSuchKey", "read", "head")
+    for read in (lambda: list(listed[0].read()), listed[0].state, lambda: describe_object(SOURCE)):
+        with pytest.raises(InvalidInput, match=f"{SOURCE} was removed or renamed while the run read it"):
+            read()
+
+
+@pytest.mark.parametrize("kind", ["list", "read"])
+def test_expired_credentials_of_a_source_are_refused_at_once(proxy: StoreProxy, kind: str) -> None:
+    proxy.break_all("ExpiredToken", kind)
+    with pytest.raises(InvalidInput, match=r"s3://landing/orders/.* cannot be read") as refused:
+        source_size()
+    assert proxy.seen[kind] == 1 and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("fault", ["SlowDown", "InternalError"])
+def test_an_audit_is_answered_after_passing_trouble(
+    proxy: StoreProxy, fault: StoreFault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy.break_all(fault, "head", "read", first=1)
+    assert audit(proxy, tmp_path, monkeypatch)["rows"].metrics["failed"] == ROWS
+    assert proxy.seen["head"] >= 2 and proxy.seen["read"] >= 2, "both were tried again"
+
+
+@pytest.mark.parametrize("kind", ["head", "read"])
+@pytest.mark.parametrize("fault", ["SlowDown", "InternalError"])
+def test_an_audit_waits_for_a_store_that_stays_in_trouble(
+    proxy: StoreProxy, fault: StoreFault, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy.break_all(fault, kind)
+    with pytest.raises(ServiceUnavailable, match=r"the object store does not serve sales\.orders"):
+        audit(proxy, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("fault", ["NoSuchKey", "ExpiredToken"])
+def test_an_audit_that_is_refused_is_left_to_spark(
+    proxy: StoreProxy, fault: StoreFault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy.break_all(fault, "head", "read")
+    assert audit(proxy, tmp_path, monkeypatch) == {}
+
+
+@pytest.mark.parametrize("fault", ["slow", "cut"])
+def test_an_audit_never_counts_a_part(
+    proxy: StoreProxy, fault: StoreFault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy.break_all(fault, "read", first=3)
+    try:
+        answers = audit(proxy, tmp_path, monkeypatch)
+    except ServiceUnavailable:
+        return
+    assert answers["rows"].metrics["failed"] == ROWS
