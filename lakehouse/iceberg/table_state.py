@@ -177,17 +177,18 @@ def load_table(version: TableVersion, properties: Mapping[str, str]) -> StaticTa
     Args:
         properties: how Iceberg reads the lake.
     """
-    return _load_table(version, tuple(sorted(properties.items())))
+    return _load_table(version.metadata_location, version.snapshot_id, tuple(sorted(properties.items())))
 
 
 @lru_cache(maxsize=16)
-def _load_table(version: TableVersion, properties: tuple[tuple[str, str], ...]) -> StaticTable:
-    table = StaticTable.from_metadata(version.metadata_location, dict(properties))
-    if table.metadata.current_snapshot_id != version.snapshot_id:
+def _load_table(location: str, snapshot_id: int | None, properties: tuple[tuple[str, str], ...]) -> StaticTable:
+    """Load a table; by its file, since equal versions in two files differ in what is beside main."""
+    table = StaticTable.from_metadata(location, dict(properties))
+    if table.metadata.current_snapshot_id != snapshot_id:
         refs = {name: ref for name, ref in table.metadata.refs.items() if name != MAIN_BRANCH}
-        if version.snapshot_id is not None:
-            refs[MAIN_BRANCH] = SnapshotRef.model_validate({"snapshot-id": version.snapshot_id, "type": "branch"})
-        update = {"current_snapshot_id": version.snapshot_id, "refs": refs}
+        if snapshot_id is not None:
+            refs[MAIN_BRANCH] = SnapshotRef.model_validate({"snapshot-id": snapshot_id, "type": "branch"})
+        update = {"current_snapshot_id": snapshot_id, "refs": refs}
         table.metadata = table.metadata.model_copy(update=update)
     return table
 

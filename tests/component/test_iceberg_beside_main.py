@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
+from lakehouse.iceberg.table_state import load_table
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from tests.harness.iceberg_lake import IcebergLake, ids
 from tests.harness.iceberg_run import IcebergRun
@@ -38,6 +39,8 @@ def test_a_run_takes_what_is_beside_main_for_its_own_no_more(
     catalog = open_iceberg("lake", "sql", uri, warehouse, {})
     lake = IcebergLake(catalog, SqlCatalog("lake", uri=uri, warehouse=warehouse), "t")
     before = lake.catalog.head("main")
+    version = lake.catalog.table_version("main", lake.name("t"))
+    assert version and load_table(version, {}), "an earlier attempt read the table, and its file is in a cache"
     leave(lake)
     assert lake.catalog.head("main") == before, "readers see the same"
     run = IcebergRun(lake, tmp_path)
