@@ -1,4 +1,4 @@
-"""Prepare a run that no person starts: validate its pipeline, look at its input, and make the request of the run."""
+"""Prepare a run that no person starts: validate its pipeline, find its input, make the request of the run."""
 
 from dataclasses import dataclass
 from functools import partial

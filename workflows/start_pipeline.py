@@ -1,4 +1,4 @@
-"""The workflow that starts a run of a pipeline file without a person, waits for its end, and reports how it ended.
+"""The workflow that starts a run without a person, waits for its end, and reports how it ended.
 
 A schedule, a landing zone or a campaign has one for each run that it wants. The run keeps its own identity: its
 workflow id comes from its pipeline and its input, so that a run which a person started with the same input is not

@@ -1,4 +1,4 @@
-"""The messages of `StartPipeline`, which starts a run of a pipeline file without a person, and waits for its end."""
+"""The messages of `StartPipeline`, which starts a run without a person, and waits for its end."""
 
 from typing import Literal
 

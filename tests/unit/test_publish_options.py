@@ -58,7 +58,7 @@ def test_what_a_pipeline_says() -> None:
         "{message: '  Load May\n\n  again ', metadata: {a: x, b: true, c: 3, d: 2026-01-31}}"
     ) == PublishOptions(message="Load May\nagain", metadata={"a": "x", "b": "true", "c": "3", "d": "2026-01-31"})
     assert read("{metadata: {version: '1.10'}}").metadata == {"version": "1.10"}
-    assert read("{message: 'Näytä {run_id} $HOME {{ x }} 🎬'}").message == "Näytä {run_id} $HOME {{ x }} 🎬"
+    assert read("{message: 'Näytä {run_id} $HOME {{ 1 }} 🎬'}").message == "Näytä {run_id} $HOME {{ 1 }} 🎬"
     for nothing in ("", "{}", "{message: , metadata: }", "{message: '  '}"):
         assert read(nothing) == PublishOptions()
 
