@@ -260,9 +260,9 @@ def test_a_few_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_forty_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same, forty times."""
-    run_state_machine_as_test(in_memory(memory, tmp_path), settings=_settings(40, same=True))
+def test_twenty_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
+    """The same, twenty times."""
+    run_state_machine_as_test(in_memory(memory, tmp_path), settings=_settings(20, same=True))
 
 
 @pytest.mark.matrix

@@ -169,7 +169,7 @@ def _check(written: Any) -> Check:
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 @given(files=FILES, mode=MODES, evolves=st.booleans(), deleted=st.none() | st.integers(-3, 3))
 def test_a_proof_never_contradicts_a_full_scan(
     tmp_path: Path, files: list[list[Row]], mode: str, evolves: bool, deleted: int | None

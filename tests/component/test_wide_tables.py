@@ -9,7 +9,7 @@ from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.audited_table import Table, check_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.matrix
 _COLUMNS = 10_000
 
 

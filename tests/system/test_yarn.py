@@ -69,6 +69,7 @@ def test_the_built_in_job_with_its_driver_on_the_cluster(
     assert cluster.ended(application) == "FINISHED"
 
 
+@pytest.mark.matrix
 def test_drivers_that_are_left_are_ended_and_none_is_run_again(
     system: SystemHarness, cluster: Yarn, lake: LakeReader, tmp_path: Path
 ) -> None:
