@@ -24,7 +24,7 @@ FILE = """\
 name: {name}
 write:
   source: {{path: "{{{{ partition }}}}.csv"}}
-tables: {{t.x: {{checks: [not_null: [id]]}}}}
+tables: [t.x]
 """
 
 
@@ -67,17 +67,19 @@ class Starts:
 async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
     starts = Starts(client, tmp_path)
     settings = Settings(sluice_task_queue=starts.queue)
-    async with Worker(
+    of_runs = starts.fakes.activities()
+    control = Worker(
         client,
         task_queue=starts.queue,
         workflows=[StartPipeline, WriteAuditPublish, Requester],
         workflow_runner=sandbox(),
         activities=[
-            *starts.fakes.activities(),
+            *of_runs,
             PrepareRunActivity(client, settings).prepare_run,
             FindRunEndActivity(client).find_run_end,
         ],
-    ):
+    )
+    async with control, Worker(client, task_queue=settings.spark_queue, activities=of_runs):
         yield starts
 
 
