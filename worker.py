@@ -27,6 +27,7 @@ from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.audit_branch import AuditBranchActivity
 from activities.check_registrations import CheckRegistrationsActivity
+from activities.collect_arrivals import CollectArrivalsActivity
 from activities.confirm_publication import ConfirmPublicationActivity
 from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.discard_branch import DiscardBranchActivity
@@ -39,11 +40,13 @@ from activities.find_run_end import FindRunEndActivity
 from activities.find_waivers import FindWaiversActivity
 from activities.heartbeats import Heartbeats
 from activities.inspect_schedule import InspectScheduleActivity
+from activities.list_arrivals import ListArrivalsActivity
 from activities.list_files import ListFilesActivity
 from activities.list_quarantine import ListQuarantineActivity
 from activities.manage_quarantine import ManageQuarantineActivity
 from activities.merge_queue import MergeQueueActivity
 from activities.notify import NotifyActivity
+from activities.notify_landing_zone import NotifyLandingZoneActivity
 from activities.notify_registration import NotifyRegistrationActivity
 from activities.notify_schedule import NotifyScheduleActivity
 from activities.open_branch import OpenBranchActivity
@@ -58,6 +61,7 @@ from activities.quarantine_branch import QuarantineBranchActivity
 from activities.quarantine_rows import QuarantineRowsActivity
 from activities.query_audit_results import QueryAuditResultsActivity
 from activities.query_tables import QueryTablesActivity
+from activities.read_batch import ReadBatchActivity
 from activities.reap_branches import ReapBranchesActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
@@ -83,6 +87,8 @@ from engine.spark.engine import Engine
 from engine.spark.jars import class_path
 from engine.spark.java import find_java
 from engine.spark_scan import SparkScan
+from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.catalog import BranchCatalog
@@ -109,6 +115,7 @@ from sluice.sql import parsing  # noqa: F401  # before there are threads: two th
 from workflows.backfill import Backfill
 from workflows.check_registrations import CheckRegistrations
 from workflows.lake_query import LakeQuery
+from workflows.landing_zone import LandingZone
 from workflows.manage_quarantine import ManageQuarantine
 from workflows.merge_queue import MergeQueue
 from workflows.reap_branches import ReapBranches
@@ -139,6 +146,7 @@ WORKFLOWS = (
     StartPipeline,
     StartScheduled,
     Backfill,
+    LandingZone,
 )
 Activity = Callable[..., Any]
 
@@ -197,6 +205,8 @@ def control_activities(
     loaded_files = LoadedFiles(catalog, InputManifests(settings.lake, io), settings.sluice_home.absolute())
     targets, mirrors = read_targets(settings.sluice_targets_file), MirrorWriter(catalog, io)
     registrations = StartRegistrationsActivity(client, targets, installation, settings.sluice_task_queue)
+    batches = BatchStore(settings.lake, io)
+    collector = ArrivalCollector(loaded_files, batches, settings.sluice_home.absolute())
     running = RunningWorkflows(client, asyncio.get_running_loop())
     return [
         OpenBranchActivity(catalog, io, installation, loaded_files, targets, settings.lake).open_branch,
@@ -234,6 +244,9 @@ def control_activities(
         InspectScheduleActivity(client).inspect_schedule,
         PauseScheduleActivity(client).pause_schedule,
         NotifyScheduleActivity(settings).notify_schedule,
+        CollectArrivalsActivity(collector).collect_arrivals,
+        ReadBatchActivity(batches).read_batch,
+        NotifyLandingZoneActivity(settings).notify_landing_zone,
         # What the command line asks about the lake:
         ListQuarantineActivity(catalog, io).list_quarantine,
         DescribeQuarantineActivity(catalog, io, reports).describe_quarantine,
@@ -244,6 +257,7 @@ def control_activities(
         QueryAuditResultsActivity(results, settings.sluice_scan_memory).query_audit_results,
         QueryTablesActivity(catalog, io, settings.sluice_scan_memory, settings.runs / "duckdb").query_tables,
         ListFilesActivity(catalog, loaded_files).list_files,
+        ListArrivalsActivity(collector).list_arrivals,
         ExamineInstallationActivity(settings, catalog, io, targets).examine_installation,
     ]
 

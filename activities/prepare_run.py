@@ -9,14 +9,13 @@ from temporalio.client import Client
 
 from activities.errors import as_application_error
 from activities.source_progress import run_with_progress
-from lakehouse.source_files import OnProgress
+from lakehouse.source_files import OnProgress, source_of_files
 from runtime.pipeline_input import InspectedInput, inspect_input, resolve_paths
 from runtime.start_run import Starter, StartOptions, describe_work, make_request
 from sluice.contracts.starting import PreparedRun, StartPipelineInput
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
-from sluice.pipeline.source import Source
 from sluice.redaction import redacted
 from sluice.settings import Settings
 
@@ -50,7 +49,7 @@ class PrepareRunActivity:
 def _inspect(input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, InspectedInput]:
     stated = input.pipeline
     pipeline = parse_pipeline(stated.text, stated.name, input.values)
-    pipeline = resolve_paths(_with_files(pipeline, input.files), Path(stated.folder))
+    pipeline = _with_files(resolve_paths(pipeline, Path(stated.folder)), input.files)
     return pipeline, inspect_input(pipeline)
 
 
@@ -64,5 +63,5 @@ def _with_files(pipeline: Pipeline, files: list[str] | None) -> Pipeline:
         return pipeline
     if pipeline.write.source is None:
         raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `write.source`: it loads no files that arrive")
-    source: Source = pipeline.write.source.model_copy(update={"path": files})
+    source = source_of_files(pipeline.write.source, files)
     return pipeline.model_copy(update={"write": pipeline.write.model_copy(update={"source": source})})

@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 LAZY_COMMANDS = {
+    "arrivals": "cli.arrivals",
     "deploy": "cli.deploy",
     "pause": "cli.pause",
     "resume": "cli.resume",

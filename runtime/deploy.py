@@ -8,6 +8,7 @@ from typing import Protocol
 from temporalio.client import Client
 
 from runtime.deployed_schedules import DeployedSchedules
+from runtime.landing_zones import DeployedLandingZones
 from sluice.deployment.files import PipelineFile, read_files
 from sluice.deployment.plan import Change, DeployedItem, DeploySet, plan_changes
 from sluice.errors import InvalidPipeline
@@ -101,4 +102,7 @@ async def plan_deploy(
 
 def _kinds(client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> Sequence[DeployedKind]:
     """Return all kinds of things that a deploy applies."""
-    return [DeployedSchedules(client, settings, deployed, working_directory)]
+    return [
+        DeployedSchedules(client, settings, deployed, working_directory),
+        DeployedLandingZones(client, settings, deployed, working_directory),
+    ]

@@ -1,9 +1,13 @@
 """Pausing and resuming what starts a pipeline without a person."""
 
+import getpass
+
 from temporalio.client import Client, ScheduleHandle
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.deployed_schedules import deployed_schedules
+from runtime.landing_zones import list_zones, pause_zone
+from sluice.contracts.arrivals import PauseZone
 from sluice.contracts.schedules import schedule_id
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
@@ -11,35 +15,47 @@ from sluice.settings import Settings
 
 
 async def pause_pipeline(client: Client, settings: Settings, pipeline: str, note: str) -> None:
-    """Pause the schedule of a pipeline, and note why.
+    """Pause the schedule and the landing zone of a pipeline, and note why.
 
     Raises:
-        InvalidPipeline: it has none, or there is no note.
+        InvalidPipeline: it has neither, or there is no note.
     """
     if not note.strip():
         raise InvalidPipeline("--note is empty: say why, for those who see a schedule that does not start")
-    await (await _find(client, settings, pipeline)).pause(note=note)
+    zone, schedule = await _find(client, settings, pipeline)
+    if schedule:
+        await schedule.pause(note=note)
+    if zone:
+        await pause_zone(client, settings, pipeline, PauseZone(paused=True, note=note, by=getpass.getuser()))
 
 
 async def resume_pipeline(client: Client, settings: Settings, pipeline: str, note: str) -> None:
-    """Resume the schedule of a pipeline.
+    """Resume the schedule and the landing zone of a pipeline.
 
     Raises:
-        InvalidPipeline: it has none.
+        InvalidPipeline: it has neither.
     """
-    await (await _find(client, settings, pipeline)).unpause(note=note or "resumed")
+    zone, schedule = await _find(client, settings, pipeline)
+    if schedule:
+        await schedule.unpause(note=note or "resumed")
+    if zone:
+        await pause_zone(client, settings, pipeline, PauseZone(paused=False, note=note, by=getpass.getuser()))
 
 
-async def _find(client: Client, settings: Settings, pipeline: str) -> ScheduleHandle:
+async def _find(client: Client, settings: Settings, pipeline: str) -> tuple[bool, ScheduleHandle | None]:
+    """Return whether a pipeline has a landing zone, and its schedule."""
+    zones = await list_zones(client, settings)
     handle = client.get_schedule_handle(schedule_id(settings.sluice_installation, pipeline))
     try:
         await handle.describe()
+        return pipeline in zones, handle
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
-        known = [given.name async for _, given in deployed_schedules(client, settings)]
+        if pipeline in zones:
+            return True, None
+        known = [*zones, *[given.name async for _, given in deployed_schedules(client, settings)]]
         raise InvalidPipeline(
-            f"the pipeline {pipeline!r} has no schedule{suggestion(pipeline, known)}; `list --schedules` shows those "
-            "that are deployed"
+            f"the pipeline {pipeline!r} has no schedule and no landing zone{suggestion(pipeline, known)}; "
+            "`list --schedules` and `arrivals` show those that are deployed"
         ) from error
-    return handle

@@ -11,7 +11,9 @@ from lakehouse.source_files import (
     find_files,
     hints_on_almost_typed,
     identify_input,
+    is_remote,
     read_column_names,
+    without_scheme,
 )
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidInput, InvalidPipeline
@@ -82,9 +84,12 @@ def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:
     Raises:
         InvalidPipeline: its job does not exist.
     """
-    write = pipeline.write
+    write, arrival = pipeline.write, pipeline.arrival
     if write.source:
         write = write.model_copy(update={"source": absolute_source(write.source, working_directory)})
+    if arrival and not is_remote(arrival.from_):
+        absolute = str(absolute_path(without_scheme(arrival.from_), working_directory))
+        arrival = arrival.model_copy(update={"from_": absolute})
     if not write.built_in:
         job = absolute_path(write.job, working_directory)
         if not job.is_file():
@@ -93,7 +98,7 @@ def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:
                 "`ingest`"
             )
         write = write.model_copy(update={"job": str(job)})
-    return pipeline.model_copy(update={"write": write})
+    return pipeline.model_copy(update={"write": write, "arrival": arrival})
 
 
 def find_input(pipeline: Pipeline, file: Path | None = None) -> RunInput:

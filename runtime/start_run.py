@@ -100,7 +100,9 @@ async def make_request(
     Args:
         run_input: what is loaded, or where resumed rows came from; None where that is not known.
     """
-    pipeline = pipeline.model_copy(update={"schedule": None})  # a changed schedule leaves runs what they are
+    pipeline = pipeline.model_copy(
+        update={"schedule": None, "arrival": None}
+    )  # a changed schedule leaves runs what they are
     continued = options.resume or options.restore
     if options.resume:  # not its statements: a release and a repair of the same rows are one run
         digest = release_digest(options.resume.branch, options.resume.head)

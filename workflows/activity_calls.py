@@ -13,6 +13,15 @@ from temporalio.workflow import ActivityCancellationType
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.required import RequiredApproval
     from sluice.approval.waivers import WaivedCheck, describe_checks
+    from sluice.contracts.arrivals import (
+        BatchPaths,
+        BatchRef,
+        CollectArrivalsInput,
+        CollectArrivalsResult,
+        ListArrivalsInput,
+        ListArrivalsResult,
+        ZoneNotice,
+    )
     from sluice.contracts.audit import (
         AuditInput,
         AuditResult,
@@ -219,6 +228,13 @@ class ActivityCalls(ActivityCaller):
     notify_schedule = ActivityCall(
         "notify_schedule", ScheduleNotice, type(None), Kind.ACTIVITY,
         lambda input: input.pipeline, timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)
+    collect_arrivals = ActivityCall(
+        "collect_arrivals", CollectArrivalsInput, CollectArrivalsResult, Kind.LONG, lambda input: input.pipeline.name,
+        timeout=step_timeout)
+    read_batch = ActivityCall("read_batch", BatchRef, BatchPaths, Kind.LOCAL_FIRST, lambda input: input.id)
+    notify_landing_zone = ActivityCall(
+        "notify_landing_zone", ZoneNotice, type(None), Kind.ACTIVITY, lambda input: input.text[:200],
+        timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)
     # What the command line asks about the lake; see `workflows/lake_query.py`. The workflow has 5 minutes. One try may
     # use most of them where the work grows with the number of quarantines, or with the history of main.
     list_quarantine = ActivityCall(
@@ -249,6 +265,9 @@ class ActivityCalls(ActivityCaller):
     list_files = ActivityCall(
         "list_files", ListFilesInput, ListFilesResult, Kind.ACTIVITY,
         lambda query: query.run or query.table or "all files",
+        timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
+    list_arrivals = ActivityCall(
+        "list_arrivals", ListArrivalsInput, ListArrivalsResult, Kind.ACTIVITY, lambda query: query.pipeline.name,
         timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     examine_installation = ActivityCall(
         "examine_installation", ExamineInstallationInput, Examination, Kind.ACTIVITY,

@@ -5,7 +5,14 @@ from lakehouse.source_files.columns import read_column_names
 from lakehouse.source_files.identify import check_unchanged, count_files, distinct_files, find_files, identify_input
 from lakehouse.source_files.in_threads import OnProgress
 from lakehouse.source_files.inspect import Inspection, inspect_files
-from lakehouse.source_files.paths import absolute_path, absolute_source, base_path
+from lakehouse.source_files.paths import (
+    absolute_path,
+    absolute_source,
+    base_path,
+    is_remote,
+    source_of_files,
+    without_scheme,
+)
 from lakehouse.source_files.records import find_line
 from lakehouse.source_files.text import stated_encoding
 
@@ -23,6 +30,9 @@ __all__ = [
     "hints_on_almost_typed",
     "identify_input",
     "inspect_files",
+    "is_remote",
     "read_column_names",
+    "source_of_files",
     "stated_encoding",
+    "without_scheme",
 ]

@@ -18,9 +18,9 @@ def list_local(path: str) -> Iterator[ListedFile]:
         InvalidInput: a folder cannot be read, or a file that Spark would ignore is named.
     """
     start = absolute_path(without_scheme(path))
-    for each in _expand(Path(start.anchor), start.parts[1:]):
+    for each in expand_pattern(Path(start.anchor), start.parts[1:]):
         if each.is_dir():
-            yield from map(describe_local, _walk(each))
+            yield from map(describe_local, walk_folder(each))
         elif each.is_file():
             if is_hidden(each.name):
                 raise InvalidInput(
@@ -52,7 +52,7 @@ def describe_local(path: Path) -> ListedFile:
     return ListedFile(str(path), size, read=lambda: _read(path), state=lambda: _state(path))
 
 
-def _expand(base: Path, parts: Sequence[str]) -> Iterator[Path]:
+def expand_pattern(base: Path, parts: Sequence[str]) -> Iterator[Path]:
     """Yield the paths below `base` that a pattern of parts matches, by name."""
     if not parts:
         yield base
@@ -60,20 +60,20 @@ def _expand(base: Path, parts: Sequence[str]) -> Iterator[Path]:
     part, rest = parts[0], parts[1:]
     literal = base / part
     if part == "**":
-        yield from _expand(base, rest)
+        yield from expand_pattern(base, rest)
         for each in _entries(base):
             if each.is_dir() and not each.is_symlink() and not is_hidden(each.name):
-                yield from _expand(each, parts)
+                yield from expand_pattern(each, parts)
     elif not has_wildcards(part) or literal.exists():
         if literal.exists():
-            yield from _expand(literal, rest)
+            yield from expand_pattern(literal, rest)
     elif base.is_dir():
         for each in _entries(base):
             if part_matches(each.name, part):
-                yield from _expand(each, rest)
+                yield from expand_pattern(each, rest)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def walk_folder(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder that Spark would read, also behind symbolic links."""
     seen: set[str] = set()
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_raise):

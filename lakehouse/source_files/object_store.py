@@ -55,6 +55,46 @@ def list_objects(path: str) -> Iterator[ListedFile]:
         yield from _below(store, bucket, parts[:fixed], parts[fixed:])
 
 
+def list_object_states(path: str) -> Iterator[tuple[str, int, str]]:
+    """List the objects below a prefix, or those that match a pattern: path, size, and a text of their state.
+
+    Raises:
+        InvalidInput: the store refuses.
+        ServiceUnavailable: the store does not answer.
+    """
+    import obstore  # noqa: PLC0415
+
+    bucket, key = split_url(path)
+    parts = [part for part in key.split("/") if part]
+    fixed = next((number for number, part in enumerate(parts) if has_wildcards(part)), len(parts))
+    with _errors(path):
+        store = open_store(bucket)
+        for page in obstore.list(store, "/".join(parts[:fixed]) or None):
+            for each in page:
+                below = each["path"].split("/")[fixed:]
+                if path_matches(below, parts[fixed:]):
+                    state = f"{each['e_tag']}:{each['version']}:{each['last_modified'].timestamp()}"
+                    yield f"{bucket}/{each['path']}", each["size"], state
+
+
+def object_exists(path: str) -> bool:
+    """Return whether a store has an object of this path.
+
+    Raises:
+        InvalidInput: the store refuses.
+        ServiceUnavailable: the store does not answer.
+    """
+    import obstore  # noqa: PLC0415
+
+    bucket, key = split_url(path)
+    with _errors(path):
+        try:
+            obstore.head(open_store(bucket), key)
+            return True
+        except FileNotFoundError:
+            return False
+
+
 def describe_object(path: str) -> ListedFile:
     """Return one object of a store.
 

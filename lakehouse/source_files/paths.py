@@ -51,6 +51,15 @@ def base_path(source: Source) -> str | None:
     return str(local) if local.is_dir() else None
 
 
+def source_of_files(source: Source, paths: list[str]) -> Source:
+    """Return a source that lists some of its files by name, with the columns that its folders make of them."""
+    base = base_path(source)
+    is_partitioned = any(partition_of(path, base) for path in paths)
+    stated = any(key.lower() == "basepath" for key in source.options)
+    options = {**source.options, "basePath": base} if base and is_partitioned and not stated else source.options
+    return source.model_copy(update={"path": paths, "options": options})
+
+
 def partition_of(path: str, base: str | None) -> str:
     """Return the folders of a path that are named `column=value` below the base path, in their order."""
     prefix = f"{base.rstrip('/')}/" if base else ""

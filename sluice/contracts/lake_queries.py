@@ -10,6 +10,7 @@ from pydantic import Field
 
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
+from sluice.contracts.arrivals import ListArrivalsInput, ListArrivalsResult
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
@@ -222,6 +223,7 @@ LakeQueryInput = (
     | QueryAuditResultsInput
     | QueryTablesInput
     | ListFilesInput
+    | ListArrivalsInput
     | ExamineInstallationInput
     | ExamineSparkInput
 )
@@ -236,6 +238,7 @@ RESULTS: Mapping[type[Model], type[Model]] = {
     QueryAuditResultsInput: QueryRows,
     QueryTablesInput: QueryRows,
     ListFilesInput: ListFilesResult,
+    ListArrivalsInput: ListArrivalsResult,
     ExamineInstallationInput: Examination,
     ExamineSparkInput: Examination,
 }

@@ -14,6 +14,7 @@ from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
+from sluice.pipeline.arrival import Arrival, BatchLimits
 from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_NODES, MAX_PIPELINE_BYTES, BoundedComposer, count_nodes
 from sluice.pipeline.model import Approval, Pipeline
 from sluice.pipeline.placeholders import replace_placeholders
@@ -35,6 +36,8 @@ _MODELS: dict[Location, type[BaseModel]] = {
     ("approval",): Approval,
     ("publish",): PublishOptions,
     ("schedule",): Schedule,
+    ("arrival",): Arrival,
+    ("arrival", "batch"): BatchLimits,
 }
 
 

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from sluice.base_model import Model
 from sluice.identifiers import branch_name, pipeline_name, table_name
+from sluice.pipeline.arrival import Arrival, with_source_of_arrival
 from sluice.pipeline.durations import Duration
 from sluice.pipeline.limits import MAX_CHECKS
 from sluice.pipeline.publish_options import PublishOptions
@@ -48,8 +49,15 @@ class Pipeline(Model):
     """The targets of the installation at which its publications are registered."""
     schedule: Schedule | None = None
     """When it is started without a person; `deploy` applies it. It is no part of the identity of a run."""
+    arrival: Arrival | None = None
+    """The landing zone whose files start runs of it, once `deploy` was told of the file."""
     show_values: bool = False
     """Whether reasons may quote values of rows: they go to Slack, into commits and into lists of runs."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _source_of_arrival(cls, pipeline: object) -> object:
+        return with_source_of_arrival(pipeline) if isinstance(pipeline, dict) else pipeline
 
     @field_validator("tables", mode="before")
     @classmethod
@@ -71,6 +79,21 @@ class Pipeline(Model):
             raise ValueError(
                 f"the job {INGEST!r} writes one table, and {len(self.tables)} are named: write a pipeline "
                 "file for each, or a program of yours that writes all"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _loads_what_arrives(self) -> "Pipeline":
+        if self.arrival is None:
+            return self
+        if not self.write.built_in:
+            raise ValueError(
+                f"arrival: the job {INGEST!r} loads the files of a batch; a program of yours reads what it wants"
+            )
+        if self.write.loaded_files == "reload":
+            raise ValueError(
+                f"arrival: each batch would take the place of the one before by `mode: {self.write.mode}`; use append "
+                "or merge, or state `loaded: skip` in write.source"
             )
         return self
 
@@ -103,7 +126,7 @@ class Pipeline(Model):
         """The SHA-256 of the pipeline's content, in hexadecimal."""
         unsaid = {} if self.publish != PublishOptions() else {"publish": True}  # the digest of before there were any
         unset = {} if self.after_publish else {"after_publish": True}
-        starts = {"schedule": True}  # when it is started does not change what a run does
+        starts = {"schedule": True, "arrival": True}  # when it is started does not change what a run does
         positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
         text = self.model_dump_json(by_alias=True, exclude={**positions, **unsaid, **unset, **starts})
         return hashlib.sha256(text.encode()).hexdigest()

@@ -193,6 +193,7 @@ NO_IDENTITY = {
             *("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify"),
             *("start_registrations", "notify_registration"),
             *("inspect_schedule", "pause_schedule", "notify_schedule", "prepare_run", "find_run_end"),
+            *("read_batch", "notify_landing_zone"),
         ),
         "no catalog",
     ),
@@ -207,6 +208,8 @@ NO_IDENTITY = {
     "query_audit_results": "a question",
     "query_tables": "a question",
     "list_files": "a question",
+    "list_arrivals": "a question",
+    "collect_arrivals": "it asks main as it is now, and the run that it leads to does so again",
     "examine_installation": "it looks at the catalog as it is now",
     "examine_spark": "no catalog",
 }

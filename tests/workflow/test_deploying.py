@@ -94,7 +94,7 @@ async def test_a_paused_schedule_stays_paused_when_its_file_changes(installation
     await installation.wait_until_listed("a")
     with pytest.raises(InvalidPipeline, match="--note is empty"):
         await pause_pipeline(installation.client, installation.settings, "a", " ")
-    with pytest.raises(InvalidPipeline, match=r"has no schedule \(did you mean 'a'\?\)"):
+    with pytest.raises(InvalidPipeline, match=r"has no schedule and no landing zone \(did you mean 'a'\?\)"):
         await pause_pipeline(installation.client, installation.settings, "aa", "why")
     await pause_pipeline(installation.client, installation.settings, "a", "we migrate")
     installation.write("a", "{cron: 0 6 * * *}")

@@ -1,0 +1,38 @@
+"""Look at a landing zone: find out which files arrived, and make batches of those that can be loaded now."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from activities.source_progress import run_with_progress
+from lakehouse.arrivals.collector import ArrivalCollector
+from lakehouse.source_files import OnProgress
+from runtime.pipeline_input import resolve_paths
+from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult
+from sluice.errors import InvalidInput, InvalidPipeline, ManifestUnreadable
+from sluice.pipeline.file import parse_pipeline
+from sluice.redaction import redacted
+
+
+@dataclass(frozen=True)
+class CollectArrivalsActivity:
+    """The activity `collect_arrivals`. It lists and reads the landing zone: the machine must reach its files."""
+
+    collector: ArrivalCollector
+
+    @activity.defn(name="collect_arrivals")
+    async def collect_arrivals(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
+        """Return the batches that can be loaded now, or why the zone cannot be looked at."""
+
+        def work(_: OnProgress) -> CollectArrivalsResult:
+            stated = input.pipeline
+            pipeline = resolve_paths(parse_pipeline(stated.text, stated.name), Path(stated.folder))
+            return self.collector.collect(pipeline, input)
+
+        with as_application_error():
+            try:
+                return await run_with_progress(work, activity.heartbeat, "listing the landing zone")
+            except (InvalidPipeline, InvalidInput, ManifestUnreadable) as error:
+                return CollectArrivalsResult(problem=redacted(str(error))[:1000])

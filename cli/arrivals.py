@@ -1,0 +1,159 @@
+"""The command for landing zones: which files arrived, what became of each, and what can be done about batches."""
+
+import sys
+from datetime import datetime, timezone
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from cli.context import CommandContext, current_user, run_command
+from cli.layout import print_entries
+from runtime.installation import with_known_installation
+from runtime.landing_zones import command_batch, list_zones, look_now, read_zone
+from runtime.short_workflow import query_lake
+from sluice.contracts.arrivals import (
+    ArrivalEntry,
+    Batch,
+    BatchCommand,
+    FileStatus,
+    ListArrivalsInput,
+    ListArrivalsResult,
+    ZoneStatus,
+)
+from sluice.errors import InvalidPipeline
+from sluice.presentation.arrivals import describe_batch, describe_file
+from sluice.settings import Settings
+from sluice.times import format_time
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("arrivals")
+def arrivals_command(
+    pipeline: Annotated[
+        str | None, typer.Argument(metavar="[PIPELINE]", help="A pipeline that is deployed with an `arrival`.")
+    ] = None,
+    file: Annotated[str, typer.Option("--file", help="Only files whose path has this part.")] = "",
+    status: Annotated[
+        str | None, typer.Option("--status", help="Only files: waiting, in a batch, loaded, ignored, refused.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="How many files, the latest first.", min=1, max=5000)] = 100,
+    retry: Annotated[
+        str | None, typer.Option("--retry", metavar="BATCH", help="Load a batch that was kept out.")
+    ] = None,
+    set_aside: Annotated[
+        str | None, typer.Option("--set-aside", metavar="BATCH", help="Never load a batch that was kept out.")
+    ] = None,
+    look: Annotated[bool, typer.Option("--look", help="Look at the landing zone now.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what arrived in a landing zone, and what became of each file. Without a pipeline, show all zones."""
+
+    async def command(context: CommandContext, _: None) -> int:
+        settings = with_known_installation(context.settings)
+        if pipeline is None:
+            return await _print_zones(context, settings)
+        if retry or set_aside:
+            return await _command(context, settings, pipeline, retry, set_aside)
+        if look:
+            await look_now(context.client, settings, pipeline)
+            context.print_result({"pipeline": pipeline, "look": True}, f"The landing zone of {pipeline} is looked at.")
+            return 0
+        return await _print_files(context, settings, pipeline, file, _status(status), limit)
+
+    def prepare() -> None:
+        _status(status)
+        if pipeline is None and (file or status or retry or set_aside or look):
+            raise InvalidPipeline("name the pipeline whose landing zone is meant: `arrivals PIPELINE …`")
+        if len([each for each in (retry, set_aside, look) if each]) > 1:
+            raise InvalidPipeline("--retry, --set-aside and --look are three requests: give one at a time")
+
+    run_command(command, as_json, prepare)
+
+
+def _status(text: str | None) -> FileStatus | None:
+    if text is None:
+        return None
+    try:
+        return ArrivalEntry.model_validate(
+            {"path": "", "size": 0, "arrived_at": 0, "status": text, "detail": ""}
+        ).status
+    except ValueError as error:
+        raise InvalidPipeline(
+            f"{text!r} is no status of a file: waiting, in a batch, loaded, ignored and refused are"
+        ) from error
+
+
+async def _command(
+    context: CommandContext, settings: Settings, pipeline: str, retry: str | None, set_aside: str | None
+) -> int:
+    action, batch = ("retry", retry) if retry else ("set aside", set_aside)
+    request = BatchCommand.model_validate({"action": action, "batch": batch, "by": current_user().name})
+    now = await command_batch(context.client, settings, pipeline, request)
+    context.print_result(now.model_dump(mode="json"), f"Batch {batch} of {pipeline}: {now.state}")
+    return 0
+
+
+async def _print_zones(context: CommandContext, settings: Settings) -> int:
+    zones = [await read_zone(context.client, settings, name) for name in await list_zones(context.client, settings)]
+    if context.as_json:
+        context.print_result({"zones": [zone.model_dump(mode="json", exclude={"pipeline"}) for zone in zones]}, "")
+        return 0
+    if not zones:
+        context.console.print("No pipeline has a landing zone: `deploy DIR` makes those that its files state.")
+        return 0
+    rows = [
+        (
+            zone.name,
+            (zone.paused and f"paused: {zone.paused}") or zone.problem or "open",
+            str(zone.waiting),
+            ", ".join(describe_batch(batch) for batch in zone.batches) or "none",
+            _time(zone.latest_arrival),
+        )
+        for zone in zones
+    ]
+    print_entries(context.console, ("pipeline", "state", "waiting", "batches", "latest arrival"), rows, beside=1)
+    return 0
+
+
+async def _print_files(
+    context: CommandContext, settings: Settings, pipeline: str, file: str, status: FileStatus | None, limit: int
+) -> int:
+    zone = await read_zone(context.client, settings, pipeline)
+    held = [batch.ref for batch in zone.batches]
+    query = ListArrivalsInput(pipeline=zone.pipeline, held=held, file=file, status=status, limit=limit)
+    listed = await query_lake(context.client, settings, query, ListArrivalsResult)
+    batches = {batch.ref.id: batch for batch in zone.batches}
+    if context.as_json:
+        fields = zone.model_dump(mode="json", exclude={"pipeline"})
+        context.print_result({**fields, **listed.model_dump(mode="json")}, "")
+        return 0
+    _print_zone(context, zone)
+    rows = [(each.path, *describe_file(each, batches), _time(each.arrived_at)) for each in listed.files]
+    if rows:
+        print_entries(context.console, ("file", "state", "why", "arrived"), rows, beside=1)
+    total = sum(listed.counts.values())
+    counts = ", ".join(f"{number:,} {name}" for name, number in sorted(listed.counts.items()))
+    context.console.print(f"{total:,} files: {counts}" if total else "No files are there.", highlight=False)
+    if not status and not file and total > len(listed.files):
+        context.console.print("Not all are shown: narrow it by --file or --status, or raise --limit", highlight=False)
+    return 0
+
+
+def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
+    if zone.paused:
+        context.console.print(f"paused: {escape(zone.paused)}", highlight=False, soft_wrap=True)
+    if zone.problem:
+        print(f"problem: {zone.problem}", file=sys.stderr)
+    for batch in _kept_out(zone.batches):
+        text = f"batch {batch.ref.id}: {describe_batch(batch)}: {batch.reason}"
+        context.console.print(escape(text), highlight=False, soft_wrap=True)
+
+
+def _kept_out(batches: list[Batch]) -> list[Batch]:
+    return [batch for batch in batches if batch.state == "kept out"]
+
+
+def _time(timestamp: float | None) -> str:
+    return "never" if timestamp is None else format_time(datetime.fromtimestamp(timestamp, timezone.utc).isoformat())

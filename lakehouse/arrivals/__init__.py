@@ -1,0 +1,1 @@
+"""Landing zones: which files are there, which are known, and the batches that they are loaded in."""

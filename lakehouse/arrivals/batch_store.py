@@ -1,0 +1,56 @@
+"""The store of batches: the files of each, as JSON in the lake, so that only their names go through Temporal."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyiceberg.io import FileIO, load_file_io
+
+from sluice.contracts.arrivals import ArrivedFile, BatchRef
+from sluice.errors import ManifestUnreadable, ServiceUnavailable
+
+_FOLDER = "sluice-arrivals"
+_ID_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class BatchStore:
+    """Reads and writes batches. Needs the lake's location and the properties by which Iceberg reads it."""
+
+    lake: str
+    io: Mapping[str, str]
+    _file_io: list[FileIO] = field(default_factory=list, repr=False)
+
+    def write(self, pipeline: str, files: Sequence[ArrivedFile]) -> BatchRef:
+        """Write a batch under a name that its files decide, so that the same files are the same batch."""
+        content = json.dumps([file.model_dump(mode="json") for file in files]).encode()
+        digest = hashlib.sha256("\n".join(sorted(file.identity for file in files)).encode()).hexdigest()
+        id = digest[:_ID_DIGITS]
+        location = f"{self.lake.rstrip('/')}/{_FOLDER}/{pipeline}/{id}.json"
+        with self._io.new_output(location).create(overwrite=True) as file:
+            file.write(content)
+        return BatchRef(id=id, location=location, files=len(files), bytes=sum(each.size for each in files))
+
+    def read(self, ref: BatchRef) -> list[ArrivedFile]:
+        """Read the files of a batch.
+
+        Raises:
+            ManifestUnreadable: it is missing, or is not what was written.
+            ServiceUnavailable: the store that it lies in does not answer.
+        """
+        try:
+            with self._io.new_input(ref.location).open() as file:
+                return [ArrivedFile.model_validate(each) for each in json.loads(file.read())]
+        except FileNotFoundError as error:
+            raise ManifestUnreadable(f"the batch {ref.location} is missing: restore it from a backup") from error
+        except ValueError as error:
+            raise ManifestUnreadable(f"the batch {ref.location} was altered: restore it from a backup") from error
+        except OSError as error:
+            raise ServiceUnavailable(f"the batch {ref.location} cannot be read now: {error}") from error
+
+    @property
+    def _io(self) -> FileIO:
+        if not self._file_io:
+            self._file_io.append(load_file_io(dict(self.io), self.lake))
+        return self._file_io[0]

@@ -1,0 +1,208 @@
+"""Look at a landing zone: list it, and make batches of the files that are ready and that no run has loaded."""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.arrivals.zone_memory import ZoneMemory
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.loaded_files_index import FileLoad
+from lakehouse.source_files import find_files
+from lakehouse.source_files.arriving import file_exists, list_arriving
+from lakehouse.source_files.paths import source_of_files
+from sluice.arrivals.batching import WaitingFile, plan_batches
+from sluice.contracts.arrivals import (
+    ArrivedFile,
+    BatchRef,
+    CollectArrivalsInput,
+    CollectArrivalsResult,
+    ListArrivalsInput,
+    ListArrivalsResult,
+    OverwrittenFile,
+)
+from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.pipeline.arrival import Arrival
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.source import Source
+
+_MOST_WAITING = 20_000
+"""So many files are planned at a time; the others follow at the next look."""
+_MOST_REPORTED = 20
+_AT_ONCE = 400
+_FOLDER = "arrivals"
+
+
+@dataclass(frozen=True)
+class ArrivalCollector:
+    """Looks at landing zones. Needs which files main holds, the store of batches, and a folder for its memory."""
+
+    loaded_files: LoadedFiles
+    batches: BatchStore
+    home: Path
+    clock: Callable[[], float] = time.time
+
+    def memory(self, pipeline: str) -> ZoneMemory:
+        """Return the memory of the landing zone of a pipeline."""
+        digest = hashlib.sha256(pipeline.encode()).hexdigest()[:16]
+        return ZoneMemory(self.home / _FOLDER / f"{digest}.sqlite")
+
+    def collect(self, pipeline: Pipeline, input: CollectArrivalsInput) -> CollectArrivalsResult:
+        """List the zone of a pipeline; write and return the batches that can be loaded now.
+
+        Raises:
+            InvalidInput: the zone cannot be listed.
+            ServiceUnavailable: its store, or main, does not answer.
+        """
+        arrival, source = pipeline.arrival, pipeline.write.source
+        if arrival is None or source is None:
+            raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
+        return _Look(self, pipeline, arrival, source, input.held).collect()
+
+    def list_arrivals(self, pipeline: Pipeline, input: ListArrivalsInput) -> ListArrivalsResult:
+        """List the zone of a pipeline, and return what became of its files; no batch is made.
+
+        Raises:
+            InvalidInput: the zone cannot be listed.
+            ServiceUnavailable: its store, or main, does not answer.
+        """
+        arrival, source = pipeline.arrival, pipeline.write.source
+        if arrival is None or source is None:
+            raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
+        memory = self.memory(pipeline.name)
+        _Look(self, pipeline, arrival, source, input.held).sort_out()
+        return ListArrivalsResult(files=memory.files(input.status, input.file, input.limit), counts=memory.counts())
+
+
+class _Look:
+    """One look at one zone."""
+
+    def __init__(
+        self,
+        collector: ArrivalCollector,
+        pipeline: Pipeline,
+        arrival: Arrival,
+        source: Source,
+        held: Sequence[BatchRef],
+    ) -> None:
+        self._collector, self._pipeline, self._arrival, self._source = collector, pipeline, arrival, source
+        self._memory = collector.memory(pipeline.name)
+        self._refs = {ref.id: {file.identity for file in collector.batches.read(ref)} for ref in held}
+        self._held = {identity: id for id, identities in self._refs.items() for identity in identities}
+        self._overwritten: list[OverwrittenFile] = []
+
+    def collect(self) -> CollectArrivalsResult:
+        """Return the batches that can be loaded now, and what else is to be known of the zone."""
+        now = self._collector.clock()
+        waiting = self._list(now)
+        plan = plan_batches(waiting, self._manifests(waiting), self._arrival, now)
+        batches = [ref for files in plan.batches if (ref := self._make_batch(files))]
+        return CollectArrivalsResult(
+            batches=batches,
+            loaded=self._loaded_batches(),
+            overwritten=self._overwritten[:_MOST_REPORTED],
+            waiting=self._memory.counts().get("waiting", 0),
+            look_in=None if plan.look_at is None else max(0.0, plan.look_at - self._collector.clock()),
+            latest_arrival=self._memory.latest_arrival(),
+        )
+
+    def sort_out(self) -> None:
+        """Mark the settled files that main or a batch has, without making a batch of the others."""
+        now = self._collector.clock()
+        settled = [file for file in self._list(now) if file.changed_at + self._arrival.settle <= now]
+        for start in range(0, len(settled), _AT_ONCE):
+            self._sort(settled[start : start + _AT_ONCE])
+
+    def _list(self, now: float) -> list[WaitingFile]:
+        self._memory.record_listing(list_arriving(self._arrival.from_), now)
+        self._memory.release_batches([*self._refs])
+        return self._memory.waiting(_MOST_WAITING)
+
+    def _manifests(self, waiting: Sequence[WaitingFile]) -> list[str]:
+        if not self._arrival.manifest:
+            return []
+        paths = (f"{folder}/{self._arrival.manifest}" for folder in sorted({file.folder for file in waiting}))
+        return [path for path in paths if file_exists(path)]
+
+    def _make_batch(self, files: Sequence[WaitingFile]) -> BatchRef | None:
+        """Write the batch of those files that nobody has loaded."""
+        chosen = self._sort(files)
+        if not chosen:
+            return None
+        batch = self._collector.batches.write(self._pipeline.name, chosen)
+        self._memory.mark([file.path for file in chosen], "in a batch", batch.id)
+        self._held |= {file.identity: batch.id for file in chosen}
+        return batch
+
+    def _sort(self, files: Sequence[WaitingFile]) -> list[ArrivedFile]:
+        """Return the files that nobody has loaded, each content once; mark the others as what they are."""
+        identified = self._identify(files)
+        loads = self._loads("f.identity", [file.identity for file in identified])
+        by_identity = {load.identity: load for load in loads}
+        by_path = {load.file.path: load for load in self._loads("f.path", [file.path for file in identified])}
+        chosen: dict[str, ArrivedFile] = {}
+        for file in identified:
+            if load := by_identity.get(file.identity):
+                self._memory.mark([file.path], "loaded", load.file.workflow_id)
+            elif held := self._held.get(file.identity):
+                self._memory.mark([file.path], "in a batch", held)
+            elif other := chosen.get(file.identity):
+                self._memory.mark([file.path], "ignored", f"same content as {other.path}")
+            elif (earlier := by_path.get(file.path)) and self._arrival.overwritten != "load":
+                self._keep_out(file, earlier)
+            else:
+                chosen[file.identity] = file
+        return list(chosen.values())
+
+    def _keep_out(self, file: ArrivedFile, earlier: FileLoad) -> None:
+        run = earlier.file.workflow_id
+        self._memory.mark([file.path], "ignored", f"overwritten: run {run} loaded this path with other content")
+        if self._arrival.overwritten == "alert":
+            self._overwritten.append(OverwrittenFile(path=file.path, run=run))
+
+    def _identify(self, files: Sequence[WaitingFile]) -> list[ArrivedFile]:
+        """Identify files by what they hold; one that cannot be loaded is marked, and stops no other one."""
+        try:
+            return self._find([file.path for file in files])
+        except InvalidInput:
+            pass
+        identified: list[ArrivedFile] = []
+        for file in files:
+            try:
+                identified += self._find([file.path])
+            except InvalidInput as error:
+                self._memory.mark([file.path], "refused", str(error)[:500])
+        return identified
+
+    def _find(self, paths: list[str]) -> list[ArrivedFile]:
+        order = {path: number for number, path in enumerate(paths)}
+        listed = find_files(source_of_files(self._source, paths))
+        files = [ArrivedFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
+        return sorted(files, key=lambda file: order.get(file.path, 0))
+
+    def _loads(self, column: str, values: Sequence[str]) -> list[FileLoad]:
+        """Return the loads into the pipeline's tables of files with these values, also those that were rolled back.
+
+        A file whose run was rolled back is not loaded again by its landing zone: a person decides that.
+        """
+        tables = list(self._pipeline.tables)
+        loads: list[FileLoad] = []
+        for start in range(0, len(values), _AT_ONCE):
+            some = values[start : start + _AT_ONCE]
+            condition = f"f.table_name IN ({_marks(tables)}) AND {column} IN ({_marks(some)})"
+            loads += self._collector.loaded_files.list_files(condition, [*tables, *some], -1)[0]
+        return loads
+
+    def _loaded_batches(self) -> list[str]:
+        """Return the held batches all of whose files are loaded: by a release, or by a run that a person started."""
+        done = []
+        for id, identities in self._refs.items():
+            if identities <= {load.identity for load in self._loads("f.identity", sorted(identities))}:
+                done.append(id)
+        return done
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,137 @@
+"""What a worker remembers of a landing zone between two listings, in SQLite: a cache, which may be deleted.
+
+Which files are loaded is known by main's history, and which are held by the zone's batches. This memory saves the
+reading of files that did not change, and knows since when they have not. Without it, files settle a second time.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from lakehouse.source_files.arriving import ArrivingFile
+from sluice.arrivals.batching import WaitingFile
+from sluice.contracts.arrivals import ArrivalEntry, FileStatus
+
+_VERSION = 1
+_WAIT = 30.0
+_SCHEMA = """
+CREATE TABLE files (
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, state TEXT NOT NULL,
+    arrived_at REAL NOT NULL, changed_at REAL NOT NULL, status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '',
+    listing INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX files_by_status ON files (status);
+CREATE TABLE listings (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
+"""
+_RECORD = """
+INSERT INTO files (path, size, state, arrived_at, changed_at, status, detail, listing)
+VALUES (:path, :size, :state, :now, :now, :status, :detail, :listing)
+ON CONFLICT (path) DO UPDATE SET
+    listing = :listing,
+    changed_at = CASE WHEN state = :state THEN changed_at ELSE :now END,
+    arrived_at = CASE WHEN state = :state OR status = 'waiting' THEN arrived_at ELSE :now END,
+    status = CASE WHEN state = :state THEN status ELSE :status END,
+    detail = CASE WHEN state = :state THEN detail ELSE :detail END,
+    size = :size, state = :state
+"""
+
+
+def _row(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
+    status = "ignored" if file.ignored else "waiting"
+    return {
+        **{"path": file.path, "size": file.size, "state": file.state, "detail": file.ignored},
+        **{"now": now, "status": status, "listing": listing},
+    }
+
+
+class ZoneMemory:
+    """The memory of one landing zone, in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def record_listing(self, files: Iterable[ArrivingFile], now: float) -> None:
+        """Record what is there now; what is not listed any more is forgotten."""
+        with self._open() as database:
+            listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
+            database.executemany(_RECORD, (_row(file, now, listing) for file in files))
+            database.execute("DELETE FROM files WHERE listing != ?", [listing])
+            database.execute("DELETE FROM listings WHERE number != ?", [listing])
+            database.execute("COMMIT")
+
+    def waiting(self, limit: int) -> list[WaitingFile]:
+        """Return the files that wait, in the order of arrival."""
+        with self._open() as database:
+            rows = database.execute(
+                "SELECT path, size, arrived_at, changed_at FROM files WHERE status = 'waiting' "
+                "ORDER BY arrived_at, path LIMIT ?",
+                [limit],
+            )
+            return [WaitingFile(*row) for row in rows]
+
+    def mark(self, paths: Sequence[str], status: FileStatus, detail: str) -> None:
+        """Set what became of files, unless they changed since they were listed."""
+        with self._open() as database:
+            database.executemany(
+                "UPDATE files SET status = ?, detail = ? WHERE path = ?", [(status, detail, path) for path in paths]
+            )
+            database.execute("COMMIT")
+
+    def release_batches(self, held: Sequence[str]) -> None:
+        """Let the files of batches that the zone no longer holds wait again: main is asked what it has of them."""
+        marks = ", ".join("?" * len(held))
+        with self._open() as database:
+            database.execute(
+                f"UPDATE files SET status = 'waiting', detail = '' WHERE status = 'in a batch' "
+                f"AND detail NOT IN ({marks})",
+                list(held),
+            )
+            database.execute("COMMIT")
+
+    def counts(self) -> dict[str, int]:
+        """Return how many files there are by status."""
+        with self._open() as database:
+            return dict(database.execute("SELECT status, count(*) FROM files GROUP BY status").fetchall())
+
+    def latest_arrival(self) -> float | None:
+        """Return when the latest file was listed for the first time."""
+        with self._open() as database:
+            (latest,) = database.execute("SELECT max(arrived_at) FROM files").fetchone()
+            return None if latest is None else float(latest)
+
+    def files(self, status: FileStatus | None, part: str, limit: int) -> list[ArrivalEntry]:
+        """Return files whose path has a part, the latest first; of one status, or of any."""
+        with self._open() as database:
+            rows = database.execute(
+                "SELECT path, size, arrived_at, status, detail FROM files WHERE ? IN ('', status) "
+                "AND instr(path, ?) ORDER BY arrived_at DESC, path LIMIT ?",
+                [status or "", part, limit],
+            )
+            names = ("path", "size", "arrived_at", "status", "detail")
+            return [ArrivalEntry.model_validate(dict(zip(names, row, strict=True))) for row in rows]
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the file in a transaction; it is made again if it is damaged or of another version."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(self._connect()) as database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            return self._prepare()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:  # it is no database any more
+            self._path.unlink(missing_ok=True)
+            return self._prepare()
+
+    def _prepare(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)
+        if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):
+            database.executescript(f"DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS listings; {_SCHEMA}")
+            database.execute(f"PRAGMA user_version = {_VERSION}")
+        return database

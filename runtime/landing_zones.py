@@ -1,0 +1,206 @@
+"""Landing zones of pipelines on Temporal: as they are, as they are to be, and what people ask of them."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from sluice.contracts.arrivals import (
+    ZONE_MEMO,
+    Batch,
+    BatchCommand,
+    LandingZoneInput,
+    PauseZone,
+    ZoneStatus,
+    landing_zone_id,
+)
+from sluice.contracts.starting import PipelineText
+from sluice.deployment.files import PipelineFile
+from sluice.deployment.plan import Change, DeployedItem, DeploySet
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.identifiers import suggestion
+from sluice.pipeline.durations import format_duration
+from sluice.settings import Settings
+from workflows.landing_zone import LandingZone
+
+_DIGITS = 12
+_RUNNING = 'WorkflowType = "LandingZone" AND ExecutionStatus = "Running"'
+
+
+class DeployedLandingZones:
+    """The landing zones of one installation: a kind of thing that `deploy` applies."""
+
+    kind = "landing zone"
+
+    def __init__(self, client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> None:
+        self._client, self._settings, self._deployed = client, settings, deployed
+        self._working_directory = str(working_directory)
+
+    def wanted(self, file: PipelineFile) -> DeployedItem | None:
+        """Return what a file wants of this kind, if anything."""
+        arrival = file.pipeline.arrival
+        if arrival is None:
+            return None
+        properties = {
+            "from": arrival.from_,
+            "look": format_duration(arrival.look),
+            "at once": str(arrival.at_once),
+            "pipeline": hashlib.sha256(file.text.encode()).hexdigest()[:_DIGITS],
+            "file": file.name,
+            "paths are relative to": self._working_directory,
+            "task queue": self._settings.sluice_task_queue,
+        }
+        deployed = self._deployed
+        return DeployedItem(self.kind, file.pipeline.name, file.name, deployed.name, deployed.folder, properties)
+
+    async def present(self) -> list[DeployedItem]:
+        """Return those of this installation that are there."""
+        return [
+            DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], memo["properties"])
+            async for memo in _memos(self._client, self._settings)
+        ]
+
+    async def apply(self, change: Change, file: PipelineFile | None) -> None:
+        """Create, change or remove one. A run that a removed one started goes on.
+
+        Raises:
+            InvalidPipeline: another deploy was faster.
+            ServiceUnavailable: no worker took the change.
+        """
+        handle = _handle(self._client, self._settings, change.item.pipeline)
+        if change.action == "remove":
+            await _cancel(handle)
+        elif file is not None:
+            input = self._input(change.item, file)
+            if change.action == "create":
+                await self._create(input)
+            else:
+                await handle.execute_update(LandingZone.replace_pipeline, input)
+
+    def _input(self, item: DeployedItem, file: PipelineFile) -> LandingZoneInput:
+        arrival = file.pipeline.arrival
+        assert arrival, "an item is made for files with an arrival"
+        return LandingZoneInput(
+            pipeline=PipelineText(name=file.name, text=file.text, folder=self._working_directory),
+            name=item.pipeline,
+            installation=self._settings.sluice_installation,
+            look=arrival.look,
+            at_once=arrival.at_once,
+            on_failure=arrival.on_failure,
+            expect=arrival.expect,
+            set_name=item.set_name,
+            deployed_from=item.folder,
+            properties=item.properties,
+        )
+
+    async def _create(self, input: LandingZoneInput) -> None:
+        try:
+            await self._client.start_workflow(
+                LandingZone.run,
+                input,
+                id=landing_zone_id(self._settings.sluice_installation, input.name),
+                task_queue=self._settings.sluice_task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                static_summary=f"arrivals of {input.name}",
+            )
+        except WorkflowAlreadyStartedError as error:
+            raise InvalidPipeline(
+                f"the landing zone of {input.name} was made by another deploy meanwhile: deploy again"
+            ) from error
+
+
+async def read_zone(client: Client, settings: Settings, pipeline: str) -> ZoneStatus:
+    """Return what the landing zone of a pipeline holds.
+
+    Raises:
+        InvalidPipeline: there is none.
+        ServiceUnavailable: no worker answers.
+    """
+    handle = await _find(client, settings, pipeline)
+    try:
+        return await handle.query(LandingZone.status)
+    except RPCError as error:
+        raise ServiceUnavailable(f"no worker answers for {handle.id}: start one with `python worker.py`") from error
+
+
+async def list_zones(client: Client, settings: Settings) -> list[str]:
+    """Return the names of the pipelines that have a landing zone, in order."""
+    return sorted([memo["name"] async for memo in _memos(client, settings)])
+
+
+async def look_now(client: Client, settings: Settings, pipeline: str) -> None:
+    """Have the landing zone of a pipeline looked at soon.
+
+    Raises:
+        InvalidPipeline: there is none.
+    """
+    await (await _find(client, settings, pipeline)).signal(LandingZone.look)
+
+
+async def pause_zone(client: Client, settings: Settings, pipeline: str, request: PauseZone) -> None:
+    """Pause the landing zone of a pipeline, or resume it.
+
+    Raises:
+        InvalidPipeline: there is none.
+    """
+    await (await _find(client, settings, pipeline)).execute_update(LandingZone.pause, request)
+
+
+async def command_batch(client: Client, settings: Settings, pipeline: str, command: BatchCommand) -> Batch:
+    """Retry a batch that was kept out, or set it aside.
+
+    Raises:
+        InvalidPipeline: there is no such landing zone or batch, or its run is under way.
+    """
+    handle = await _find(client, settings, pipeline)
+    try:
+        return await handle.execute_update(LandingZone.command, command)
+    except WorkflowUpdateFailedError as error:
+        reason = error.cause.message if isinstance(error.cause, ApplicationError) else str(error)
+        raise InvalidPipeline(f"{reason}: `arrivals {pipeline}` shows the batches") from error
+
+
+async def _find(client: Client, settings: Settings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+    handle = _handle(client, settings, pipeline)
+    try:
+        described = await handle.describe()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        described = None
+    if described is None or described.close_time is not None:
+        known = await list_zones(client, settings)
+        raise InvalidPipeline(
+            f"the pipeline {pipeline!r} has no landing zone{suggestion(pipeline, known)}; `arrivals` shows those that "
+            "are deployed"
+        )
+    return handle
+
+
+def _handle(client: Client, settings: Settings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+    return client.get_workflow_handle_for(LandingZone.run, landing_zone_id(settings.sluice_installation, pipeline))
+
+
+async def _memos(client: Client, settings: Settings) -> AsyncIterator[dict[str, Any]]:
+    """Yield what the memos of the landing zones of this installation hold."""
+    prefix = landing_zone_id(settings.sluice_installation, "")
+    async for execution in client.list_workflows(f'{_RUNNING} AND WorkflowId STARTS_WITH "{prefix}"'):
+        memo = (await execution.memo()).get(ZONE_MEMO)
+        if memo and memo["installation"] == settings.sluice_installation:
+            yield memo
+
+
+async def _cancel(handle: WorkflowHandle[LandingZone, None]) -> None:
+    try:
+        await handle.cancel()
+        await handle.result()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+    except WorkflowFailureError:  # it ended as one that was cancelled
+        pass

@@ -1,0 +1,1 @@
+"""Files that arrive in landing zones, and the batches in which they are loaded."""

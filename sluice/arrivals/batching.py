@@ -1,0 +1,88 @@
+"""Decide which arrived files make a batch that can be loaded now, and when to look again. Times are in seconds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from sluice.pipeline.arrival import Arrival
+
+_MAX_PATH_BYTES = 256 * 1024
+"""So many bytes of paths a batch may have: they go into the request of its run."""
+
+
+@dataclass(frozen=True)
+class WaitingFile:
+    """A file that arrived and is in no batch."""
+
+    path: str
+    size: int
+    arrived_at: float
+    """When it was listed for the first time."""
+    changed_at: float
+    """When it was last listed with another state than before."""
+
+    @property
+    def folder(self) -> str:
+        """The folder that it lies in."""
+        return str(PurePosixPath(self.path).parent)
+
+
+@dataclass(frozen=True)
+class Batching:
+    """What is to be done with the files that wait."""
+
+    batches: list[list[WaitingFile]]
+    """The files to load now, each batch in the order of arrival."""
+    look_at: float | None
+    """When more files may be ready if nothing else arrives; None where nothing waits for a time."""
+
+
+def plan_batches(waiting: Sequence[WaitingFile], manifests: Sequence[str], arrival: Arrival, now: float) -> Batching:
+    """Return the batches that are closed now.
+
+    Args:
+        manifests: the paths of the manifest files that are there, for an arrival that closes batches by them.
+    """
+    if arrival.manifest:
+        complete = {str(PurePosixPath(path).parent) for path in manifests}
+        folders: dict[str, list[WaitingFile]] = {}
+        for file in _in_order(waiting):
+            if file.folder in complete:
+                folders.setdefault(file.folder, []).append(file)
+        return Batching([part for files in folders.values() for part in _split(files, arrival)], None)
+    settled = [file for file in _in_order(waiting) if file.changed_at + arrival.settle <= now]
+    parts = _split(settled, arrival)
+    if not waiting:
+        return Batching([], None)
+    quiet_at = max(file.changed_at for file in waiting) + arrival.settle
+    overdue_at = min(file.arrived_at for file in waiting) + arrival.batch.wait
+    if parts and not (quiet_at <= now or overdue_at <= now) and not _is_full(parts[-1], arrival):
+        parts.pop()
+    taken = sum(map(len, parts))
+    times = [file.changed_at + arrival.settle for file in waiting if file.changed_at + arrival.settle > now]
+    if taken < len(settled):
+        times.append(min(quiet_at, overdue_at))
+    return Batching(parts, min(times) if times else None)
+
+
+def _in_order(files: Sequence[WaitingFile]) -> list[WaitingFile]:
+    return sorted(files, key=lambda file: (file.arrived_at, file.path))
+
+
+def _split(files: Sequence[WaitingFile], arrival: Arrival) -> list[list[WaitingFile]]:
+    """Split files into batches within the limits; a file that is larger than a batch has one of its own."""
+    parts: list[list[WaitingFile]] = []
+    size = paths = 0
+    for file in files:
+        length = len(file.path.encode()) + 4
+        fits = parts and len(parts[-1]) < arrival.batch.files
+        if not fits or size + file.size > arrival.batch.bytes or paths + length > _MAX_PATH_BYTES:
+            parts.append([])
+            size = paths = 0
+        parts[-1].append(file)
+        size, paths = size + file.size, paths + length
+    return parts
+
+
+def _is_full(files: Sequence[WaitingFile], arrival: Arrival) -> bool:
+    return len(files) >= arrival.batch.files or sum(file.size for file in files) >= arrival.batch.bytes

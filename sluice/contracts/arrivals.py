@@ -1,0 +1,196 @@
+"""The messages of landing zones: what arrived, the batches in which it is loaded, and what people ask."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sluice.base_model import Model
+from sluice.contracts.starting import PipelineText
+
+ZONE_MEMO = "sluice.landing_zone"
+"""The memo of `LandingZone` with what `deploy` compares."""
+BatchState = Literal["waiting", "running", "kept out", "set aside"]
+FileStatus = Literal["waiting", "in a batch", "loaded", "ignored", "refused"]
+
+
+def landing_zone_id(installation: str, pipeline: str) -> str:
+    """Return the workflow id of the landing zone of a pipeline: one for each installation."""
+    return f"sluice-{installation}-arrivals-{pipeline}"
+
+
+class ArrivedFile(Model):
+    """One file of a batch."""
+
+    path: str
+    size: int
+    identity: str
+
+
+class BatchRef(Model):
+    """A batch: its files are listed in the lake."""
+
+    id: str
+    """The first digits of the SHA-256 over the identities of its files."""
+    location: str
+    files: int
+    bytes: int
+
+
+class Batch(Model):
+    """A batch that a landing zone holds: main has not all of its files."""
+
+    ref: BatchRef
+    state: BatchState = "waiting"
+    tries: int = 0
+    workflow_id: str = ""
+    """Of its latest run."""
+    run_id: str = ""
+    outcome: str = ""
+    reason: str = ""
+
+
+class CollectArrivalsInput(Model):
+    """Input of `collect_arrivals`: look at a landing zone."""
+
+    pipeline: PipelineText
+    held: list[BatchRef] = Field(default_factory=list)
+    """The batches that the zone holds: their files are in no other one."""
+
+
+class OverwrittenFile(Model):
+    """A file of a path that was loaded before, with other content."""
+
+    path: str
+    run: str
+    """The workflow id of the run that loaded the path before."""
+
+
+class CollectArrivalsResult(Model):
+    """Result of `collect_arrivals`."""
+
+    problem: str = ""
+    """Why the zone cannot be looked at: its pipeline is not valid, or the listing is refused."""
+    batches: list[BatchRef] = Field(default_factory=list)
+    """What can be loaded now, the oldest first."""
+    loaded: list[str] = Field(default_factory=list)
+    """The ids of held batches whose files main has, by whichever run."""
+    overwritten: list[OverwrittenFile] = Field(default_factory=list)
+    """Those that people are to be told of."""
+    waiting: int = 0
+    """How many files are not settled yet."""
+    look_in: float | None = None
+    """The seconds after which files are settled if nothing else arrives."""
+    latest_arrival: float | None = None
+    """When the latest file was listed for the first time, in seconds since 1970."""
+
+
+class ListArrivalsInput(Model):
+    """What `list_arrivals` lists: the files that are in a landing zone, each with what became of it."""
+
+    kind: Literal["list_arrivals"] = "list_arrivals"
+    pipeline: PipelineText
+    held: list[BatchRef] = Field(default_factory=list)
+    file: str = ""
+    """A part of the path; empty means every file."""
+    status: FileStatus | None = None
+    limit: int = Field(default=100, ge=1, le=5000)
+
+
+class ArrivalEntry(Model):
+    """One file that is in a landing zone."""
+
+    path: str
+    size: int
+    arrived_at: float
+    """When it was listed for the first time, in seconds since 1970."""
+    status: FileStatus
+    detail: str
+    """The batch that it is in, the run that loaded it, or why it is not loaded."""
+
+
+class ListArrivalsResult(Model):
+    """Files of a landing zone, the latest first."""
+
+    files: list[ArrivalEntry]
+    counts: dict[str, int]
+    """How many files there are by status, listed or not."""
+
+
+class LandingZoneInput(Model):
+    """Input of the workflow `LandingZone`; its state goes along where the workflow continues as new."""
+
+    pipeline: PipelineText
+    name: str
+    """The pipeline's name."""
+    installation: str
+    look: float
+    at_once: int
+    on_failure: Literal["continue", "pause"]
+    expect: float | None = None
+    set_name: str = ""
+    """The set of things that it was deployed with: `deploy` removes from its own set alone."""
+    deployed_from: str = ""
+    """The folder that was deployed."""
+    properties: dict[str, str] = Field(default_factory=dict)
+    """What the next `deploy` compares, and what people see."""
+    batches: list[Batch] = Field(default_factory=list)
+    paused: str = ""
+    """Why no batch is started; empty while the zone is not paused."""
+    latest_arrival: float | None = None
+    silence_reported: bool = False
+    problem: str = ""
+
+
+class ZoneStatus(Model):
+    """The answer to the query `status` of a landing zone."""
+
+    name: str
+    pipeline: PipelineText
+    batches: list[Batch]
+    paused: str
+    problem: str
+    waiting: int
+    latest_arrival: float | None
+    next_look: str
+    """When the zone is listed again at the latest, in ISO 8601."""
+
+
+class BatchCommand(Model):
+    """What a person asks of a batch that was kept out."""
+
+    action: Literal["retry", "set aside"]
+    batch: str
+    by: str
+
+
+class PauseZone(Model):
+    """Pause a landing zone, or resume it: files are collected, and no batch is started meanwhile."""
+
+    paused: bool
+    note: str = ""
+    by: str
+
+
+class ZoneNotice(Model):
+    """Input of `notify_landing_zone`: what people are told of a landing zone."""
+
+    name: str
+    text: str
+
+
+def memo_of(zone: LandingZoneInput) -> dict[str, Any]:
+    """Return what the memo of a landing zone holds: how it was deployed."""
+    return {
+        "name": zone.name,
+        "installation": zone.installation,
+        "file": zone.pipeline.name,
+        "set": zone.set_name,
+        "folder": zone.deployed_from,
+        "properties": zone.properties,
+    }
+
+
+class BatchPaths(Model):
+    """Result of `read_batch`: the paths of the files of a batch."""
+
+    paths: list[str]

@@ -1,0 +1,76 @@
+"""The `arrival` of a pipeline: the landing zone whose files start runs, and when they do."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from sluice.base_model import Model
+from sluice.pipeline.durations import Duration
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+
+
+def _bytes(value: object) -> int:
+    match = _SIZE.fullmatch(str(value))
+    if not match or match[2].upper() not in _UNITS or float(match[1]) <= 0:
+        raise ValueError(f"{value!r} is no size: write 500MB, 10GiB or a number of bytes")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def _without_every(value: object) -> object:
+    return value.strip().removeprefix("every").strip() if isinstance(value, str) else value
+
+
+class BatchLimits(Model):
+    """When a batch is full, so that it is loaded although files still arrive."""
+
+    files: int = Field(default=500, ge=1, le=2000)
+    bytes: Annotated[int, BeforeValidator(_bytes)] = 10 * 2**30
+    wait: Duration = 15 * 60.0
+    """The seconds after the arrival of its first file when a batch closes, with the files that are settled by then."""
+
+
+class Arrival(Model):
+    """A landing zone."""
+
+    from_: str = Field(alias="from", min_length=1)
+    """A folder, a prefix of a bucket, or a pattern."""
+    settle: Duration = 60.0
+    """A batch closes when no file arrived or changed for so many seconds."""
+    manifest: str | None = None
+    """The name of a file that closes the batch of its folder instead, such as `_SUCCESS`."""
+    batch: BatchLimits = BatchLimits()
+    look: Duration = 300.0
+    """The seconds between two listings, whatever notifications tell."""
+    overwritten: Literal["load", "ignore", "alert"] = "alert"
+    """What to do with a file of a path that was loaded before, with other content."""
+    at_once: int = Field(default=1, ge=1, le=20)
+    """So many batches of this pipeline are loaded at a time, the oldest first."""
+    on_failure: Literal["continue", "pause"] = "continue"
+    """Whether batches behind one that failed are loaded."""
+    expect: Annotated[Duration, BeforeValidator(_without_every)] | None = None
+    """Slack is told when nothing arrived for so many seconds."""
+
+    model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
+
+    @field_validator("manifest")
+    @classmethod
+    def _only_a_name(cls, manifest: str | None) -> str | None:
+        if manifest is not None and not _FILE_NAME.fullmatch(manifest):
+            raise ValueError(f"{manifest!r} is no name of a file: write one such as _SUCCESS, without a folder")
+        return manifest
+
+
+def with_source_of_arrival(pipeline: dict[str, Any]) -> dict[str, Any]:
+    """Return a pipeline as written, whose source has the path of its arrival where it has none."""
+    arrival, write = pipeline.get("arrival"), pipeline.get("write")
+    if not isinstance(arrival, dict) or not isinstance(write, dict) or not isinstance(arrival.get("from"), str):
+        return pipeline
+    source = write.get("source", {})
+    if not isinstance(source, dict) or "path" in source:
+        return pipeline
+    return {**pipeline, "write": {**write, "source": {**source, "path": arrival["from"]}}}

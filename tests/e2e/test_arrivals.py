@@ -1,0 +1,89 @@
+"""Files that arrive in a landing zone: each is published once, or kept out, without a person who starts a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.processes import wait_for
+from tests.harness.system import SystemHarness
+
+NAME = "arriving"
+
+
+class Zone:
+    """A landing zone as its command shows it."""
+
+    def __init__(self, system: SystemHarness) -> None:
+        self.system = system
+
+    def shown(self, *options: str) -> dict[str, Any]:
+        output = self.system.command("arrivals", NAME, "--json", *options)
+        assert output.code == 0, output.err
+        return dict(output.json)
+
+    def until(self, file: str, status: str, batch: str = "") -> dict[str, Any]:
+        """Wait until a file, and the batch that it is in, have a state; return what is shown then."""
+        seen: dict[str, Any] = {}
+
+        def holds() -> bool:
+            seen.update(self.shown("--file", file))
+            states = {each["status"] for each in seen["files"]}
+            return states == {status} and (not batch or [each["state"] for each in seen["batches"]] == [batch])
+
+        wait_for(holds, lambda: str(seen))
+        return seen
+
+
+def _ids(lake: LakeReader) -> list[int]:
+    return sorted(row["id"] for row in lake.rows(f"t.{NAME}"))
+
+
+@pytest.mark.slow
+def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    landing, folder = tmp_path / "landing", tmp_path / "pipelines"
+    landing.mkdir()
+    folder.mkdir()
+    text = pipeline(NAME, landing / "*.csv", "[not_null: [id]]", f"arrival: {{from: {landing}, settle: 1s, look: 3s}}")
+    (folder / "arriving.yml").write_text(text)
+    csv_file(landing / "jan.csv", [{"id": 1, "kind": "x"}, {"id": 2, "kind": "x"}])
+    deployed = system.command("deploy", str(folder), "--yes", "--json")
+    assert [(each["action"], each["kind"]) for each in deployed.json["changes"]] == [("create", "landing zone")]
+    zone = Zone(system)
+    zone.until("jan.csv", "loaded")
+    assert _ids(lake) == [1, 2]
+    again = system.command("deploy", str(folder))
+    assert (again.code, "There is nothing to do." in again.out) == (0, True), again.err
+
+    csv_file(landing / "bad.csv", [{"id": 3, "kind": "x"}, {"id": None, "kind": "x"}])
+    kept = zone.until("bad.csv", "in a batch", "kept out")
+    (batch,) = kept["batches"]
+    assert batch["outcome"] == "quarantined" and "not_null" in batch["reason"]
+    csv_file(landing / "jan-again.csv", [{"id": 1, "kind": "x"}, {"id": 2, "kind": "x"}])
+    csv_file(landing / "feb.csv", [{"id": 4, "kind": "x"}])
+    zone.until("feb.csv", "loaded")
+    zone.until("jan-again.csv", "loaded")
+    assert _ids(lake) == [1, 2, 4]
+    shown = system.command("arrivals", NAME, "--file", "bad.csv")
+    assert "kept out" in shown.out and batch["ref"]["id"] in shown.out, shown.out
+
+    refused = system.command("arrivals", NAME, "--retry", "nothing")
+    assert (refused.code, "there is no batch 'nothing'" in refused.err) == (2, True), refused.err
+    aside = system.command("arrivals", NAME, "--set-aside", batch["ref"]["id"], "--json")
+    assert aside.json["state"] == "set aside"
+    assert system.command("pause", NAME, "--note", "we look at it").code == 0
+    csv_file(landing / "mar.csv", [{"id": 5, "kind": "x"}])
+    paused = zone.until("mar.csv", "in a batch")
+    assert "we look at it" in paused["paused"]
+    assert {each["state"] for each in paused["batches"]} == {"set aside", "waiting"}
+    assert system.command("resume", NAME).code == 0
+    zone.until("mar.csv", "loaded")
+    assert _ids(lake) == [1, 2, 4, 5]
+
+    (folder / "arriving.yml").unlink()
+    removed = system.command("deploy", str(folder), "--yes", "--json")
+    assert [each["action"] for each in removed.json["changes"]] == ["remove"], removed.err
+    unknown = system.command("arrivals", NAME)
+    assert (unknown.code, "has no landing zone" in unknown.err) == (2, True), unknown.err

@@ -1,0 +1,101 @@
+"""Which arrived files make a batch, and when to look again."""
+
+import pytest
+
+from sluice.arrivals.batching import Batching, WaitingFile, plan_batches
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.arrival import Arrival
+from sluice.pipeline.file import parse_pipeline
+
+FILE = """\
+name: rides
+write: {source: {format: csv}}
+tables: [t.rides]
+arrival: {from: landing/rides/, settle: 1m, batch: {files: 2, bytes: 1KiB, wait: 10m}, expect: every 24h}
+"""
+
+
+def arrival(**more: object) -> Arrival:
+    stated = {"from": "landing/", "settle": 60, "batch": {"files": 2, "bytes": 1000, "wait": 600}, **more}
+    return Arrival.model_validate(stated)
+
+
+def file(name: str, arrived: float, changed: float | None = None, size: int = 10) -> WaitingFile:
+    return WaitingFile(f"/landing/{name}", size, arrived, arrived if changed is None else changed)
+
+
+def names(planned: Batching) -> list[list[str]]:
+    return [[each.path.removeprefix("/landing/") for each in batch] for batch in planned.batches]
+
+
+def test_a_batch_closes_when_nothing_came_for_a_while() -> None:
+    files = [file("a", 0)]
+    assert plan_batches(files, [], arrival(), 59.9) == Batching([], 60)
+    planned = plan_batches(files, [], arrival(), 60)
+    assert (names(planned), planned.look_at) == ([["a"]], None)
+
+
+def test_a_file_that_changes_is_not_loaded_and_holds_back_what_is_beside_it() -> None:
+    planned = plan_batches([file("a", 0), file("b", 0, changed=50)], [], arrival(), 70)
+    assert (names(planned), planned.look_at) == ([], 110)
+    assert names(plan_batches([file("a", 0), file("b", 0, changed=50)], [], arrival(), 110)) == [["a", "b"]]
+
+
+def test_a_batch_that_waits_too_long_closes_without_the_files_that_still_change() -> None:
+    planned = plan_batches([file("a", 0), file("b", 0, changed=599)], [], arrival(), 600)
+    assert (names(planned), planned.look_at) == ([["a"]], 659)
+
+
+def test_a_full_batch_is_loaded_although_files_still_arrive() -> None:
+    planned = plan_batches([file("b", 1), file("a", 0), file("c", 2), file("d", 65)], [], arrival(), 70)
+    assert (names(planned), planned.look_at) == ([["a", "b"]], 125)
+    large = [file("a", 0, size=900), file("b", 0, size=900), file("c", 69)]
+    assert names(plan_batches(large, [], arrival(), 70)) == [["a"]]
+
+
+def test_a_file_that_is_larger_than_a_batch_has_one_of_its_own() -> None:
+    assert names(plan_batches([file("a", 0, size=5000), file("b", 0)], [], arrival(), 70)) == [["a"], ["b"]]
+
+
+def test_a_manifest_closes_the_batch_of_its_folder_alone() -> None:
+    files = [file("x/a", 0), file("x/b", 9), file("x/c", 9), file("y/d", 0)]
+    planned = plan_batches(files, ["/landing/x/_SUCCESS"], arrival(manifest="_SUCCESS"), 10)
+    assert (names(planned), planned.look_at) == ([["x/a", "x/b"], ["x/c"]], None)
+
+
+def test_paths_of_a_batch_fit_into_the_request_of_its_run() -> None:
+    long = [file(f"{number:04}" + "x" * 996, 0) for number in range(600)]
+    planned = plan_batches(long, [], arrival(batch={"files": 2000, "bytes": "1GiB", "wait": 600}), 70)
+    assert sum(map(len, planned.batches)) == 600 and len(planned.batches) == 3
+
+
+def test_nothing_there_means_nothing_to_look_for() -> None:
+    assert plan_batches([], [], arrival(), 0) == Batching([], None)
+
+
+def test_the_source_is_the_landing_zone_unless_it_states_a_path() -> None:
+    pipeline = parse_pipeline(FILE, "rides.yml")
+    assert pipeline.write.source and pipeline.write.source.paths == ["landing/rides/"]
+    assert pipeline.arrival and pipeline.arrival.expect == 86400 and pipeline.arrival.batch.bytes == 1024
+    stated = parse_pipeline(FILE.replace("{format: csv}", "{format: csv, path: landing/*.csv}"), "rides.yml")
+    assert stated.write.source and stated.write.source.paths == ["landing/*.csv"]
+    assert pipeline.model_copy(update={"arrival": None}).digest == pipeline.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "to", "message"),
+    [
+        ("settle: 1m", "setle: 1m", "rides.yml:4: unknown key 'setle' (did you mean 'settle'?)"),
+        ("bytes: 1KiB", "bytes: many", "'many' is no size"),
+        ("files: 2", "files: 5000", "less than or equal to 2000"),
+        ("settle: 1m", "manifest: a/_SUCCESS", "is no name of a file"),
+        ("{source: {format: csv}}", "{source: {format: csv}, mode: overwrite}", "take the place of the one before"),
+        ("{source: {format: csv}}", "{mode: sql, statements: [DELETE FROM t.rides]}", "reads tables, not a source"),
+        ("{source: {format: csv}}", "{job: mine.py}", "a program of yours reads what it wants"),
+        ("settle: 1m", "overwritten: perhaps", "'load', 'ignore' or 'alert'"),
+    ],
+)
+def test_what_is_not_valid_is_refused(change: str, to: str, message: str) -> None:
+    with pytest.raises(InvalidPipeline) as refused:
+        parse_pipeline(FILE.replace(change, to), "rides.yml")
+    assert message in str(refused.value)

@@ -1,0 +1,232 @@
+"""What a look at a landing zone brings: real files, main's history in memory, and a clock that tests move."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.arrivals.collector import ArrivalCollector
+from sluice.contracts.arrivals import (
+    BatchRef,
+    CollectArrivalsInput,
+    CollectArrivalsResult,
+    ListArrivalsInput,
+)
+from sluice.contracts.starting import PipelineText
+from sluice.errors import InvalidInput, ManifestUnreadable
+from sluice.pipeline.model import Pipeline
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
+from tests.unit.test_loaded_files import TABLE, Folder, roll_back
+
+TEXT = PipelineText(name="p.yml", text="", folder="/")
+
+
+class Zone:
+    """The landing zone of one pipeline, and runs that load what it gives."""
+
+    def __init__(self, folder: Path, **arrival: Any) -> None:
+        self.lake = MemoryLake(MemoryCatalog(), folder / "tables")
+        self.landing = Folder(self.lake, folder / "landing")
+        self.landing.path.mkdir(exist_ok=True)
+        self.home, self.now = folder / "home", 1000.0
+        self.held: list[BatchRef] = []
+        self.pipeline = Pipeline.model_validate(
+            {
+                "name": "p",
+                "write": {"source": {"format": "csv"}},
+                "tables": [TABLE],
+                "arrival": {"from": str(self.landing.path), "settle": 60, **arrival},
+            }
+        )
+
+    @property
+    def collector(self) -> ArrivalCollector:
+        batches = BatchStore((self.home / "lake").as_uri(), {})
+        return ArrivalCollector(self.lake.loaded_files, batches, self.home, lambda: self.now)
+
+    def look(self, after: float = 0) -> CollectArrivalsResult:
+        self.now += after
+        given = CollectArrivalsInput(pipeline=TEXT, held=self.held)
+        result = self.collector.collect(self.pipeline, given)
+        self.held += result.batches
+        return result
+
+    def settled(self) -> list[list[str]]:
+        """Look twice, with the time to settle between; return the names in the batches of the second look."""
+        assert self.look().batches == []
+        return self.names(self.look(after=60))
+
+    def names(self, result: CollectArrivalsResult) -> list[list[str]]:
+        return [[Path(file.path).name for file in self.collector.batches.read(ref)] for ref in result.batches]
+
+    async def load(self) -> None:
+        """Publish every batch that is held; the zone drops it."""
+        for ref in self.held:
+            await self.landing.run(*[file.path for file in self.collector.batches.read(ref)]).load()
+        self.held = []
+
+    def states(self) -> dict[str, tuple[str, str]]:
+        listed = self.collector.list_arrivals(self.pipeline, ListArrivalsInput(pipeline=TEXT, held=self.held))
+        return {Path(each.path).name: (each.status, each.detail) for each in listed.files}
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Zone:
+    return Zone(tmp_path)
+
+
+async def test_a_file_is_in_one_batch_and_is_known_once_it_is_published(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    first = zone.look()
+    assert (first.batches, first.waiting, first.look_in, first.latest_arrival) == ([], 1, 60, 1000)
+    assert zone.names(zone.look(after=60)) == [["a.csv"]]
+    assert zone.look(after=600).batches == [] and zone.states()["a.csv"] == ("in a batch", zone.held[0].id)
+    await zone.load()
+    assert zone.look(after=600).batches == []
+    assert zone.states() == {"a.csv": ("loaded", "w-r1")}
+    zone.landing.file("b.csv", "2")
+    assert zone.settled() == [["b.csv"]]
+
+
+async def test_a_worker_that_lost_its_memory_loads_nothing_twice(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.landing.file("b.csv", "2")
+    assert zone.settled() == [["a.csv", "b.csv"]]
+    for file in (zone.home / "arrivals").iterdir():
+        file.write_bytes(b"no database at all, and longer than a header of one is" * 20)
+    assert zone.settled() == [], "they are held"
+    await zone.load()
+    for file in (zone.home / "arrivals").iterdir():
+        file.unlink()
+    zone.landing.file("c.csv", "3")
+    assert zone.settled() == [["c.csv"]]
+
+
+def test_a_file_that_is_still_written_is_not_loaded(zone: Zone) -> None:
+    file = zone.landing.file("a.csv", "1")
+    zone.look()
+    file.write_text("1\n2")
+    assert zone.look(after=60).batches == []
+    os.utime(file, (5, 5))  # the same size and content, and touched
+    assert zone.look(after=59).batches == []
+    assert zone.names(zone.look(after=60)) == [["a.csv"]]
+
+
+def test_hidden_temporary_and_empty_files_are_not_loaded(zone: Zone) -> None:
+    for name in (".a.csv", "_b.csv", "c.csv.tmp", "d.csv.PART", "e.csv._COPYING_", ".hidden/f.csv", "_temporary/g.csv"):
+        zone.landing.file(name, "1")
+    empty = zone.landing.file("h.csv", "")
+    assert zone.settled() == []
+    assert zone.states() == {
+        "h.csv": ("ignored", "it is empty"),
+        "c.csv.tmp": ("ignored", "its name is one of a file that is being written"),
+        "d.csv.PART": ("ignored", "its name is one of a file that is being written"),
+    }
+    empty.write_text("1")
+    (zone.landing.path / "c.csv.tmp").rename(zone.landing.path / "c.csv")
+    assert zone.settled() == [["c.csv"]], "the other one holds the same"
+    assert zone.states()["h.csv"][0] == "ignored" and "c.csv" in zone.states()["h.csv"][1]
+
+
+async def test_the_same_content_under_another_name_is_not_loaded_again(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.landing.file("copy.csv", "1")
+    assert zone.settled() == []
+    assert zone.states()["copy.csv"] == ("loaded", "w-r1")
+
+
+@pytest.mark.parametrize(("overwritten", "reported"), [("ignore", 0), ("alert", 1), ("load", 0)])
+async def test_a_file_that_comes_again_with_other_content(tmp_path: Path, overwritten: str, reported: int) -> None:
+    zone = Zone(tmp_path, overwritten=overwritten)
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.landing.file("a.csv", "2")
+    zone.look()
+    result = zone.look(after=60)
+    assert zone.names(result) == ([["a.csv"]] if overwritten == "load" else [])
+    assert [each.run for each in result.overwritten] == ["w-r1"] * reported
+    if overwritten != "load":
+        assert zone.states()["a.csv"] == ("ignored", "overwritten: run w-r1 loaded this path with other content")
+    assert zone.look(after=600).overwritten == [], "people are told once"
+
+
+async def test_a_file_whose_run_was_rolled_back_is_left_to_people(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
+    for file in (zone.home / "arrivals").iterdir():
+        file.unlink()
+    assert zone.settled() == []
+
+
+async def test_a_batch_that_others_loaded_is_reported(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    (ref,) = zone.held
+    assert zone.look().loaded == []
+    await zone.landing.run("a.csv").load()
+    assert zone.look().loaded == [ref.id]
+
+
+def test_one_file_that_cannot_be_loaded_stops_no_other_one(tmp_path: Path) -> None:
+    zone = Zone(tmp_path)
+    source = zone.pipeline.write.source
+    assert source
+    write = zone.pipeline.write.model_copy(update={"source": source.model_copy(update={"format": "parquet"})})
+    zone.pipeline = zone.pipeline.model_copy(update={"write": write})
+    zone.landing.file("a.parquet", "PAR1, cut off")
+    zone.landing.file("b.parquet", "PAR1 and enough bytes PAR1")
+    assert zone.settled() == [["b.parquet"]]
+    status, why = zone.states()["a.parquet"]
+    assert status == "refused" and "it is truncated" in why
+    zone.landing.file("a.parquet", "PAR1 now it is whole, too PAR1")
+    assert zone.settled() == [["a.parquet"]]
+
+
+def test_a_manifest_closes_the_batch_of_its_folder(tmp_path: Path) -> None:
+    zone = Zone(tmp_path, manifest="_SUCCESS")
+    zone.landing.file("day1/a.csv", "1")
+    zone.landing.file("day2/b.csv", "2")
+    assert zone.look(after=6000).batches == []
+    zone.landing.file("day1/_SUCCESS", "")
+    assert zone.names(zone.look()) == [["a.csv"]]
+
+
+def test_a_file_that_vanishes_is_forgotten(zone: Zone) -> None:
+    file = zone.landing.file("a.csv", "1")
+    zone.look()
+    file.unlink()
+    assert zone.look(after=60).batches == [] and zone.states() == {}
+
+
+def test_a_lost_or_altered_batch_stops_the_zone(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    path = Path(zone.held[0].location.removeprefix("file://"))
+    path.write_text("[1, 2")
+    with pytest.raises(ManifestUnreadable, match="was altered"):
+        zone.look()
+    path.unlink()
+    with pytest.raises(ManifestUnreadable, match="is missing"):
+        zone.look()
+
+
+def test_a_folder_that_is_not_there_is_a_problem_and_a_pattern_that_matches_nothing_is_none(tmp_path: Path) -> None:
+    zone = Zone(tmp_path)
+    zone.landing.path.rmdir()
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        zone.look()
+    assert Zone(tmp_path, **{"from": f"{tmp_path}/land*/*.csv"}).look().batches == []
+
+
+def test_names_that_could_be_patterns_are_files_like_others(zone: Zone) -> None:
+    for name in ("a[1].csv", "b*.csv", "c d.csv", "é.csv"):
+        zone.landing.file(name, name)
+    assert sorted(zone.settled()[0]) == sorted(["a[1].csv", "b*.csv", "c d.csv", "é.csv"])

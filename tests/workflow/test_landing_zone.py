@@ -1,0 +1,270 @@
+"""The workflow of a landing zone: it looks, starts runs under its limits, and holds what was kept out."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from temporalio import activity, workflow
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Replayer, Worker
+
+from runtime.temporal_client import converter
+from sluice.contracts.arrivals import (
+    Batch,
+    BatchCommand,
+    BatchPaths,
+    BatchRef,
+    CollectArrivalsInput,
+    CollectArrivalsResult,
+    LandingZoneInput,
+    OverwrittenFile,
+    PauseZone,
+    ZoneNotice,
+    ZoneStatus,
+)
+from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from workflows.landing_zone import LandingZone
+from workflows.sandbox import sandbox
+
+TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
+
+
+@workflow.defn(name="StartPipeline", sandboxed=False)
+class RunOfATest:
+    """A run that ends as its test says, when it says."""
+
+    def __init__(self) -> None:
+        self._ended: EndedRun | None = None
+
+    @workflow.run
+    async def run(self, input: StartPipelineInput) -> list[str]:
+        await workflow.wait_condition(lambda: self._ended is not None)
+        assert self._ended and input.report_to
+        handle = workflow.get_external_workflow_handle(input.report_to)
+        await handle.signal(RUN_ENDED_SIGNAL, self._ended.model_copy(update={"key": input.key}))
+        await handle.signal(RUN_ENDED_SIGNAL, self._ended.model_copy(update={"key": input.key}))  # a repeat
+        return input.files or []
+
+    @workflow.signal
+    def end(self, ended: EndedRun) -> None:
+        self._ended = ended
+
+
+def batch(name: str) -> BatchRef:
+    return BatchRef(id=name, location=f"lake/{name}.json", files=2, bytes=20)
+
+
+class Zone:
+    """A landing zone whose looks answer what a test says."""
+
+    def __init__(self, client: Client) -> None:
+        self.client, self.name = client, f"zone-{uuid.uuid4().hex[:8]}"
+        self.answers: list[CollectArrivalsResult | Exception] = []
+        self.looks: list[list[str]] = []
+        self.notices: list[str] = []
+
+    @activity.defn(name="collect_arrivals")
+    async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
+        self.looks.append([ref.id for ref in input.held])
+        answer = self.answers.pop(0) if self.answers else CollectArrivalsResult()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @activity.defn(name="read_batch")
+    async def read(self, input: BatchRef) -> BatchPaths:
+        return BatchPaths(paths=[f"/landing/{input.id}-{number}" for number in range(input.files)])
+
+    @activity.defn(name="notify_landing_zone")
+    async def notify(self, input: ZoneNotice) -> None:
+        self.notices.append(input.text)
+        raise ApplicationError("Slack is away", type="SlackRefused", non_retryable=True)
+
+    async def start(self, **more: Any) -> WorkflowHandle[LandingZone, None]:
+        stated = {"look": 600, "at_once": 1, "on_failure": "continue", "name": "p", "installation": "here", **more}
+        self.handle = await self.client.start_workflow(
+            LandingZone.run, LandingZoneInput(pipeline=TEXT, **stated), id=self.name, task_queue=self.name
+        )
+        return self.handle
+
+    async def look(self, *answers: CollectArrivalsResult) -> None:
+        """Tell it of an arrival, and wait until it has looked."""
+        looks = len(self.looks)
+        self.answers += answers
+        await self.handle.signal(LandingZone.look)
+        await self.until(lambda _: len(self.looks) > looks)
+
+    async def end(self, name: str, outcome: str, tries: int = 1, **more: Any) -> None:
+        run = self.client.get_workflow_handle(f"{self.name}-{name}-{tries}")
+        await run.signal("end", EndedRun.model_validate({"outcome": outcome, "workflow_id": "p-1", **more}))
+        await run.result()
+
+    async def status(self) -> ZoneStatus:
+        return await self.handle.query(LandingZone.status)
+
+    async def states(self) -> dict[str, str]:
+        return {each.ref.id: each.state for each in (await self.status()).batches}
+
+    async def until(self, holds: Callable[[dict[str, str]], bool]) -> None:
+        for _ in range(300):
+            if holds(await self.states()):
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{await self.status()}, looks: {self.looks}")
+
+
+@pytest.fixture
+async def zone(client: Client) -> AsyncIterator[Zone]:
+    zone = Zone(client)
+    async with Worker(
+        client,
+        task_queue=zone.name,
+        workflows=[LandingZone, RunOfATest],
+        workflow_runner=sandbox(),
+        activities=[zone.collect, zone.read, zone.notify],
+    ):
+        yield zone
+        await zone.handle.terminate()
+
+
+def arrived(*names: str, **more: Any) -> CollectArrivalsResult:
+    return CollectArrivalsResult(batches=[batch(name) for name in names], **more)
+
+
+async def test_batches_are_loaded_in_their_order_so_many_at_a_time(zone: Zone) -> None:
+    zone.answers = [arrived("a", "b", "c")]
+    await zone.start(at_once=2)
+    await zone.until(lambda now: now == {"a": "running", "b": "running", "c": "waiting"})
+    await zone.end("a", "published")
+    await zone.until(lambda now: now == {"b": "running", "c": "running"})
+    await zone.end("b", "failed", cause="already_published")
+    await zone.end("c", "published")
+    await zone.until(lambda now: now == {})
+    assert zone.looks[0] == [] and zone.looks[-1] == []
+    started = await zone.client.get_workflow_handle(f"{zone.name}-a-1").result()
+    assert started == ["/landing/a-0", "/landing/a-1"]
+
+
+async def test_a_batch_that_is_kept_out_stops_nothing_and_can_be_retried_or_set_aside(zone: Zone) -> None:
+    zone.answers = [arrived("a", "b")]
+    await zone.start()
+    await zone.until(lambda now: now.get("a") == "running")
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="a", by="ana"))
+    assert "is running" in str(refused.value.cause)
+    await zone.end("a", "quarantined", cause="audit", reason="not_null(id) failed", branch="quarantine/p/1")
+    await zone.until(lambda now: now == {"a": "kept out", "b": "running"})
+    (kept,) = [each for each in (await zone.status()).batches if each.ref.id == "a"]
+    assert (kept.reason, kept.outcome, kept.workflow_id) == ("not_null(id) failed", "quarantined", "p-1")
+    await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="a", by="ana"))
+    await zone.end("b", "published")
+    await zone.until(lambda now: now == {"a": "running"})
+    await zone.end("a", "refused", tries=2, reason="no such column")
+    await zone.until(lambda now: now == {"a": "kept out"})
+    request = BatchCommand(action="set aside", batch="a", by="ana")
+    assert (await zone.handle.execute_update(LandingZone.command, request)).state == "set aside"
+    await zone.look(arrived())
+    assert zone.looks[-1] == ["a"], "its files are in no other batch"
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="x", by="ana"))
+    assert "there is no batch 'x'" in str(refused.value.cause)
+
+
+async def test_what_others_loaded_is_held_no_more(zone: Zone) -> None:
+    zone.answers = [arrived("a")]
+    await zone.start()
+    await zone.until(lambda now: now == {"a": "running"})
+    await zone.look(arrived(loaded=["a"]))
+    assert await zone.states() == {"a": "running"}, "its own run ends first"
+    await zone.end("a", "quarantined")
+    await zone.until(lambda now: now == {"a": "kept out"})
+    await zone.look(arrived(loaded=["a"]))
+    await zone.until(lambda now: now == {})
+
+
+async def test_a_failure_pauses_the_zone_where_its_pipeline_asks_for_it(zone: Zone) -> None:
+    zone.answers = [arrived("a", "b")]
+    await zone.start(on_failure="pause")
+    await zone.until(lambda now: now.get("a") == "running")
+    await zone.end("a", "quarantined", reason="not_null(id) failed")
+    await zone.until(lambda now: now == {"a": "kept out", "b": "waiting"})
+    assert "a was kept out: not_null(id) failed" in (await zone.status()).paused
+    await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=False, by="ana"))
+    await zone.until(lambda now: now == {"a": "kept out", "b": "running"})
+    await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=True, note="a look at it", by="ana"))
+    await zone.end("b", "published")
+    await zone.look(arrived("c"))
+    await zone.until(lambda now: now.get("c") == "waiting" and "b" not in now)
+    assert (await zone.status()).paused == "a look at it (ana)"
+
+
+async def test_notifications_that_come_often_lead_to_few_looks(zone: Zone) -> None:
+    await zone.start()
+    await zone.until(lambda _: len(zone.looks) == 1)
+    for _ in range(20):
+        await zone.handle.signal(LandingZone.look)
+    await asyncio.sleep(3)
+    assert 2 <= len(zone.looks) <= 3
+
+
+async def test_files_that_settle_are_looked_at_without_a_notification(zone: Zone) -> None:
+    zone.answers = [CollectArrivalsResult(waiting=1, look_in=1.0), arrived("a")]
+    await zone.start()
+    await zone.until(lambda now: now == {"a": "running"})
+    await zone.end("a", "published")
+    await zone.until(lambda now: now == {})
+
+
+async def test_problems_silence_and_overwritten_files_are_told_once(zone: Zone) -> None:
+    zone.answers = [CollectArrivalsResult(problem="there is no folder /landing")] * 2
+    await zone.start(expect=0.5)
+    await zone.until(lambda _: bool(zone.looks))
+    await zone.look()
+    assert (await zone.status()).problem == "there is no folder /landing"
+    news = CollectArrivalsResult(overwritten=[OverwrittenFile(path="/landing/a", run="p-1")], latest_arrival=1.0)
+    await zone.look(news)
+    await zone.look(CollectArrivalsResult(latest_arrival=1.0))
+    assert (await zone.status()).problem == ""
+    kinds = [next(word for word in ("cannot be looked at", "nothing arrived", "other content") if word in text)
+             for text in zone.notices]  # fmt: skip
+    assert kinds.count("cannot be looked at") == 1 and kinds.count("other content") == 1
+    assert 1 <= kinds.count("nothing arrived") <= 2
+
+
+async def test_a_look_that_fails_is_repeated_and_its_history_is_replayed(zone: Zone) -> None:
+    zone.answers = [ApplicationError("the store does not answer", type="ServiceUnavailable"), arrived("a")]
+    await zone.start()
+    await zone.until(lambda now: now == {"a": "running"})
+    await zone.end("a", "published")
+    await zone.until(lambda now: now == {})
+    replayer = Replayer(workflows=[LandingZone], workflow_runner=sandbox(), data_converter=converter({}))
+    await replayer.replay_workflow(await zone.handle.fetch_history())
+
+
+async def test_a_zone_that_continues_as_new_holds_what_it_held(zone: Zone) -> None:
+    held = [Batch(ref=batch("a"), state="kept out", reason="bad"), Batch(ref=batch("b"), state="running", tries=1)]
+    await zone.start(batches=held, paused="by ana", latest_arrival=5.0)
+    await zone.until(lambda _: bool(zone.looks))
+    now = await zone.status()
+    assert (zone.looks[0], now.paused, now.latest_arrival) == (["a", "b"], "by ana", 5.0)
+    ended = EndedRun(key="b", outcome="published")
+    await zone.handle.signal(LandingZone.run_ended, ended)
+    await zone.until(lambda now: now == {"a": "kept out"})
+
+
+async def test_another_version_of_the_pipeline_is_taken(zone: Zone) -> None:
+    await zone.start()
+    await zone.until(lambda _: bool(zone.looks))
+    newer = PipelineText(name="p.yml", text="name: p\ndescription: newer", folder="/")
+    stated = LandingZoneInput(
+        pipeline=newer, name="p", installation="here", look=300, at_once=3, on_failure="pause", set_name="s"
+    )
+    zone.answers = [arrived("a", "b", "c")]
+    await zone.handle.execute_update(LandingZone.replace_pipeline, stated)
+    await zone.until(lambda now: [*now.values()] == ["running"] * 3)
+    assert (await zone.status()).pipeline == newer
+    memo = await (await zone.handle.describe()).memo()
+    assert memo["sluice.landing_zone"]["set"] == "s"
