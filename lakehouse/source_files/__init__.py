@@ -15,14 +15,17 @@ from lakehouse.source_files.paths import (
 )
 from lakehouse.source_files.records import find_line
 from lakehouse.source_files.text import stated_encoding
+from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
 
 __all__ = [
     "Inspection",
     "OnProgress",
     "absolute_path",
     "absolute_source",
+    "arrow_table",
     "base_path",
     "check_unchanged",
+    "check_writable",
     "count_files",
     "distinct_files",
     "find_files",
@@ -31,8 +34,11 @@ __all__ = [
     "identify_input",
     "inspect_files",
     "is_remote",
+    "local_folder",
     "read_column_names",
     "source_of_files",
     "stated_encoding",
+    "suffix_of",
     "without_scheme",
+    "write_rows",
 ]
