@@ -15,6 +15,7 @@ LAZY_COMMANDS = {
     "doctor": "cli.doctor",
     "list": "cli.list_runs",
     "files": "cli.files",
+    "generate": "cli.generate",
     "import": "cli.import_checks",
     "query": "cli.query",
     "requeue": "cli.requeue",

@@ -1,0 +1,95 @@
+"""The command `generate`: the file that it writes, its name and bytes, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyarrow import json as arrow_json
+from pyarrow import orc, parquet
+from typer.testing import CliRunner
+
+from cli.app import app
+from lakehouse.source_files import read_column_names
+from lakehouse.source_files.identify import find_files
+from sluice.pipeline.source import Source
+
+PIPELINE = """
+name: orders
+write:
+  source: {{path: "landing/*.{suffix}", schema: "id INT, s STRING, amount DECIMAL(9, 2), at TIMESTAMP"{more}}}
+tables:
+  shop.orders:
+    checks: [not_null: id, unique: id, not_empty_string: s]
+"""
+
+
+def pipeline_file(folder: Path, suffix: str = "csv", more: str = "") -> str:
+    (folder / "orders.yml").write_text(PIPELINE.format(suffix=suffix, more=more))
+    return str(folder / "orders.yml")
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["generate", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_same_arguments_write_the_same_bytes_and_nothing_else(tmp_path: Path) -> None:
+    file, written = pipeline_file(tmp_path), []
+    for folder in ("one", "two"):
+        faults = ("--fault", "not_null:id=0.1", "--fault", "not_empty_string:s=0.2")
+        code, out, err = run(file, "-n", "50", *faults, "--to", str(tmp_path / folder), "--json")
+        assert code == 0 and "not_null:id: 5 of 50 rows" in err
+        assert [str(each) for each in (tmp_path / folder).iterdir()] == [json.loads(out)["file"]]
+        written.append(Path(json.loads(out)["file"]))
+    assert written[0].name == written[1].name and written[0].name.startswith("orders-seed7-50-")
+    assert written[0].read_bytes() == written[1].read_bytes()
+    lines = written[0].read_text().splitlines()
+    assert lines[0] == "id,s,amount,at" and len(lines) == 51
+    assert sum(line.startswith(",") for line in lines) == 5 and sum(',"",' in line for line in lines) == 10
+    source = Source(path=str(written[0]))
+    assert read_column_names(source, find_files(source)) == ["id", "s", "amount", "at"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc", "json"])
+def test_the_format_is_that_of_the_source(tmp_path: Path, suffix: str) -> None:
+    code, out, _ = run(pipeline_file(tmp_path, suffix), "-n", "30", "--no-null", "--to", str(tmp_path), "--json")
+    path = json.loads(out)["file"]
+    readers = {"parquet": parquet.read_table, "orc": orc.read_table, "json": arrow_json.read_json}
+    table = readers[suffix](path)
+    assert (code, table.num_rows, table.column_names) == (0, 30, ["id", "s", "amount", "at"])
+    assert sum(column.null_count for column in table.columns) == 0
+
+
+def test_csv_is_written_as_the_options_of_the_reader_say(tmp_path: Path) -> None:
+    options = ', options: {sep: ";", nullValue: NA, header: "false"}'
+    code, out, _ = run(pipeline_file(tmp_path, more=options), "-n", "40", "--to", str(tmp_path), "--json")
+    lines = Path(json.loads(out)["file"]).read_text().splitlines()
+    assert code == 0 and len(lines) == 40 and all(line.count(";") == 3 for line in lines)
+    assert sum(line.endswith(";NA") for line in lines) == 2
+
+
+def test_without_a_pipeline_and_with_a_description(tmp_path: Path) -> None:
+    code, out, _ = run("-n", "3", "--seed", "1", "--to", str(tmp_path), "--verbose")
+    assert code == 0 and [line.split()[:2] for line in out.splitlines()[1:4]] == [
+        ["my_col_0", "int"],
+        ["my_col_1", "string"],
+        ["my_col_2", "double"],
+    ]
+    assert len((tmp_path / "rows-seed1-3.csv").read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "message"),
+    [
+        (["--fault", "not_nul:id=0.1"], "", "there is no check 'not_nul:id' (did you mean 'not_null:id'?)"),
+        (["--to", "s3://bucket/landing"], "", "files are written into local folders"),
+        ([], ", options: {timestampFormat: yyyy}", "no files are generated for the reader option timestampFormat"),
+    ],
+)
+def test_what_cannot_be_done_is_one_message_and_no_file(
+    tmp_path: Path, arguments: list[str], more: str, message: str
+) -> None:
+    file, folder = pipeline_file(tmp_path, more=more), tmp_path / "landing"
+    code, _, err = run(file, "--to", str(folder), *arguments)
+    assert code == 2 and message in err and len(err.splitlines()) == 1
+    assert not folder.exists() or not list(folder.iterdir())
