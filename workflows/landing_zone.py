@@ -49,7 +49,7 @@ class LandingZone:
         self._paused, self._problem = input.paused, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
         self._waiting = 0
-        self._is_look_due = True
+        self._is_look_due, self._is_notified = True, False
         self._look_at = workflow.now().timestamp()
         self._since = workflow.now().timestamp()
 
@@ -70,6 +70,7 @@ class LandingZone:
     @workflow.signal
     async def look(self) -> None:
         """Look at the zone soon: a notification arrived. It may come often, late, or not at all."""
+        self._is_notified = True
         self._look_at = min(self._look_at, workflow.now().timestamp() + _SOON)
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
@@ -139,7 +140,7 @@ class LandingZone:
 
     async def _look(self) -> None:
         """Collect what arrived; set when to look again."""
-        delay = self._input.look
+        delay, self._is_notified = self._input.look, False
         if len(self._batches) >= _MAX_HELD:
             self._problem = f"{_MAX_HELD} batches are not loaded: retry them or set them aside, so that more follow"
         else:
@@ -155,6 +156,8 @@ class LandingZone:
             else:
                 await self._take(result)
                 delay = delay if result.look_in is None else min(delay, result.look_in)
+        if self._is_notified:  # while the zone was listed: it may be about a file that came after that
+            delay = min(delay, _SOON)
         self._look_at = workflow.now().timestamp() + delay
 
     async def _take(self, result: CollectArrivalsResult) -> None:

@@ -65,10 +65,14 @@ class Zone:
         self.answers: list[CollectArrivalsResult | Exception] = []
         self.looks: list[list[str]] = []
         self.notices: list[str] = []
+        self.pause: asyncio.Event | None = None
+        """What a look waits for before it answers."""
 
     @activity.defn(name="collect_arrivals")
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         self.looks.append([ref.id for ref in input.held])
+        if self.pause:
+            await self.pause.wait()
         answer = self.answers.pop(0) if self.answers else CollectArrivalsResult()
         if isinstance(answer, Exception):
             raise answer
@@ -208,6 +212,16 @@ async def test_notifications_that_come_often_lead_to_few_looks(zone: Zone) -> No
         await zone.handle.signal(LandingZone.look)
     await asyncio.sleep(3)
     assert 2 <= len(zone.looks) <= 3
+
+
+async def test_a_notification_during_a_look_leads_to_another_one(zone: Zone) -> None:
+    zone.pause = asyncio.Event()
+    await zone.start()
+    await zone.until(lambda _: len(zone.looks) == 1)
+    await zone.handle.signal(LandingZone.look)
+    await zone.status()
+    zone.pause.set()
+    await zone.until(lambda _: len(zone.looks) == 2)
 
 
 async def test_files_that_settle_are_looked_at_without_a_notification(zone: Zone) -> None:
