@@ -6,10 +6,9 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.errors import as_application_error
-from runtime.find_run import find_run, read_result
+from runtime.find_run import describe_run, read_result
 from sluice.contracts.run import RunResult
 from sluice.contracts.starting import EndedRun, FindRunEndInput, RunEnd
-from sluice.errors import InvalidPipeline
 
 
 @dataclass(frozen=True)
@@ -22,11 +21,12 @@ class FindRunEndActivity:
     async def find_run_end(self, input: FindRunEndInput) -> RunEnd:
         """Return how a run ended, if it has."""
         with as_application_error():
-            try:
-                lookup = await find_run(self.client, input.run_id or input.workflow_id)
-            except InvalidPipeline as error:  # Temporal keeps ended runs for a time, and this one ended before
-                lost = EndedRun(workflow_id=input.workflow_id, outcome="failed", cause="error", reason=str(error))
-                return RunEnd(ended=lost)
+            lookup = await describe_run(self.client, input.workflow_id, input.run_id or None)
+            if lookup is None:  # Temporal keeps ended runs for a time, and this one ended before
+                reason = f"Temporal no longer has the run {input.workflow_id}"
+                return RunEnd(
+                    ended=EndedRun(workflow_id=input.workflow_id, outcome="failed", cause="error", reason=reason)
+                )
             result = await read_result(self.client, lookup.description) if lookup.ended else None
             return RunEnd(ended=_ended_run(result) if result else None)
 

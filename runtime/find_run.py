@@ -50,19 +50,20 @@ async def find_run(client: Client, named: str) -> RunLookup:
     """
     if not _NAME.fullmatch(named):
         raise InvalidPipeline(f"{named!r} is not the name of a run: `list` shows the names")
-    run = await _describe(client, named, None)
+    run = await describe_run(client, named, None)
     if run is None:
         query = f'{_WORKFLOW_TYPE} AND (RunId = "{named}" OR WorkflowId STARTS_WITH "{named}-")'
         async for execution in client.list_workflows(query, limit=_MOST_LISTED):
             if execution.run_id == named or re.fullmatch(re.escape(named) + "-[0-9a-f]{12}", execution.id):
-                run = await _describe(client, execution.id, execution.run_id)
+                run = await describe_run(client, execution.id, execution.run_id)
                 break
     if run is None:
         raise InvalidPipeline(f"there is no run {named!r}: `list` shows all runs")
     return run
 
 
-async def _describe(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:
+async def describe_run(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:
+    """Return a run by its workflow id, the latest one or that of a run id; None if Temporal has none."""
     handle = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=run_id)
     try:
         description = await handle.describe()

@@ -1,9 +1,10 @@
 """Landing zones of pipelines on Temporal: as they are, as they are to be, and what people ask of them."""
 
+import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDConflictPolicy
@@ -18,6 +19,7 @@ from sluice.contracts.arrivals import (
     PauseZone,
     ZoneStatus,
     landing_zone_id,
+    memo_of,
 )
 from sluice.contracts.starting import PipelineText
 from sluice.deployment.files import PipelineFile
@@ -29,6 +31,9 @@ from sluice.settings import Settings
 from workflows.landing_zone import LandingZone
 
 _DIGITS = 12
+_LIMIT = 60.0
+"""Seconds to wait for an answer of a landing zone."""
+_T = TypeVar("_T")
 _RUNNING = 'WorkflowType = "LandingZone" AND ExecutionStatus = "Running"'
 
 
@@ -80,7 +85,7 @@ class DeployedLandingZones:
             if change.action == "create":
                 await self._create(input)
             else:
-                await handle.execute_update(LandingZone.replace_pipeline, input)
+                await _answered(handle, handle.execute_update(LandingZone.replace_pipeline, input))
 
     def _input(self, item: DeployedItem, file: PipelineFile) -> LandingZoneInput:
         arrival = file.pipeline.arrival
@@ -106,6 +111,7 @@ class DeployedLandingZones:
                 id=landing_zone_id(self._settings.sluice_installation, input.name),
                 task_queue=self._settings.sluice_task_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                memo={ZONE_MEMO: memo_of(input)},
                 static_summary=f"arrivals of {input.name}",
             )
         except WorkflowAlreadyStartedError as error:
@@ -148,7 +154,8 @@ async def pause_zone(client: Client, settings: Settings, pipeline: str, request:
     Raises:
         InvalidPipeline: there is none.
     """
-    await (await _find(client, settings, pipeline)).execute_update(LandingZone.pause, request)
+    handle = await _find(client, settings, pipeline)
+    await _answered(handle, handle.execute_update(LandingZone.pause, request))
 
 
 async def command_batch(client: Client, settings: Settings, pipeline: str, command: BatchCommand) -> Batch:
@@ -159,7 +166,7 @@ async def command_batch(client: Client, settings: Settings, pipeline: str, comma
     """
     handle = await _find(client, settings, pipeline)
     try:
-        return await handle.execute_update(LandingZone.command, command)
+        return await _answered(handle, handle.execute_update(LandingZone.command, command))
     except WorkflowUpdateFailedError as error:
         reason = error.cause.message if isinstance(error.cause, ApplicationError) else str(error)
         raise InvalidPipeline(f"{reason}: `arrivals {pipeline}` shows the batches") from error
@@ -198,9 +205,23 @@ async def _memos(client: Client, settings: Settings) -> AsyncIterator[dict[str, 
 async def _cancel(handle: WorkflowHandle[LandingZone, None]) -> None:
     try:
         await handle.cancel()
-        await handle.result()
+        await _answered(handle, handle.result())
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
     except WorkflowFailureError:  # it ended as one that was cancelled
         pass
+
+
+async def _answered(handle: WorkflowHandle[LandingZone, None], answer: Awaitable[_T]) -> _T:
+    """Wait for the answer of a landing zone.
+
+    Raises:
+        ServiceUnavailable: no worker answers in time.
+    """
+    try:
+        return await asyncio.wait_for(answer, _LIMIT)
+    except asyncio.TimeoutError as error:
+        raise ServiceUnavailable(
+            f"no worker answered for {handle.id} in {_LIMIT:g} s: start one with `python worker.py`"
+        ) from error

@@ -13,6 +13,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlrea
 from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
+    from sluice.arrivals.limits import room_for_batches
     from sluice.contracts.arrivals import (
         ZONE_MEMO,
         Batch,
@@ -29,8 +30,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, root_cause
 
-_MAX_HELD = 500
-"""So many batches are held; then the zone collects no more files, and tells people why."""
 _SOON = 1.0
 """Seconds to wait after a notification, for those that come together with it."""
 _ON_ERROR = 60.0
@@ -48,10 +47,12 @@ class LandingZone:
         self._batches = {batch.ref.id: batch for batch in input.batches}
         self._paused, self._problem = input.paused, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
+        self._children: dict[str, object] = {}
+        """What runs a batch, as far as this run of the workflow started it."""
         self._waiting = 0
         self._is_look_due, self._is_notified = True, False
         self._look_at = workflow.now().timestamp()
-        self._since = workflow.now().timestamp()
+        self._since = input.since or workflow.now().timestamp()
 
     @workflow.run
     async def run(self, input: LandingZoneInput) -> None:
@@ -106,8 +107,13 @@ class LandingZone:
         """Retry a batch that was kept out, or set it aside."""
         batch = self._batches[command.batch]
         state = {"retry": "waiting", "set aside": "set aside"}[command.action]
-        self._batches[command.batch] = batch.model_copy(update={"state": state})
-        return self._batches[command.batch]
+        changed = batch.model_copy(update={"state": state})
+        if command.action == "retry" and batch.outcome == "refused":
+            del self._batches[command.batch]  # a file of it may be gone: what is there now is collected again
+            self._is_look_due = True
+        else:
+            self._batches[command.batch] = changed
+        return changed
 
     @command.validator
     def _check_command(self, command: BatchCommand) -> None:
@@ -141,21 +147,22 @@ class LandingZone:
     async def _look(self) -> None:
         """Collect what arrived; set when to look again."""
         delay, self._is_notified = self._input.look, False
-        if len(self._batches) >= _MAX_HELD:
-            self._problem = f"{_MAX_HELD} batches are not loaded: retry them or set them aside, so that more follow"
+        held = [batch.ref for batch in self._batches.values()]
+        room = room_for_batches(self._batches.values())
+        try:
+            result = await self._calls.collect_arrivals(
+                CollectArrivalsInput(pipeline=self._input.pipeline, held=held, room=room)
+            )
+        except ActivityError as error:
+            if is_cancelled(error):
+                raise
+            self._problem, delay = root_cause(error)[1][:500], min(delay, _ON_ERROR)
         else:
-            held = [batch.ref for batch in self._batches.values()]
-            try:
-                result = await self._calls.collect_arrivals(
-                    CollectArrivalsInput(pipeline=self._input.pipeline, held=held)
-                )
-            except ActivityError as error:
-                if is_cancelled(error):
-                    raise
-                self._problem, delay = root_cause(error)[1][:500], min(delay, _ON_ERROR)
-            else:
-                await self._take(result)
-                delay = delay if result.look_in is None else min(delay, result.look_in)
+            await self._take(result)
+            delay = delay if result.look_in is None else min(delay, result.look_in)
+            if not room and not self._problem:
+                self._problem = f"{len(held)} batches are not loaded: retry them or set them aside, so that more follow"
+        await self._start_lost_runs()
         if self._is_notified:  # while the zone was listed: it may be about a file that came after that
             delay = min(delay, _SOON)
         self._look_at = workflow.now().timestamp() + delay
@@ -168,14 +175,15 @@ class LandingZone:
             return
         for ref in result.batches:
             self._batches.setdefault(ref.id, Batch(ref=ref))
-        for id in result.loaded:
-            if id in self._batches and self._batches[id].state in ("kept out", "set aside"):
-                del self._batches[id]
+        for id in result.loaded:  # a run that is under way for one reports about no batch then
+            self._batches.pop(id, None)
         self._waiting = result.waiting
-        if result.latest_arrival is not None and result.latest_arrival != self._latest_arrival:
+        if (result.latest_arrival or 0) > (self._latest_arrival or 0):
             self._latest_arrival, self._silence_reported = result.latest_arrival, False
         for file in result.overwritten:
             await self._notify(f"{file.path} came again with other content, and is not loaded; {file.run} loaded it")
+        if result.more_overwritten:
+            await self._notify(f"{result.more_overwritten:,} more files came again with other content")
 
     async def _start_batches(self) -> None:
         """Start runs for the oldest batches that wait, as many as may run at a time."""
@@ -187,8 +195,23 @@ class LandingZone:
                 await self._start(id, batch)
                 running += 1
 
+    async def _start_lost_runs(self) -> None:
+        """Start the runs of batches that a former run of this workflow started; those that are under way go on."""
+        for id, batch in list(self._batches.items()):
+            if batch.state == "running" and id not in self._children:
+                await self._start(id, batch.model_copy(update={"tries": batch.tries - 1}))
+
     async def _start(self, id: str, batch: Batch) -> None:
-        files = await self._calls.read_batch(batch.ref)
+        try:
+            files = await self._calls.read_batch(batch.ref)
+        except ActivityError as error:
+            if is_cancelled(error):
+                raise
+            reason = root_cause(error)[1][:500]
+            self._batches[id] = batch.model_copy(update={"state": "kept out", "reason": reason})
+            return
+        if id not in self._batches:  # main has its files meanwhile
+            return
         zone = workflow.info().workflow_id
         self._batches[id] = batch.model_copy(update={"state": "running", "tries": batch.tries + 1, "reason": ""})
         input = StartPipelineInput(
@@ -199,15 +222,26 @@ class LandingZone:
             report_to=zone,
         )
         try:
-            await workflow.start_child_workflow(
+            child = await workflow.start_child_workflow(
                 "StartPipeline",
                 input,
                 id=f"{zone}-{id}-{batch.tries + 1}",
                 parent_close_policy=ParentClosePolicy.ABANDON,
                 static_summary=f"{self._input.name}: {batch.ref.files} files that arrived",
             )
-        except WorkflowAlreadyStartedError:  # it was started before, and reports here
-            workflow.logger.warning("the run of batch %s was started before", id)
+            self._children[id] = child
+            child.add_done_callback(partial(self._child_ended, id))
+        except WorkflowAlreadyStartedError:  # it was started before, is under way, and reports here
+            workflow.logger.info("the run of batch %s was started before", id)
+
+    def _child_ended(self, id: str, child: object) -> None:
+        """Hold a batch as kept out if what ran it ended without a report: somebody terminated it."""
+        batch = self._batches.get(id)
+        if self._children.get(id) is child:
+            del self._children[id]
+            if batch and batch.state == "running":
+                reason = "what ran it was ended from outside, without a report: retry it"
+                self._batches[id] = batch.model_copy(update={"state": "kept out", "reason": reason})
 
     async def _tell_of_silence(self) -> None:
         """Tell people, once, that nothing arrived for longer than the pipeline expects."""
@@ -254,6 +288,7 @@ class LandingZone:
             "latest_arrival": self._latest_arrival,
             "silence_reported": self._silence_reported,
             "problem": self._problem,
+            "since": self._since,
         }
         return self._input.model_copy(update=update)
 

@@ -27,8 +27,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import is_cancelled, raise_if_cancelled, root_cause, run_shielded
     from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, SUMMARY_MEMO, TABLE, indexed_tables
 
-_LOOK_AGAIN = timedelta(seconds=5)
-"""The pause between two looks at a run that somebody else started."""
+_FIRST_DELAY, _MAX_DELAY = timedelta(seconds=2), timedelta(minutes=5)
+"""The pause between two looks at a run that somebody else started: each is twice the one before."""
 
 
 @workflow.defn(name="StartPipeline")
@@ -75,9 +75,12 @@ class StartPipeline:
 
     async def _wait_for_other(self, workflow_id: str) -> None:
         """Wait until a run of this workflow id, which somebody else started, has ended."""
-        query = FindRunEndInput(workflow_id=workflow_id)
+        query, delay = FindRunEndInput(workflow_id=workflow_id), _FIRST_DELAY
         while (await self._calls.find_run_end(query)).ended is None:
-            await workflow.sleep(_LOOK_AGAIN)
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(self._input)
+            await workflow.sleep(delay)
+            delay = min(2 * delay, _MAX_DELAY)
 
     async def _report(self, ended: EndedRun) -> None:
         """Signal the workflow that asked for the run; one that ended is not told."""

@@ -19,6 +19,7 @@ from sluice.contracts.arrivals import (
     BatchRef,
     CollectArrivalsInput,
     CollectArrivalsResult,
+    FileStatus,
     ListArrivalsInput,
     ListArrivalsResult,
     OverwrittenFile,
@@ -31,8 +32,11 @@ from sluice.pipeline.source import Source
 _MOST_WAITING = 20_000
 """So many files are planned at a time; the others follow at the next look."""
 _MOST_REPORTED = 20
+_MOST_BATCHES = 50
+"""So many batches one look makes; the others follow at the next one, which is due at once."""
 _AT_ONCE = 400
 _FOLDER = "arrivals"
+_ROLLED_BACK = " (rolled back)"
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class ArrivalCollector:
         arrival, source = pipeline.arrival, pipeline.write.source
         if arrival is None or source is None:
             raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
-        return _Look(self, pipeline, arrival, source, input.held).collect()
+        return _Look(self, pipeline, arrival, source, input.held).collect(min(input.room, _MOST_BATCHES))
 
     def list_arrivals(self, pipeline: Pipeline, input: ListArrivalsInput) -> ListArrivalsResult:
         """List the zone of a pipeline, and return what became of its files; no batch is made.
@@ -92,19 +96,22 @@ class _Look:
         self._refs = {ref.id: {file.identity for file in collector.batches.read(ref)} for ref in held}
         self._held = {identity: id for id, identities in self._refs.items() for identity in identities}
         self._overwritten: list[OverwrittenFile] = []
+        self._changed_at: dict[str, float] = {}
 
-    def collect(self) -> CollectArrivalsResult:
-        """Return the batches that can be loaded now, and what else is to be known of the zone."""
+    def collect(self, room: int) -> CollectArrivalsResult:
+        """Return the batches that can be loaded now, at most `room`, and what else is to be known of the zone."""
         now = self._collector.clock()
         waiting = self._list(now)
         plan = plan_batches(waiting, self._manifests(waiting), self._arrival, now)
-        batches = [ref for files in plan.batches if (ref := self._make_batch(files))]
+        batches = [ref for files in plan.batches[:room] if (ref := self._make_batch(files))]
+        look_at = now if 0 < room < len(plan.batches) else plan.look_at
         return CollectArrivalsResult(
             batches=batches,
             loaded=self._loaded_batches(),
             overwritten=self._overwritten[:_MOST_REPORTED],
             waiting=self._memory.counts().get("waiting", 0),
-            look_in=None if plan.look_at is None else max(0.0, plan.look_at - self._collector.clock()),
+            more_overwritten=max(0, len(self._overwritten) - _MOST_REPORTED),
+            look_in=None if look_at is None else max(0.0, look_at - self._collector.clock()),
             latest_arrival=self._memory.latest_arrival(),
         )
 
@@ -113,7 +120,7 @@ class _Look:
         now = self._collector.clock()
         settled = [file for file in self._list(now) if file.changed_at + self._arrival.settle <= now]
         for start in range(0, len(settled), _AT_ONCE):
-            self._sort(settled[start : start + _AT_ONCE])
+            self._sort(settled[start : start + _AT_ONCE], reports=False)
 
     def _list(self, now: float) -> list[WaitingFile]:
         self._memory.record_listing(list_arriving(self._arrival.from_), now)
@@ -128,16 +135,22 @@ class _Look:
 
     def _make_batch(self, files: Sequence[WaitingFile]) -> BatchRef | None:
         """Write the batch of those files that nobody has loaded."""
-        chosen = self._sort(files)
+        chosen = self._sort(files, reports=True)
         if not chosen:
             return None
         batch = self._collector.batches.write(self._pipeline.name, chosen)
-        self._memory.mark([file.path for file in chosen], "in a batch", batch.id)
+        for file in chosen:
+            self._mark(file, "in a batch", batch.id)
         self._held |= {file.identity: batch.id for file in chosen}
         return batch
 
-    def _sort(self, files: Sequence[WaitingFile]) -> list[ArrivedFile]:
-        """Return the files that nobody has loaded, each content once; mark the others as what they are."""
+    def _sort(self, files: Sequence[WaitingFile], *, reports: bool) -> list[ArrivedFile]:
+        """Return the files that nobody has loaded, each content once; mark the others as what they are.
+
+        Args:
+            reports: whether the look reports overwritten files; otherwise they wait for one that does.
+        """
+        self._changed_at |= {file.path: file.changed_at for file in files}
         identified = self._identify(files)
         loads = self._loads("f.identity", [file.identity for file in identified])
         by_identity = {load.identity: load for load in loads}
@@ -145,20 +158,24 @@ class _Look:
         chosen: dict[str, ArrivedFile] = {}
         for file in identified:
             if load := by_identity.get(file.identity):
-                self._memory.mark([file.path], "loaded", load.file.workflow_id)
+                self._mark(file, "loaded", load.file.workflow_id + ("" if load.in_effect else _ROLLED_BACK))
             elif held := self._held.get(file.identity):
-                self._memory.mark([file.path], "in a batch", held)
+                self._mark(file, "in a batch", held)
             elif other := chosen.get(file.identity):
-                self._memory.mark([file.path], "ignored", f"same content as {other.path}")
+                self._mark(file, "ignored", f"same content as {other.path}")
             elif (earlier := by_path.get(file.path)) and self._arrival.overwritten != "load":
-                self._keep_out(file, earlier)
+                if reports:
+                    self._keep_out(file, earlier)
             else:
                 chosen[file.identity] = file
         return list(chosen.values())
 
+    def _mark(self, file: ArrivedFile | WaitingFile, status: FileStatus, detail: str) -> None:
+        self._memory.mark(file.path, self._changed_at[file.path], status, detail)
+
     def _keep_out(self, file: ArrivedFile, earlier: FileLoad) -> None:
         run = earlier.file.workflow_id
-        self._memory.mark([file.path], "ignored", f"overwritten: run {run} loaded this path with other content")
+        self._mark(file, "ignored", f"overwritten: run {run} loaded this path with other content")
         if self._arrival.overwritten == "alert":
             self._overwritten.append(OverwrittenFile(path=file.path, run=run))
 
@@ -173,7 +190,7 @@ class _Look:
             try:
                 identified += self._find([file.path])
             except InvalidInput as error:
-                self._memory.mark([file.path], "refused", str(error)[:500])
+                self._mark(file, "refused", str(error)[:500])
         return identified
 
     def _find(self, paths: list[str]) -> list[ArrivedFile]:

@@ -7,6 +7,7 @@ reading of files that did not change, and knows since when they have not. Withou
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sluice.contracts.arrivals import ArrivalEntry, FileStatus
 
 _VERSION = 1
 _WAIT = 30.0
+_AT_ONCE = 1000
 _SCHEMA = """
 CREATE TABLE files (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, state TEXT NOT NULL,
@@ -29,7 +31,7 @@ _RECORD = """
 INSERT INTO files (path, size, state, arrived_at, changed_at, status, detail, listing)
 VALUES (:path, :size, :state, :now, :now, :status, :detail, :listing)
 ON CONFLICT (path) DO UPDATE SET
-    listing = :listing,
+    listing = max(listing, :listing),
     changed_at = CASE WHEN state = :state THEN changed_at ELSE :now END,
     arrived_at = CASE WHEN state = :state OR status = 'waiting' THEN arrived_at ELSE :now END,
     status = CASE WHEN state = :state THEN status ELSE :status END,
@@ -56,9 +58,15 @@ class ZoneMemory:
         """Record what is there now; what is not listed any more is forgotten."""
         with self._open() as database:
             listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
-            database.executemany(_RECORD, (_row(file, now, listing) for file in files))
-            database.execute("DELETE FROM files WHERE listing != ?", [listing])
-            database.execute("DELETE FROM listings WHERE number != ?", [listing])
+            database.execute("COMMIT")
+        listed = iter(files)
+        while some := list(islice(listed, _AT_ONCE)):  # no transaction is open while a store is waited for
+            with self._open() as database:
+                database.executemany(_RECORD, [_row(file, now, listing) for file in some])
+                database.execute("COMMIT")
+        with self._open() as database:
+            database.execute("DELETE FROM files WHERE listing < ?", [listing])
+            database.execute("DELETE FROM listings WHERE number < ?", [listing])
             database.execute("COMMIT")
 
     def waiting(self, limit: int) -> list[WaitingFile]:
@@ -71,11 +79,12 @@ class ZoneMemory:
             )
             return [WaitingFile(*row) for row in rows]
 
-    def mark(self, paths: Sequence[str], status: FileStatus, detail: str) -> None:
-        """Set what became of files, unless they changed since they were listed."""
+    def mark(self, path: str, changed_at: float, status: FileStatus, detail: str) -> None:
+        """Set what became of a file, unless it changed since it was listed."""
         with self._open() as database:
-            database.executemany(
-                "UPDATE files SET status = ?, detail = ? WHERE path = ?", [(status, detail, path) for path in paths]
+            database.execute(
+                "UPDATE files SET status = ?, detail = ? WHERE path = ? AND changed_at = ?",
+                [status, detail, path, changed_at],
             )
             database.execute("COMMIT")
 
@@ -98,7 +107,7 @@ class ZoneMemory:
     def latest_arrival(self) -> float | None:
         """Return when the latest file was listed for the first time."""
         with self._open() as database:
-            (latest,) = database.execute("SELECT max(arrived_at) FROM files").fetchone()
+            (latest,) = database.execute("SELECT max(arrived_at) FROM files WHERE status != 'ignored'").fetchone()
             return None if latest is None else float(latest)
 
     def files(self, status: FileStatus | None, part: str, limit: int) -> list[ArrivalEntry]:

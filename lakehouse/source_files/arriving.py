@@ -63,7 +63,7 @@ def _list_local(path: str) -> Iterator[ArrivingFile]:
     if not has_wildcards(path) and not start.exists():
         raise InvalidInput(f"there is no folder {start}: make it, or correct `arrival.from`")
     for each in expand_pattern(Path(start.anchor), start.parts[1:]):
-        for file in walk_folder(each) if each.is_dir() else [each]:
+        for file in walk_folder(each, skip_missing=True) if each.is_dir() else [each]:
             if is_hidden(file.name):
                 continue
             try:
@@ -71,4 +71,6 @@ def _list_local(path: str) -> Iterator[ArrivingFile]:
                 str(file).encode()
             except (FileNotFoundError, UnicodeEncodeError):
                 continue
-            yield ArrivingFile(str(file), now.st_size, f"{now.st_size}:{now.st_mtime_ns}:{now.st_ino}")
+            yield ArrivingFile(
+                str(file), now.st_size, f"{now.st_size}:{now.st_mtime_ns}:{now.st_ctime_ns}:{now.st_ino}"
+            )

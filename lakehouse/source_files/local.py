@@ -73,8 +73,12 @@ def expand_pattern(base: Path, parts: Sequence[str]) -> Iterator[Path]:
                 yield from expand_pattern(each, rest)
 
 
-def walk_folder(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder that Spark would read, also behind symbolic links."""
+def walk_folder(folder: Path, *, skip_missing: bool = False) -> Iterator[Path]:
+    """Yield the files below a folder that Spark would read, also behind symbolic links.
+
+    Args:
+        skip_missing: whether a name that leads nowhere is left out: a file that is being renamed is one for a moment.
+    """
     seen: set[str] = set()
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_raise):
         real = os.path.realpath(root)
@@ -87,6 +91,8 @@ def walk_folder(folder: Path) -> Iterator[Path]:
             path = Path(root, name)
             if not is_hidden(name):
                 if not path.exists():
+                    if skip_missing:
+                        continue
                     raise unreadable(str(path), "it is a symbolic link that leads nowhere")
                 if path.is_file():
                     yield path

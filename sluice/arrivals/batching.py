@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from sluice.pipeline.arrival import Arrival
 
 _MAX_PATH_BYTES = 256 * 1024
 """So many bytes of paths a batch may have: they go into the request of its run."""
+
+
+def folder_of(path: str) -> str:
+    """Return the folder of a file, or the prefix of an object."""
+    return path.rsplit("/", 1)[0]
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class WaitingFile:
     @property
     def folder(self) -> str:
         """The folder that it lies in."""
-        return str(PurePosixPath(self.path).parent)
+        return folder_of(self.path)
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def plan_batches(waiting: Sequence[WaitingFile], manifests: Sequence[str], arriv
         manifests: the paths of the manifest files that are there, for an arrival that closes batches by them.
     """
     if arrival.manifest:
-        complete = {str(PurePosixPath(path).parent) for path in manifests}
+        complete = {folder_of(path) for path in manifests}
         folders: dict[str, list[WaitingFile]] = {}
         for file in _in_order(waiting):
             if file.folder in complete:

@@ -55,6 +55,8 @@ class CollectArrivalsInput(Model):
     pipeline: PipelineText
     held: list[BatchRef] = Field(default_factory=list)
     """The batches that the zone holds: their files are in no other one."""
+    room: int = 50
+    """So many batches the zone takes."""
 
 
 class OverwrittenFile(Model):
@@ -75,7 +77,8 @@ class CollectArrivalsResult(Model):
     loaded: list[str] = Field(default_factory=list)
     """The ids of held batches whose files main has, by whichever run."""
     overwritten: list[OverwrittenFile] = Field(default_factory=list)
-    """Those that people are to be told of."""
+    """Those that people are notified of, as far as they are listed."""
+    more_overwritten: int = 0
     waiting: int = 0
     """How many files are not settled yet."""
     look_in: float | None = None
@@ -138,6 +141,8 @@ class LandingZoneInput(Model):
     """Why no batch is started; empty while the zone is not paused."""
     latest_arrival: float | None = None
     silence_reported: bool = False
+    since: float | None = None
+    """When the zone was made, in seconds since 1970."""
     problem: str = ""
 
 

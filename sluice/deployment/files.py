@@ -58,6 +58,8 @@ def read_files(texts: Mapping[str, str], folder: str = "", problems: Sequence[st
 def _parse(text: str, name: str) -> Pipeline:
     """Return a pipeline; one with a schedule has values for the placeholders of a schedule alone."""
     pipeline = parse_pipeline(text, name, _SAMPLE)
+    if pipeline.arrival is not None:  # a file that arrives has neither a partition nor a time
+        parse_pipeline(text, name)
     if pipeline.schedule is None:
         return pipeline
     return parse_pipeline(text, name, time_values(_ANY_TIME.astimezone(ZoneInfo(pipeline.schedule.zone))))

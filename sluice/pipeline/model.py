@@ -12,6 +12,7 @@ from sluice.pipeline.durations import Duration
 from sluice.pipeline.limits import MAX_CHECKS
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.schedule import Schedule
+from sluice.pipeline.source import format_of
 from sluice.pipeline.table import Table
 from sluice.pipeline.target_names import target_names
 from sluice.pipeline.write import INGEST, Write
@@ -89,6 +90,11 @@ class Pipeline(Model):
         if not self.write.built_in:
             raise ValueError(
                 f"arrival: the job {INGEST!r} loads the files of a batch; a program of yours reads what it wants"
+            )
+        source = self.write.source
+        if source and not source.format and not format_of(self.arrival.from_):
+            raise ValueError(
+                "arrival: the names of files that are not there yet tell no format: set write.source.format"
             )
         if self.write.loaded_files == "reload":
             raise ValueError(

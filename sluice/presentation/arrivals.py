@@ -25,7 +25,7 @@ def describe_file(file: ArrivalEntry, batches: Mapping[str, Batch]) -> tuple[str
     if file.status == "waiting":
         return "waiting", "it is not settled, or its batch is not closed"
     if file.status == "loaded":
-        return "published", f"run {file.detail}"
+        return "rolled back" if file.detail.endswith("(rolled back)") else "published", f"run {file.detail}"
     if file.status != "in a batch":
         return file.status, file.detail
     batch = batches.get(file.detail)

@@ -3,6 +3,8 @@
 import pytest
 
 from sluice.arrivals.batching import Batching, WaitingFile, plan_batches
+from sluice.arrivals.limits import room_for_batches
+from sluice.contracts.arrivals import Batch, BatchRef
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.file import parse_pipeline
@@ -63,6 +65,13 @@ def test_a_manifest_closes_the_batch_of_its_folder_alone() -> None:
     assert (names(planned), planned.look_at) == ([["x/a", "x/b"], ["x/c"]], None)
 
 
+def test_a_manifest_in_a_store_closes_its_batch() -> None:
+    waiting = WaitingFile("s3://lake/x/a.csv", 1, 0, 0)
+    assert waiting.folder == "s3://lake/x"
+    planned = plan_batches([waiting], ["s3://lake/x/_SUCCESS"], arrival(manifest="_SUCCESS"), 0)
+    assert planned.batches == [[waiting]]
+
+
 def test_paths_of_a_batch_fit_into_the_request_of_its_run() -> None:
     long = [file(f"{number:04}" + "x" * 996, 0) for number in range(600)]
     planned = plan_batches(long, [], arrival(batch={"files": 2000, "bytes": "1GiB", "wait": 600}), 70)
@@ -92,6 +101,7 @@ def test_the_source_is_the_landing_zone_unless_it_states_a_path() -> None:
         ("{source: {format: csv}}", "{source: {format: csv}, mode: overwrite}", "take the place of the one before"),
         ("{source: {format: csv}}", "{mode: sql, statements: [DELETE FROM t.rides]}", "reads tables, not a source"),
         ("{source: {format: csv}}", "{job: mine.py}", "a program of yours reads what it wants"),
+        ("{format: csv}", "{}", "set write.source.format"),
         ("settle: 1m", "overwritten: perhaps", "'load', 'ignore' or 'alert'"),
     ],
 )
@@ -99,3 +109,15 @@ def test_what_is_not_valid_is_refused(change: str, to: str, message: str) -> Non
     with pytest.raises(InvalidPipeline) as refused:
         parse_pipeline(FILE.replace(change, to), "rides.yml")
     assert message in str(refused.value)
+
+
+def test_a_zone_takes_no_more_batches_than_people_can_decide_about() -> None:
+    def held(number: int, state: str) -> list[Batch]:
+        ref = BatchRef(id="a", location="l", files=1, bytes=1)
+        return [Batch.model_validate({"ref": ref, "state": state})] * number
+
+    assert room_for_batches(held(499, "kept out")) == 1
+    assert room_for_batches(held(500, "waiting")) == 0
+    assert room_for_batches(held(500, "set aside")) == 500
+    assert room_for_batches(held(1990, "set aside")) == 10
+    assert room_for_batches(held(2000, "set aside")) == 0

@@ -164,6 +164,7 @@ async def test_a_file_whose_run_was_rolled_back_is_left_to_people(zone: Zone) ->
     for file in (zone.home / "arrivals").iterdir():
         file.unlink()
     assert zone.settled() == []
+    assert zone.states()["a.csv"] == ("loaded", "w-r1 (rolled back)")
 
 
 async def test_a_batch_that_others_loaded_is_reported(zone: Zone) -> None:
@@ -188,6 +189,48 @@ def test_one_file_that_cannot_be_loaded_stops_no_other_one(tmp_path: Path) -> No
     assert status == "refused" and "it is truncated" in why
     zone.landing.file("a.parquet", "PAR1 now it is whole, too PAR1")
     assert zone.settled() == [["a.parquet"]]
+
+
+async def test_listing_for_a_person_takes_no_alert_from_the_next_look(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.landing.file("a.csv", "2")
+    zone.look()
+    zone.now += 60
+    assert zone.states()["a.csv"][0] == "waiting"
+    assert [each.path for each in zone.look().overwritten] == [str(zone.landing.path / "a.csv")]
+
+
+def test_one_look_makes_no_more_batches_than_the_zone_has_room_for(tmp_path: Path) -> None:
+    zone = Zone(tmp_path, batch={"files": 1})
+    for number in range(5):
+        zone.landing.file(f"{number}.csv", str(number))
+    zone.look()
+    zone.now += 60
+    first = zone.collector.collect(zone.pipeline, CollectArrivalsInput(pipeline=TEXT, room=2))
+    assert (len(first.batches), first.look_in) == (2, 0)
+    full = zone.collector.collect(zone.pipeline, CollectArrivalsInput(pipeline=TEXT, held=first.batches, room=0))
+    assert (full.batches, full.look_in) == ([], None)
+    zone.held = first.batches
+    assert len(zone.look().batches) == 3
+
+
+def test_a_file_that_changed_while_it_was_read_is_not_marked(zone: Zone) -> None:
+    file = zone.landing.file("a.csv", "1")
+    zone.look()
+    memory = zone.collector.memory("p")
+    (listed,) = memory.waiting(10)
+    file.write_text("1\n2")
+    zone.look(after=1)
+    memory.mark(listed.path, listed.changed_at, "loaded", "w-r1")
+    assert [each.path for each in memory.waiting(10)] == [str(file)]
+
+
+def test_a_link_that_leads_nowhere_stops_no_file(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    (zone.landing.path / "gone.csv").symlink_to("nowhere")
+    assert zone.settled() == [["a.csv"]]
 
 
 def test_a_manifest_closes_the_batch_of_its_folder(tmp_path: Path) -> None:

@@ -80,6 +80,8 @@ class Zone:
 
     @activity.defn(name="read_batch")
     async def read(self, input: BatchRef) -> BatchPaths:
+        if input.id == "lost":
+            raise ApplicationError("the batch is missing", type="ManifestUnreadable", non_retryable=True)
         return BatchPaths(paths=[f"/landing/{input.id}-{number}" for number in range(input.files)])
 
     @activity.defn(name="notify_landing_zone")
@@ -166,7 +168,7 @@ async def test_a_batch_that_is_kept_out_stops_nothing_and_can_be_retried_or_set_
     await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="a", by="ana"))
     await zone.end("b", "published")
     await zone.until(lambda now: now == {"a": "running"})
-    await zone.end("a", "refused", tries=2, reason="no such column")
+    await zone.end("a", "failed", tries=2, reason="no such column")
     await zone.until(lambda now: now == {"a": "kept out"})
     request = BatchCommand(action="set aside", batch="a", by="ana")
     assert (await zone.handle.execute_update(LandingZone.command, request)).state == "set aside"
@@ -181,12 +183,40 @@ async def test_what_others_loaded_is_held_no_more(zone: Zone) -> None:
     zone.answers = [arrived("a")]
     await zone.start()
     await zone.until(lambda now: now == {"a": "running"})
-    await zone.look(arrived(loaded=["a"]))
-    assert await zone.states() == {"a": "running"}, "its own run ends first"
     await zone.end("a", "quarantined")
     await zone.until(lambda now: now == {"a": "kept out"})
     await zone.look(arrived(loaded=["a"]))
     await zone.until(lambda now: now == {})
+
+
+async def test_a_run_that_is_terminated_leaves_its_batch_to_people(zone: Zone) -> None:
+    zone.answers = [arrived("a")]
+    await zone.start()
+    await zone.until(lambda now: now == {"a": "running"})
+    await zone.client.get_workflow_handle(f"{zone.name}-a-1").terminate()
+    await zone.until(lambda now: now == {"a": "kept out"})
+    (kept,) = (await zone.status()).batches
+    assert "without a report" in kept.reason
+
+
+async def test_a_batch_whose_list_is_lost_ends_no_zone(zone: Zone) -> None:
+    zone.answers = [arrived("lost", "b")]
+    await zone.start()
+    await zone.until(lambda now: now == {"lost": "kept out", "b": "running"})
+    (kept, _) = (await zone.status()).batches
+    assert "is missing" in kept.reason
+
+
+async def test_a_refused_batch_that_is_retried_is_collected_again(zone: Zone) -> None:
+    zone.answers = [arrived("a")]
+    await zone.start()
+    await zone.until(lambda now: now == {"a": "running"})
+    await zone.end("a", "refused", reason="there are no files at /landing/a-1")
+    await zone.until(lambda now: now == {"a": "kept out"})
+    zone.answers = [arrived("rest")]
+    await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="a", by="ana"))
+    await zone.until(lambda now: now == {"rest": "running"})
+    assert zone.looks[-1] == []
 
 
 async def test_a_failure_pauses_the_zone_where_its_pipeline_asks_for_it(zone: Zone) -> None:
@@ -262,6 +292,7 @@ async def test_a_zone_that_continues_as_new_holds_what_it_held(zone: Zone) -> No
     held = [Batch(ref=batch("a"), state="kept out", reason="bad"), Batch(ref=batch("b"), state="running", tries=1)]
     await zone.start(batches=held, paused="by ana", latest_arrival=5.0)
     await zone.until(lambda _: bool(zone.looks))
+    await zone.client.get_workflow_handle(f"{zone.name}-b-1").describe()  # nobody ran it any more: it is started
     now = await zone.status()
     assert (zone.looks[0], now.paused, now.latest_arrival) == (["a", "b"], "by ana", 5.0)
     ended = EndedRun(key="b", outcome="published")
