@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 from temporalio import workflow
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+)
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
 from sluice.campaigns.campaign import count_states, partition_states
@@ -100,19 +107,34 @@ class Backfills:
         raise AssertionError(f"not reached: {status}")
 
     async def end(self, partition: str, outcome: Any = "published", cause: Any = None) -> None:
-        child = (await self.status()).children[partition]
-        handle = self.client.get_workflow_handle(child)
-        for _ in range(100):  # the campaign counts a partition as running from before its child is started
-            try:
-                await handle.signal("end", EndedRun(outcome=outcome, cause=cause))
-                break
-            except Exception as error:
-                assert "not found" in str(error)
-                await asyncio.sleep(0.1)
+        child = await self.child(partition)
+        await child.signal("end", EndedRun(outcome=outcome, cause=cause))
         await self.wait(lambda status: partition not in status.children)
+
+    async def child(self, partition: str) -> WorkflowHandle[Any, Any]:
+        """Return what runs a partition, once it does: the campaign counts it as running from before its start."""
+        handle = self.client.get_workflow_handle((await self.status()).children[partition])
+        for _ in range(300):
+            try:
+                if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
+                    return handle
+            except RPCError as error:
+                assert error.status == RPCStatusCode.NOT_FOUND, error
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{handle.id} was not started")
 
     async def change(self, action: Any, **more: Any) -> CampaignStatus:
         return await self.handle().execute_update(Backfill.change, CampaignChange(action=action, by="ada", **more))
+
+
+async def _until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
+    """Wait until a campaign that was cancelled has asked what it started to end."""
+    for _ in range(300):
+        events = [event.WhichOneof("attributes") async for event in child.fetch_history_events()]
+        if "workflow_execution_cancel_requested_event_attributes" in events:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("it was not asked to end")
 
 
 def pipeline(text: str) -> PipelineText:
@@ -151,8 +173,9 @@ async def test_pause_and_resume_with_a_note(backfills: Backfills) -> None:
     assert await backfills.running() == []
     await backfills.change("resume")
     await backfills.wait(lambda status: list(status.children) == ["p1"])
+    child = await backfills.child("p1")
     await backfills.handle().terminate()
-    await backfills.client.get_workflow_handle((await backfills.status()).children["p1"]).terminate()
+    await child.terminate()
 
 
 async def test_failures_pause_it_and_a_retry_begins_them_again(backfills: Backfills) -> None:
@@ -186,9 +209,11 @@ async def test_a_cancel_ends_what_runs_and_starts_nothing_more(backfills: Backfi
 
 async def test_nothing_is_added_to_one_that_was_cancelled(backfills: Backfills) -> None:
     handle = await backfills.start(2, SLOW_TO_CANCEL, window=1)
-    child = (await backfills.wait(lambda status: len(status.children) == 1)).children["p0"]
-    await backfills.client.get_workflow_handle(child).query("__stack_trace")
+    await backfills.wait(lambda status: len(status.children) == 1)
+    child = await backfills.child("p0")
+    await child.query("__stack_trace")
     await handle.cancel()
+    await _until_cancel_requested(child)
     added = AddPartitions(pipeline=pipeline(SLOW_TO_CANCEL), partitions=["p1", "p2"])
     for refused in (
         handle.execute_update(Backfill.add, added),
@@ -206,8 +231,8 @@ async def test_nothing_is_added_to_one_that_was_cancelled(backfills: Backfills) 
 async def test_one_that_was_ended_by_force_is_started_again_and_attaches(backfills: Backfills) -> None:
     await backfills.start(2, window=2)
     first = (await backfills.wait(lambda status: len(status.children) == 2)).children
-    for child in first.values():
-        await backfills.client.get_workflow_handle(child).query("__stack_trace")  # both run
+    for name in first:
+        await (await backfills.child(name)).query("__stack_trace")  # both run
     await backfills.handle().terminate("killed")
     handle = await backfills.start(3, window=3)
     again = (await backfills.wait(lambda status: len(status.children) == 3)).children
@@ -220,9 +245,10 @@ async def test_one_that_was_ended_by_force_is_started_again_and_attaches(backfil
 
 async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfills) -> None:
     handle = await backfills.start(1)
-    child = (await backfills.wait(lambda status: len(status.children) == 1)).children["p0"]
-    await backfills.client.get_workflow_handle(child).query("__stack_trace")
-    await backfills.client.get_workflow_handle(child).terminate("killed")
+    await backfills.wait(lambda status: len(status.children) == 1)
+    child = await backfills.child("p0")
+    await child.query("__stack_trace")
+    await child.terminate("killed")
     for _ in range(300):
         if len(STARTS[backfills.queue]) == 2:
             break
@@ -274,8 +300,8 @@ async def test_it_continues_as_new_with_what_runs(backfills: Backfills) -> None:
 async def test_a_start_that_is_lost_after_it_continued_as_new_is_begun_again(backfills: Backfills) -> None:
     handle = await backfills.start(2, window=2, starts_per_run=2, ask_again=2)
     children = (await backfills.wait(lambda status: len(status.children) == 2)).children
-    for child in children.values():
-        await backfills.client.get_workflow_handle(child).query("__stack_trace")
+    for name in children:
+        await (await backfills.child(name)).query("__stack_trace")
     assert (await handle.describe()).run_id != handle.first_execution_run_id, "it continued as new"
     await backfills.client.get_workflow_handle(children["p1"]).terminate("killed")
     for _ in range(300):

@@ -9,6 +9,7 @@ import pytest
 from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
 from runtime.temporal_client import converter
@@ -104,9 +105,21 @@ class Zone:
         await self.until(lambda _: len(self.looks) > looks)
 
     async def end(self, name: str, outcome: str, tries: int = 1, **more: Any) -> None:
-        run = self.client.get_workflow_handle(f"{self.name}-{name}-{tries}")
+        run = await self.run_of(name, tries)
         await run.signal("end", EndedRun.model_validate({"outcome": outcome, "workflow_id": "p-1", **more}))
         await run.result()
+
+    async def run_of(self, name: str, tries: int = 1) -> WorkflowHandle[Any, Any]:
+        """Return what runs a batch, once it does: the zone counts it as running from before its start."""
+        handle = self.client.get_workflow_handle(f"{self.name}-{name}-{tries}")
+        for _ in range(300):
+            try:
+                await handle.describe()
+                return handle
+            except RPCError as error:
+                assert error.status == RPCStatusCode.NOT_FOUND, error
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{handle.id} was not started")
 
     async def status(self) -> ZoneStatus:
         return await self.handle.query(LandingZone.status)
@@ -193,7 +206,7 @@ async def test_a_run_that_is_terminated_leaves_its_batch_to_people(zone: Zone) -
     zone.answers = [arrived("a")]
     await zone.start()
     await zone.until(lambda now: now == {"a": "running"})
-    await zone.client.get_workflow_handle(f"{zone.name}-a-1").terminate()
+    await (await zone.run_of("a")).terminate()
     await zone.until(lambda now: now == {"a": "kept out"})
     (kept,) = (await zone.status()).batches
     assert "without a report" in kept.reason
@@ -292,7 +305,7 @@ async def test_a_zone_that_continues_as_new_holds_what_it_held(zone: Zone) -> No
     held = [Batch(ref=batch("a"), state="kept out", reason="bad"), Batch(ref=batch("b"), state="running", tries=1)]
     await zone.start(batches=held, paused="by ana", latest_arrival=5.0)
     await zone.until(lambda _: bool(zone.looks))
-    await zone.client.get_workflow_handle(f"{zone.name}-b-1").describe()  # nobody ran it any more: it is started
+    await zone.run_of("b")  # nobody ran it any more: it is started
     now = await zone.status()
     assert (zone.looks[0], now.paused, now.latest_arrival) == (["a", "b"], "by ana", 5.0)
     ended = EndedRun(key="b", outcome="published")
