@@ -92,7 +92,7 @@ class Pipeline(Model):
                 f"arrival: the job {INGEST!r} loads the files of a batch; a program of yours reads what it wants"
             )
         source = self.write.source
-        if source and not source.format and not format_of(self.arrival.from_):
+        if source and not source.format and not any(map(format_of, source.paths)):
             raise ValueError(
                 "arrival: the names of files that are not there yet tell no format: set write.source.format"
             )
