@@ -51,7 +51,8 @@ def deploy_command(
 
 def _print_plan(context: CommandContext, deploy: Deploy, files: int) -> None:
     console = context.console
-    console.print(f"{files} pipeline file{'s' * (files != 1)}, of which {_scheduled(deploy)} to be started on time:")
+    starts = f"of which {_scheduled(deploy)} to be started without a person"
+    console.print(f"{files} pipeline file{'s' * (files != 1)}, {starts}:")
     for change in deploy.changes:
         item = change.item
         paused = "" if change.paused is None else f" (paused, and stays so: {change.paused or 'no note'})"
