@@ -1,7 +1,6 @@
 """Look at a landing zone: find out which files arrived, and make batches of those that can be loaded now."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from temporalio import activity
 
@@ -9,10 +8,9 @@ from activities.errors import as_application_error
 from activities.source_progress import run_with_progress
 from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.source_files import OnProgress
-from runtime.pipeline_input import resolve_paths
+from runtime.pipeline_input import pipeline_of_text
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult
 from sluice.errors import InvalidInput, InvalidPipeline, ManifestUnreadable
-from sluice.pipeline.file import parse_pipeline
 from sluice.redaction import redacted
 
 
@@ -27,9 +25,7 @@ class CollectArrivalsActivity:
         """Return the batches that can be loaded now, or why the zone cannot be looked at."""
 
         def work(_: OnProgress) -> CollectArrivalsResult:
-            stated = input.pipeline
-            pipeline = resolve_paths(parse_pipeline(stated.text, stated.name), Path(stated.folder))
-            return self.collector.collect(pipeline, input)
+            return self.collector.collect(pipeline_of_text(input.pipeline), input)
 
         with as_application_error():
             try:

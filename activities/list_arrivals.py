@@ -1,7 +1,6 @@
 """List what became of the files in a landing zone."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from temporalio import activity
 
@@ -9,10 +8,9 @@ from activities.errors import as_application_error
 from activities.source_progress import run_with_progress
 from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.source_files import OnProgress
-from runtime.pipeline_input import resolve_paths
+from runtime.pipeline_input import pipeline_of_text
 from sluice.contracts.arrivals import ListArrivalsInput, ListArrivalsResult
 from sluice.contracts.lake_queries import check_result_size
-from sluice.pipeline.file import parse_pipeline
 
 
 @dataclass(frozen=True)
@@ -26,9 +24,7 @@ class ListArrivalsActivity:
         """Return the files of a landing zone, the latest first, each with what became of it."""
 
         def work(_: OnProgress) -> ListArrivalsResult:
-            stated = input.pipeline
-            pipeline = resolve_paths(parse_pipeline(stated.text, stated.name), Path(stated.folder))
-            return self.collector.list_arrivals(pipeline, input)
+            return self.collector.list_arrivals(pipeline_of_text(input.pipeline), input)
 
         with as_application_error():
             result = await run_with_progress(work, activity.heartbeat, "listing the landing zone")

@@ -10,11 +10,10 @@ from temporalio.client import Client
 from activities.errors import as_application_error
 from activities.source_progress import run_with_progress
 from lakehouse.source_files import OnProgress, source_of_files
-from runtime.pipeline_input import InspectedInput, inspect_input, resolve_paths
+from runtime.pipeline_input import InspectedInput, inspect_input, pipeline_of_text
 from runtime.start_run import Starter, StartOptions, describe_work, make_request
 from sluice.contracts.starting import PreparedRun, StartPipelineInput
 from sluice.errors import InvalidInput, InvalidPipeline
-from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 from sluice.settings import Settings
@@ -47,9 +46,7 @@ class PrepareRunActivity:
 
 
 def _inspect(input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, InspectedInput]:
-    stated = input.pipeline
-    pipeline = parse_pipeline(stated.text, stated.name, input.values)
-    pipeline = _with_files(resolve_paths(pipeline, Path(stated.folder)), input.files)
+    pipeline = _with_files(pipeline_of_text(input.pipeline, input.values), input.files)
     return pipeline, inspect_input(pipeline)
 
 

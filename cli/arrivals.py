@@ -2,7 +2,7 @@
 
 import sys
 from datetime import datetime, timezone
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.markup import escape
@@ -13,7 +13,6 @@ from runtime.installation import with_known_installation
 from runtime.landing_zones import command_batch, list_zones, look_now, read_zone
 from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import (
-    ArrivalEntry,
     Batch,
     BatchCommand,
     FileStatus,
@@ -75,14 +74,10 @@ def arrivals_command(
 def _status(text: str | None) -> FileStatus | None:
     if text is None:
         return None
-    try:
-        return ArrivalEntry.model_validate(
-            {"path": "", "size": 0, "arrived_at": 0, "status": text, "detail": ""}
-        ).status
-    except ValueError as error:
-        raise InvalidPipeline(
-            f"{text!r} is no status of a file: waiting, in a batch, loaded, ignored and refused are"
-        ) from error
+    for status in get_args(FileStatus):
+        if text == status:
+            return cast(FileStatus, status)
+    raise InvalidPipeline(f"{text!r} is no status of a file: there are {', '.join(get_args(FileStatus))}")
 
 
 async def _command(

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from lakehouse.source_files import (
     absolute_path,
@@ -16,9 +17,10 @@ from lakehouse.source_files import (
     without_scheme,
 )
 from sluice.contracts.run import RunInput
+from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.environment import pipeline_from_environment
-from sluice.pipeline.file import locate, read_pipeline
+from sluice.pipeline.file import locate, parse_pipeline, read_pipeline
 from sluice.pipeline.input_columns import (
     check_column_problems,
     columns_of_table,
@@ -62,6 +64,18 @@ def load_pipeline(
     pipeline = read_pipeline(file, values) if file else pipeline_from_environment(environment)
     _check_targets(pipeline, file, environment)
     return resolve_paths(pipeline, working_directory)
+
+
+def pipeline_of_text(stated: PipelineText, values: Mapping[str, str] = MappingProxyType({})) -> Pipeline:
+    """Return the pipeline of a file whose text came with a message; make its paths absolute.
+
+    Args:
+        values: the values of its placeholders.
+
+    Raises:
+        InvalidPipeline: it is not valid, or its job does not exist.
+    """
+    return resolve_paths(parse_pipeline(stated.text, stated.name, values), Path(stated.folder))
 
 
 def _check_targets(pipeline: Pipeline, file: Path | None, environment: Mapping[str, str]) -> None:

@@ -25,9 +25,7 @@ from sluice.contracts.arrivals import (
     OverwrittenFile,
 )
 from sluice.errors import InvalidInput, InvalidPipeline
-from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.model import Pipeline
-from sluice.pipeline.source import Source
 
 _MOST_WAITING = 20_000
 """So many files are planned at a time; the others follow at the next look."""
@@ -60,10 +58,7 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        arrival, source = pipeline.arrival, pipeline.write.source
-        if arrival is None or source is None:
-            raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
-        return _Look(self, pipeline, arrival, source, input.held).collect(min(input.room, _MOST_BATCHES))
+        return _Look(self, pipeline, input.held).collect(min(input.room, _MOST_BATCHES))
 
     def list_arrivals(self, pipeline: Pipeline, input: ListArrivalsInput) -> ListArrivalsResult:
         """List the zone of a pipeline, and return what became of its files; no batch is made.
@@ -72,26 +67,19 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        arrival, source = pipeline.arrival, pipeline.write.source
-        if arrival is None or source is None:
-            raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
         memory = self.memory(pipeline.name)
-        _Look(self, pipeline, arrival, source, input.held).sort_out()
+        _Look(self, pipeline, input.held).sort_out()
         return ListArrivalsResult(files=memory.files(input.status, input.file, input.limit), counts=memory.counts())
 
 
 class _Look:
     """One look at one zone."""
 
-    def __init__(
-        self,
-        collector: ArrivalCollector,
-        pipeline: Pipeline,
-        arrival: Arrival,
-        source: Source,
-        held: Sequence[BatchRef],
-    ) -> None:
-        self._collector, self._pipeline, self._arrival, self._source = collector, pipeline, arrival, source
+    def __init__(self, collector: ArrivalCollector, pipeline: Pipeline, held: Sequence[BatchRef]) -> None:
+        if pipeline.arrival is None or pipeline.write.source is None:
+            raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
+        self._collector, self._pipeline = collector, pipeline
+        self._arrival, self._source = pipeline.arrival, pipeline.write.source
         self._memory = collector.memory(pipeline.name)
         self._refs = {ref.id: {file.identity for file in collector.batches.read(ref)} for ref in held}
         self._held = {identity: id for id, identities in self._refs.items() for identity in identities}
@@ -134,7 +122,7 @@ class _Look:
         return [path for path in paths if file_exists(path)]
 
     def _make_batch(self, files: Sequence[WaitingFile]) -> BatchRef | None:
-        """Write the batch of those files that nobody has loaded."""
+        """Write the batch of those files that are not loaded yet."""
         chosen = self._sort(files, reports=True)
         if not chosen:
             return None
@@ -145,7 +133,7 @@ class _Look:
         return batch
 
     def _sort(self, files: Sequence[WaitingFile], *, reports: bool) -> list[ArrivedFile]:
-        """Return the files that nobody has loaded, each content once; mark the others as what they are.
+        """Return the files that are not loaded yet, each content once; mark the others as what they are.
 
         Args:
             reports: whether the look reports overwritten files; otherwise they wait for one that does.
