@@ -10,10 +10,11 @@ from temporalio.client import Client
 from activities.errors import as_application_error
 from activities.source_progress import run_with_progress
 from lakehouse.source_files import OnProgress, source_of_files
+from lakehouse.source_files.arriving import file_exists
 from runtime.pipeline_input import InspectedInput, inspect_input, pipeline_of_text
 from runtime.start_run import Starter, StartOptions, describe_work, make_request
 from sluice.contracts.starting import PreparedRun, StartPipelineInput
-from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 from sluice.settings import Settings
@@ -36,7 +37,10 @@ class PrepareRunActivity:
                 work = partial(_inspect, input)
                 pipeline, inspected = await run_with_progress(work, activity.heartbeat, "looking at the input")
             except (InvalidPipeline, InvalidInput) as error:
-                return PreparedRun(problem=redacted(str(error))[:_MAX_PROBLEM])
+                return PreparedRun(
+                    problem=redacted(str(error))[:_MAX_PROBLEM],
+                    is_input_changed=isinstance(error, InputChanged) or not _all_exist(input.files or []),
+                )
             starter = Starter(input.starter, Path(input.pipeline.folder))
             options = StartOptions(again=input.again)
             request, workflow_id = await make_request(
@@ -48,6 +52,10 @@ class PrepareRunActivity:
 def _inspect(input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, InspectedInput]:
     pipeline = _with_files(pipeline_of_text(input.pipeline, input.values), input.files)
     return pipeline, inspect_input(pipeline)
+
+
+def _all_exist(paths: list[str]) -> bool:
+    return all(file_exists(path) for path in paths)
 
 
 def _with_files(pipeline: Pipeline, files: list[str] | None) -> Pipeline:

@@ -33,7 +33,8 @@ class QueryTablesActivity:
         with as_application_error():
             if asks_for_tables(input.sql):
                 branch, head = resolve_ref(self.catalog, input.ref)
-                return QueryRows(columns=["name"], rows=[[name] for name in self.catalog.list_tables(branch, head)])
+                names = self.catalog.list_tables(branch, head)
+                return QueryRows(columns=["name"], rows=[[name] for name in names], head=head)
             names = tables_in(input.sql)
             branch, head = resolve_ref(self.catalog, input.ref)
             tables = read_queried_tables(self.catalog, self.io, branch, head, names)

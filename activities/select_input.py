@@ -12,7 +12,7 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress, find_files, identify_input
 from sluice.contracts.input import ManifestRef, SelectedInput, SelectInputInput
 from sluice.contracts.run import InputFile
-from sluice.errors import InvalidInput
+from sluice.errors import InputChanged
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes
 from sluice.input.selection import (
     LoadedByIdentity,
@@ -76,7 +76,7 @@ class SelectInputActivity:
         files = find_files(input.source, on_progress)
         if identify_input(files).digest != input.input_digest:
             paths = ", ".join(input.source.paths)
-            raise InvalidInput(f"the files at {paths} changed since the run was started: start it again")
+            raise InputChanged(f"the files at {paths} changed since the run was started: start it again")
         return files
 
     def _describe_branch(self, input: SelectInputInput, manifest: ManifestRef) -> None:

@@ -33,7 +33,7 @@ from sluice import errors
 from sluice.contracts.run import InputFile
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
-from sluice.errors import InvalidInput, InvalidPipeline, ServiceUnavailable
+from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, ServiceUnavailable
 from sluice.input.unreadable import describe_unreadable
 from sluice.sealed_answer import new_answer_key
 
@@ -117,6 +117,7 @@ class WriteTableActivity:
             rows=loaded.inspection.rows,
             spans_lines=loaded.inspection.spans_lines,
             one_value=loaded.inspection.one_value,
+            column_groups=loaded.inspection.column_groups,
             is_sorted=bool(input.sorted_tables),
             base_path=base_path(source) if source else None,
             tables=input.tables,
@@ -214,4 +215,4 @@ def _check_unchanged(input: WriteTableInput, loaded: _Loaded, on_progress: OnPro
     assert source
     check_unchanged(loaded.files, source, on_progress, loaded.inspection.states)
     if not input.write.built_in and identify_input(find_files(source, on_progress)).digest != input.input_digest:
-        raise InvalidInput(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")
+        raise InputChanged(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")

@@ -62,15 +62,15 @@ def file(number: int) -> InputFile:
     return InputFile(path=f"/landing/day/part-{number}.csv", size=1000, identity=f"sha256:{number:064x}")
 
 
-def manifest(run: str, files: list[ManifestFile]) -> InputManifest:
-    """Return the manifest of a run."""
+def manifest(run: str, files: list[ManifestFile], table: str = _TABLE) -> InputManifest:
+    """Return the manifest of a run that loads files into a table."""
     header = ManifestHeader(
         run_id=run,
         workflow_id=f"w-{run}",
         pipeline="p",
         attempt=1,
         base="",
-        tables=[_TABLE],
+        tables=[table],
         policy="skip",
         again=False,
         input_digest=run,

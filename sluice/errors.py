@@ -4,6 +4,7 @@ SluiceError
 ├── Terminal                 a retry would fail in the same way: never retried
 │   ├── InvalidPipeline      the pipeline, or a name in it, is wrong
 │   ├── InvalidInput         the files to load are missing, empty, broken or do not fit the table
+│   │   └── InputChanged     a file was replaced, changed or removed since the run was started
 │   ├── AlreadyPublished     main holds this input, or files of it, already
 │   ├── ManifestUnreadable   the record of the files that a run loaded is missing, or was altered
 │   ├── RunUnderWay          a run of the same input, started from another pipeline, has not ended
@@ -44,6 +45,10 @@ class InvalidPipeline(Terminal, ValueError):
 
 class InvalidInput(Terminal):
     """Raised when the input is missing, empty, broken, or does not fit the table."""
+
+
+class InputChanged(InvalidInput):
+    """Raised when a file to load was replaced, changed or removed since the run was started, or while it was read."""
 
 
 class AlreadyPublished(Terminal):

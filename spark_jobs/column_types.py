@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegerType,
+    IntegralType,
     LongType,
     MapType,
     NullType,
@@ -38,6 +39,7 @@ _MAX_PROBLEMS = 5
 _WHOLE = ((ByteType, 3), (ShortType, 5), (IntegerType, 10), (LongType, 20))
 """The types of whole numbers, and how many digits a decimal needs for Spark to read one as it."""
 _TIMESTAMPS = (TimestampType, TimestampNTZType)
+_MERGED = (IntegralType, FloatType, DoubleType)
 _EXACT_IN_DOUBLE = (ByteType, ShortType, IntegerType, FloatType)
 
 
@@ -63,18 +65,24 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
     first: dict[str, tuple[DataType, str]] = {}
     """The type of each column in the first file that has it: without a stated schema, Spark merges those of files."""
     folders = columns_of_folders(spec)
+    untyped = {file: group.untyped for group in spec.column_groups for file in group.files}
     for file in spec.files[:_MAX_FILES]:
         schema = load_plainly(spark, source.reader_format(), _options(source.options), [file], None).schema
         for field in schema:
             name, type = field.name.lower(), field.dataType
             other = expected.get(name)
             is_good = fits if source.schema_ else _is_assignable
-            if field.name in folders:
+            if field.name in folders or field.name in untyped.get(file, ()):
                 continue
             if other is not None and not is_good(type, other):
                 yield _problem(file, field, owner, other)
-            elif not source.schema_ and (earlier := first.setdefault(name, (type, file)))[0] != type:
+            elif not source.schema_ and not _are_merged(type, (earlier := first.setdefault(name, (type, file)))[0]):
                 yield _problem(file, field, earlier[1], earlier[0])
+
+
+def _are_merged(type: DataType, other: DataType) -> bool:
+    """Return whether columns of these types in different files are loaded as one (`column_groups`)."""
+    return type == other or (isinstance(type, _MERGED) and isinstance(other, _MERGED))
 
 
 def _problem(file: str, field: StructField, owner: str, type: DataType) -> str:

@@ -7,7 +7,7 @@ SPEC is a file with an `IngestSpec`; the job writes its answer into the file tha
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -18,17 +18,19 @@ from pyspark.sql.types import StructType
 
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, NothingToDo
-from sluice.identifiers import literal, quoted, quoted_table, suggestion
+from sluice.identifiers import quoted, quoted_table, suggestion
 from sluice.pipeline.table import Table, column_problems
-from sluice.pipeline.table_layout import order_parts, partition_parts
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
 from sluice.sizes import format_count
 from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
+from spark_jobs.create_table import create_table
+from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
 from spark_jobs.reading import check_names, check_rows_read, read_source
 from spark_jobs.unreadable_rows import find_unreadable_rows
+from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
 
 _INCOMING = "incoming"
 _ICEBERG = {
@@ -55,7 +57,12 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
         if answer.error_kind != "InvalidInput":
             raise
         target = _target(spec, existing)
-        if problems := type_problems(spark, spec, target):
+        problems = type_problems(spark, spec, target)
+        if not problems and existing is not None and LOSS in str(error):
+            problems = inexact_values(
+                _transform(spark, read_source(spark, spec, target), spec.write.transform), existing
+            )
+        if problems:
             log_error(error)
             raise InvalidInput("; ".join(problems)) from None
         unreadable = find_unreadable_rows(spark, spec, target)
@@ -79,7 +86,12 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
     rows = _transform(spark, source.observe(read, number), spec.write.transform)
-    _check_columns(rows, name, table, existing)
+    rows, untyped = drop_untyped(rows, existing)
+    if existing is not None:
+        existing = add_typed_columns(spark, rows, quoted_name, existing)
+    _check_columns(rows, name, table, existing, untyped)
+    if existing is not None:
+        rows = keep_values_exact(rows, existing)
     report_progress(f"writing {name}")
     if spec.write.transform is None:
         written = read  # what is read is what is written, and each count costs a tenth of the write
@@ -89,7 +101,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     if spec.write.carries_rows and table.on_bad_rows == "quarantine":
         _check_comparable(rows, name)
     if existing is None:
-        _create(spark, rows, quoted_name, table)
+        create_table(spark, rows, quoted_name, table, untyped)
     else:
         writer(spark, rows, quoted_name, spec.write)
     is_counted_twice = bool(table.sort_by) if existing is None else spec.is_sorted
@@ -218,7 +230,9 @@ def _transform(spark: SparkSession, source: DataFrame, transform: str | None) ->
         return spark.sql(transform)
 
 
-def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructType | None) -> None:
+def _check_columns(
+    rows: DataFrame, name: str, table: Table, existing: StructType | None, untyped: Sequence[str]
+) -> None:
     if existing is not None:
         check_names(rows.columns, name, existing.names)
         return
@@ -226,6 +240,11 @@ def _check_columns(rows: DataFrame, name: str, table: Table, existing: StructTyp
         field.name: _ICEBERG.get(field.dataType.simpleString(), field.dataType.simpleString()) for field in rows.schema
     }
     problems = column_problems(name, table, types)
+    if problems and untyped:
+        problems.append(
+            f"columns without a type, as they hold only NULL in these files: {', '.join(untyped)}; name all columns "
+            "and their types in source.schema"
+        )
     if problems:
         raise InvalidInput("\n".join(problems))
 
@@ -257,40 +276,6 @@ def _check_comparable(rows: DataFrame, table: str) -> None:
             f"{table}: the column {maps[0]!r} holds maps, which Spark cannot compare: a merge with "
             "on_bad_rows: quarantine compares rows with those that were there"
         )
-
-
-def _create(spark: SparkSession, rows: DataFrame, table: str, spec: Table) -> None:
-    """Create the table from the rows, by SQL: the DataFrame's writer has neither `truncate` nor a sort order."""
-    for column, comment in spec.comments.items():
-        rows = rows.withMetadata(column, {"comment": comment})
-    rows.createOrReplaceTempView(_INCOMING)
-    partitions = ", ".join(_partition(term) for term in spec.partition_by)
-    properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in spec.properties.items())
-    clauses = [
-        f"CREATE TABLE {table}",
-        f"({rows.schema.toDDL()})" if spec.sort_by else "",
-        "USING iceberg",
-        f"PARTITIONED BY ({partitions})" if partitions else "",
-        f"COMMENT {literal(spec.comment)}" if spec.comment else "",
-        f"TBLPROPERTIES ({properties})" if properties else "",
-        "" if spec.sort_by else f"AS SELECT * FROM {_INCOMING}",
-    ]
-    spark.sql(" ".join(filter(None, clauses)))
-    if spec.sort_by:  # rows are written in an order only to a table that has it
-        spark.sql(f"ALTER TABLE {table} WRITE ORDERED BY {', '.join(map(_order, spec.sort_by))}")
-        rows.writeTo(table).append()
-
-
-def _order(term: str) -> str:
-    by, direction, nulls = order_parts(term)
-    return f"{_partition(by)} {direction}" + (f" NULLS {nulls}" if nulls else "")
-
-
-def _partition(term: str) -> str:
-    transform, argument, name = partition_parts(term)
-    if transform == "identity":
-        return quoted(name)
-    return f"{transform}({quoted(name)})" if argument is None else f"{transform}({argument}, {quoted(name)})"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -109,3 +109,9 @@ def columns_of_folders(spec: IngestSpec) -> dict[str, set[str]]:
             if equals:
                 columns.setdefault(unquote(name), set()).add(unquote(value))
     return columns
+
+
+def path_of_address(address: str) -> str:
+    """Return the path that Spark's address of a file stands for."""
+    parts = urlsplit(address)
+    return unquote(parts.path) if parts.scheme == "file" else unquote(address)

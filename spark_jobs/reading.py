@@ -16,6 +16,7 @@ from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, suggestion
 from sluice.pipeline.source import Format
+from spark_jobs.column_groups import load_column_groups
 from spark_jobs.column_types import fits, type_problems
 from spark_jobs.load_files import Reading, columns_of_folders, load, load_plainly, parse_schema
 from spark_jobs.schemas import lost_fields, merged_schema
@@ -40,8 +41,12 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
         InvalidInput: the columns of the files are not those of the table, or would not be read whole.
     """
     reading = plan_reading(spark, spec, target)
-    frames = [load(spark, reading, files, more) for files, more in reading.groups]
-    rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+    if spec.column_groups:
+        wanted, folders = reading.schema or target, columns_of_folders(spec)
+        rows = load_column_groups(lambda files: load(spark, reading, files, {}), spec.column_groups, wanted, folders)
+    else:
+        frames = [load(spark, reading, files, more) for files, more in reading.groups]
+        rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
     _check_folders(rows.schema, target, spec)
     return rows.coalesce(tasks(spec.bytes))
 

@@ -7,6 +7,7 @@ from pyspark.sql.types import (
     DataType,
     DecimalType,
     DoubleType,
+    FloatType,
     IntegralType,
     MapType,
     NullType,
@@ -105,8 +106,9 @@ def merged(left: DataType, right: DataType, path: str = "") -> DataType:
         return StructType([*fields, *others.values()])
     if isinstance(left, ArrayType) and isinstance(right, ArrayType):
         return ArrayType(merged(left.elementType, right.elementType, f"{path}[]"))
-    if {type(left), type(right)} <= {DoubleType, *IntegralType.__subclasses__()}:
-        return DoubleType() if DoubleType in {type(left), type(right)} else max(left, right, key=_width)
+    types = {type(left), type(right)}
+    if types <= {FloatType, DoubleType, *IntegralType.__subclasses__()}:
+        return DoubleType() if types & {FloatType, DoubleType} else max(left, right, key=_width)
     raise InvalidInput(
         f"{path} is {left.simpleString()} in some files and {right.simpleString()} in others: name its type in "
         "source.schema"

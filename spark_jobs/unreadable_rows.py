@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -21,7 +20,7 @@ from pyspark.sql.types import DecimalType, DoubleType, StringType, StructField, 
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
 from spark_jobs.job import log_error
-from spark_jobs.load_files import Reading, columns_of_folders, keeps_digits, load
+from spark_jobs.load_files import Reading, columns_of_folders, keeps_digits, load, path_of_address
 from spark_jobs.reading import plan_reading, plan_reading_as_text
 from spark_jobs.schemas import replace_types
 
@@ -79,7 +78,7 @@ def _describe(
     is_ragged = is_whole and values is not None and len(values) != len(columns)
     column, value, type_name = ("", "", "") if is_ragged else _misfit(first, reading, known)
     return UnreadableRows(
-        path=_path(first[_FILE]),
+        path=path_of_address(first[_FILE]),
         record=first[_RECORD],
         column=column,
         value=value,
@@ -182,9 +181,3 @@ def _csv_values(record: str, options: Mapping[str, str]) -> list[str] | None:
     except (ValueError, TypeError, csv.Error):
         return None
     return values
-
-
-def _path(address: str) -> str:
-    """Return the path that Spark's address of a file stands for."""
-    parts = urlsplit(address)
-    return unquote(parts.path) if parts.scheme == "file" else unquote(address)

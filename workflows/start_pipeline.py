@@ -57,7 +57,8 @@ class StartPipeline:
     async def _start_and_wait(self) -> EndedRun:
         prepared = await self._calls.prepare_run(self._input)
         if prepared.request is None:
-            return EndedRun(outcome="refused", reason=prepared.problem)
+            cause = "input_changed" if prepared.is_input_changed else None
+            return EndedRun(outcome="refused", cause=cause, reason=prepared.problem)
         while True:
             try:
                 run = await _start_run(prepared, prepared.request)

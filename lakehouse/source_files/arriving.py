@@ -1,10 +1,13 @@
 """List the files of a landing zone: quickly, without reading them, and also those that are not ready."""
 
+import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakehouse.source_files.local import expand_pattern, walk_folder
+from lakehouse.source_files.listing import unreadable
+from lakehouse.source_files.local import expand_pattern
 from lakehouse.source_files.object_store import SCHEMES, list_object_states, object_exists
 from lakehouse.source_files.paths import absolute_path, has_wildcards, is_hidden, is_remote, without_scheme
 from sluice.errors import InvalidInput
@@ -63,14 +66,38 @@ def _list_local(path: str) -> Iterator[ArrivingFile]:
     if not has_wildcards(path) and not start.exists():
         raise InvalidInput(f"there is no folder {start}: make it, or correct `arrival.from`")
     for each in expand_pattern(Path(start.anchor), start.parts[1:]):
-        for file in walk_folder(each, skip_missing=True) if each.is_dir() else [each]:
-            if is_hidden(file.name):
-                continue
-            try:
-                now = file.stat()
-                str(file).encode()
-            except (FileNotFoundError, UnicodeEncodeError):
-                continue
-            yield ArrivingFile(
-                str(file), now.st_size, f"{now.st_size}:{now.st_mtime_ns}:{now.st_ctime_ns}:{now.st_ino}"
-            )
+        yield from _list_folder(str(each), set()) if each.is_dir() else _list_file(each)
+
+
+def _list_file(file: Path) -> Iterator[ArrivingFile]:
+    with contextlib.suppress(FileNotFoundError, UnicodeEncodeError):
+        if not is_hidden(file.name):
+            yield _arriving(str(file), file.stat())
+
+
+def _list_folder(folder: str, seen: set[str]) -> Iterator[ArrivingFile]:
+    """List a folder at any depth, also behind symbolic links, one file at a time: there may be very many."""
+    real = os.path.realpath(folder)
+    if real in seen:  # a link to a folder above it
+        return
+    seen.add(real)
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if is_hidden(entry.name):
+                    continue
+                # It may be renamed just now, or have no name in UTF-8.
+                with contextlib.suppress(FileNotFoundError, UnicodeEncodeError):
+                    if entry.is_dir():
+                        yield from _list_folder(entry.path, seen)
+                    elif entry.is_file():
+                        yield _arriving(entry.path, entry.stat())
+    except FileNotFoundError:  # the folder was removed while its parent was listed
+        return
+    except OSError as error:
+        raise unreadable(folder, error.strerror) from error
+
+
+def _arriving(path: str, now: os.stat_result) -> ArrivingFile:
+    path.encode()
+    return ArrivingFile(path, now.st_size, f"{now.st_size}:{now.st_mtime_ns}:{now.st_ctime_ns}:{now.st_ino}")

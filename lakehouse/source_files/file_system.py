@@ -74,4 +74,14 @@ def _describe(system: Any, path: str, info: Any) -> ListedFile:
         if state() != before:
             raise changed(path)
 
-    return ListedFile(path, info.size, read=read, state=state)
+    def read_tail(size: int) -> bytes:
+        try:
+            with system.open_input_file(info.path) as file:
+                file.seek(info.size - size)
+                return bytes(file.read(size))
+        except FileNotFoundError:
+            raise vanished(path) from None
+        except OSError as error:
+            raise unreadable(path, error) from error
+
+    return ListedFile(path, info.size, read=read, read_tail=read_tail, state=state)

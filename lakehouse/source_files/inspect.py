@@ -5,16 +5,18 @@ One pass over each file serves both. Spark itself counts what it reads; `Inspect
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lakehouse.source_files.csv_content import CsvReader
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import read_json
 from lakehouse.source_files.listing import ListedFile, changed
+from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, read_footer
 from lakehouse.source_files.paths import base_path, is_remote
 from lakehouse.source_files.text import decoded, stated_encoding
 from sluice.contracts.run import InputFile
+from sluice.contracts.spark_jobs import ColumnGroup
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Format, Source
 
@@ -29,6 +31,8 @@ class Inspection:
     """Whether a value of a CSV file holds a line break."""
     one_value: list[str] = field(default_factory=list)
     """The JSON files that are one array or object, and not one value in each line."""
+    column_groups: list[ColumnGroup] = field(default_factory=list)
+    """All Parquet files, where columns have different types in them, or none; empty where they do not."""
     states: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """By path, what the file system or store says of a file: another answer later shows that somebody touched it."""
 
@@ -38,6 +42,7 @@ class _Content:
     rows: int | None = None
     spans_lines: bool = False
     is_one_value: bool = False
+    footer: ParquetFooter | None = None
     state: tuple[object, ...] = ()
 
 
@@ -58,6 +63,9 @@ def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnPro
     return Inspection(
         rows=None if None in rows else sum(filter(None, rows)),
         spans_lines=any(content.spans_lines for content in contents),
+        column_groups=column_groups(
+            {file.path: content.footer for file, content in zip(files, contents, strict=True) if content.footer}
+        ),
         one_value=[file.path for file, content in zip(files, contents, strict=True) if content.is_one_value],
         states={file.path: content.state for file, content in zip(files, contents, strict=True)},
     )
@@ -76,26 +84,31 @@ def _inspect(expected: InputFile, source: Source, base: str | None, counter: Cou
         content = _read_text(file.path, pieces, format, {key.lower(): value for key, value in source.options.items()})
         for _ in pieces:
             pass
-    elif not file.store_identity:
-        head = tail = b""
-        for piece in _counted(file, digest, counter):
-            head, tail = (head + piece[:4])[:4], (tail + piece[-4:])[-4:]
-        check_container(file.path, format, file.size, head, tail)
-        content = _Content(rows=None if is_remote(file.path) else _rows_of_columns(file.path, format))
+    else:
+        if not file.store_identity:
+            head = tail = b""
+            for piece in _counted(file, digest, counter):
+                head, tail = (head + piece[:4])[:4], (tail + piece[-4:])[-4:]
+            check_container(file.path, format, file.size, head, tail)
+        content = _read_columns(file, format)
     if content_identity(file, base, digest.hexdigest()) != expected.identity:
         raise changed(file.path, "was replaced by other content")
-    return _Content(content.rows, content.spans_lines, content.is_one_value, state)
+    return replace(content, state=state)
 
 
-def _rows_of_columns(path: str, format: Format) -> int:
-    """Return how many rows a Parquet or ORC file says that it holds."""
-    from pyarrow import ArrowException, orc, parquet  # noqa: PLC0415  # slow to import
+def _read_columns(file: ListedFile, format: Format) -> _Content:
+    """Return what the footer of a Parquet or ORC file says of its rows and columns."""
+    if format == "parquet":
+        footer = read_footer(file)
+        return _Content(rows=footer.rows, footer=footer)
+    if is_remote(file.path):
+        return _Content()
+    from pyarrow import ArrowException, orc  # noqa: PLC0415  # slow to import
 
     try:
-        rows: int = parquet.read_metadata(path).num_rows if format == "parquet" else orc.ORCFile(path).nrows
+        return _Content(rows=orc.ORCFile(file.path).nrows)
     except (ArrowException, OSError) as error:
-        raise InvalidInput(f"{path} is no whole {format} file: {str(error).splitlines()[0][:200]}") from error
-    return rows
+        raise InvalidInput(f"{file.path} is no whole orc file: {str(error).splitlines()[0][:200]}") from error
 
 
 def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Iterator[bytes]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sluice.errors import InvalidInput
+from sluice.errors import InputChanged, InvalidInput
 
 CHUNK = 1024 * 1024
 """How many bytes are read at once."""
@@ -18,6 +18,8 @@ class ListedFile:
     size: int
     read: Callable[[], Iterator[bytes]]
     """Reads the whole content, in pieces. It fails with `InvalidInput` if the file changes meanwhile."""
+    read_tail: Callable[[int], bytes]
+    """Reads the last bytes, as many as are asked for: at most `size`."""
     state: Callable[[], tuple[object, ...]]
     """Reads what the store or file system says of it now: size, times, ETag. Two equal states prove nothing, but two
     different ones show that somebody touched it."""
@@ -30,14 +32,14 @@ def unreadable(path: str, why: object) -> InvalidInput:
     return InvalidInput(f"{path} cannot be read: {why}")
 
 
-def vanished(path: str) -> InvalidInput:
+def vanished(path: str) -> InputChanged:
     """Return the error for a file that was listed and is not there any more."""
-    return InvalidInput(f"{path} was removed or renamed while the run read it: start the run again")
+    return InputChanged(f"{path} was removed or renamed while the run read it: start the run again")
 
 
-def changed(path: str, what: str = "changed") -> InvalidInput:
+def changed(path: str, what: str = "changed") -> InputChanged:
     """Return the error for a file that does not stay as it is."""
-    return InvalidInput(f"{path} {what} while the run read it: start the run again when the file is complete")
+    return InputChanged(f"{path} {what} while the run read it: start the run again when the file is complete")
 
 
 def empty(path: str) -> InvalidInput:

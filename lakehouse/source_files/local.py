@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from lakehouse.source_files.listing import CHUNK, ListedFile, changed, empty, unreadable, vanished
@@ -49,7 +50,9 @@ def describe_local(path: Path) -> ListedFile:
         raise unreadable(str(path), error.strerror) from error
     if size == 0:
         raise empty(str(path))
-    return ListedFile(str(path), size, read=lambda: _read(path), state=lambda: _state(path))
+    return ListedFile(
+        str(path), size, read=lambda: _read(path), read_tail=partial(_read_tail, path), state=lambda: _state(path)
+    )
 
 
 def expand_pattern(base: Path, parts: Sequence[str]) -> Iterator[Path]:
@@ -73,12 +76,8 @@ def expand_pattern(base: Path, parts: Sequence[str]) -> Iterator[Path]:
                 yield from expand_pattern(each, rest)
 
 
-def walk_folder(folder: Path, *, skip_missing: bool = False) -> Iterator[Path]:
-    """Yield the files below a folder that Spark would read, also behind symbolic links.
-
-    Args:
-        skip_missing: whether a name that leads nowhere is left out: a file that is being renamed is one for a moment.
-    """
+def walk_folder(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder that Spark would read, also behind symbolic links."""
     seen: set[str] = set()
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_raise):
         real = os.path.realpath(root)
@@ -91,8 +90,6 @@ def walk_folder(folder: Path, *, skip_missing: bool = False) -> Iterator[Path]:
             path = Path(root, name)
             if not is_hidden(name):
                 if not path.exists():
-                    if skip_missing:
-                        continue
                     raise unreadable(str(path), "it is a symbolic link that leads nowhere")
                 if path.is_file():
                     yield path
@@ -133,3 +130,14 @@ def _read(path: Path) -> Iterator[bytes]:
         raise unreadable(str(path), error.strerror) from error
     if _state(path) != before:
         raise changed(str(path))
+
+
+def _read_tail(path: Path, size: int) -> bytes:
+    try:
+        with path.open("rb", buffering=0) as file:
+            file.seek(-size, os.SEEK_END)
+            return file.read(size) or b""
+    except FileNotFoundError:
+        raise vanished(str(path)) from None
+    except OSError as error:
+        raise unreadable(str(path), error.strerror) from error

@@ -158,6 +158,7 @@ def _describe(store: "ObjectStore", bucket: str, meta: "ObjectMeta", named: bool
         path,
         meta["size"],
         read=lambda: _read(store, path, meta),
+        read_tail=lambda size: _read_tail(store, path, meta, size),
         state=lambda: _state(store, path, meta["path"]),
         store_identity=store_identity(path, meta["size"], meta["e_tag"], meta["version"]),
     )
@@ -201,6 +202,16 @@ def _read(store: "ObjectStore", path: str, meta: "ObjectMeta") -> Iterator[bytes
             raise vanished(path) from None
         except PreconditionError:
             raise changed(path, "was replaced") from None
+
+
+def _read_tail(store: "ObjectStore", path: str, meta: "ObjectMeta", size: int) -> bytes:
+    import obstore  # noqa: PLC0415
+
+    with _errors(path):
+        try:
+            return bytes(obstore.get_range(store, meta["path"], start=meta["size"] - size, length=size))
+        except FileNotFoundError:
+            raise vanished(path) from None
 
 
 @contextmanager

@@ -167,6 +167,8 @@ class QueryRows(Model):
 
     columns: list[str]
     rows: list[list[Any]]
+    head: str = ""
+    """The hash that `SHOW TABLES` looked at."""
 
 
 class ListFilesInput(Model):

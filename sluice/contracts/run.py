@@ -21,7 +21,7 @@ from sluice.pipeline.publish_options import PublishOptions
 Outcome = Literal["published", "checked", "quarantined", "discarded", "cancelled", "failed"]
 Cause = Literal[
     "audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable",
-    "nothing_to_do", "checked",
+    "nothing_to_do", "checked", "input_changed",
 ]  # fmt: skip
 Stage = Literal[
     "starting", "opening", "selecting input", "writing", "verifying", "auditing", "scanning", "quarantining rows",

@@ -10,6 +10,14 @@ from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
 
+class ColumnGroup(Model):
+    """Parquet files in which each column has one type, or none."""
+
+    files: list[str]
+    untyped: list[str]
+    """The columns that hold nothing but NULL in these files and state no type."""
+
+
 class IngestSpec(Model):
     """What `spark_jobs/ingest.py` writes."""
 
@@ -24,6 +32,8 @@ class IngestSpec(Model):
     """Whether a value of a CSV file holds a line break."""
     one_value: list[str] = Field(default_factory=list)
     """The JSON files that are one array or object, and not one value in each line."""
+    column_groups: list[ColumnGroup] = Field(default_factory=list)
+    """All files, where columns of Parquet files have different types in them, or none; empty where they do not."""
     is_sorted: bool = False
     """Whether the table is there and Spark sorts what is written to it, for which it samples the rows first."""
     base_path: str | None = None

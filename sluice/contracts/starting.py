@@ -46,6 +46,8 @@ class PreparedRun(Model):
     request: RunRequest | None = None
     summary: str = ""
     problem: str = ""
+    is_input_changed: bool = False
+    """Whether the problem is that a file was replaced, changed or removed."""
 
 
 class FindRunEndInput(Model):

@@ -12,6 +12,7 @@ from sluice.row_values import HIDDEN_VALUE
 _CAUSES_BY_ERROR: dict[str, Cause] = {
     "InvalidPipeline": "invalid",
     "InvalidInput": "invalid",
+    "InputChanged": "input_changed",
     "NothingWritten": "invalid",
     "WriteRefused": "invalid",
     "BadEnvironment": "invalid",

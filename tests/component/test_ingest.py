@@ -1,6 +1,8 @@
 """The built-in write job: formats, modes, and everything it must refuse. One warm session for all."""
 
 import json
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,7 @@ class Ingester:
             rows=inspection.rows,
             spans_lines=inspection.spans_lines,
             one_value=inspection.one_value,
+            column_groups=inspection.column_groups,
             base_path=base_path(stated.source) if stated.source else None,
             tables={self.table: Table.model_validate(table or {})},
             answer="",
@@ -189,6 +192,85 @@ def test_a_column_that_only_some_parquet_files_have_is_kept(job: Ingester) -> No
     assert job.rows() == [{"id": 1, "extra": None}, {"id": 2, "extra": "x"}]
 
 
+def test_a_column_of_parquet_files_that_states_no_type_takes_that_of_later_files(job: Ingester) -> None:
+    def file(number: int, fee: pa.Array, **more: pa.Array) -> str:
+        path = job.folder / f"{number}.parquet"
+        columns = {"fee": fee, "id": pa.array([number], pa.int64()), "note": pa.nulls(1)}
+        parquet.write_table(pa.table({**columns, **more}), path)
+        return str(path)
+
+    job({"path": file(1, pa.nulls(1))})
+    assert job.rows() == [{"id": 1}]  # what has no type yet is no column of the new table
+    fees = [file(2, pa.array([2.5])), file(3, pa.nulls(1)), file(4, pa.array([None], pa.float64()))]
+    job({"path": fees})
+    job({"path": file(5, pa.nulls(1))})
+    assert [(row["id"], row["fee"]) for row in job.rows()] == [(1, None), (2, 2.5), (3, None), (4, None), (5, None)]
+    assert "note" not in job.rows()[0]
+    assert "has no column 'other'" in job.refused({"path": file(6, pa.nulls(1), other=pa.array([1]))})
+    other = [file(7, pa.array([1.5])), file(8, pa.array(["x"]))]
+    assert f"{other[1]}: fee is string, and {job.table} has double" in job.refused({"path": other})
+    other[1] = file(8, pa.array(["x"]), note=pa.array(["y"]))
+    assert "fee is double in some files and string in others: name its type" in job.refused({"path": other})
+    transformed = "SELECT id, coalesce(fee, 0.5) AS fee FROM source"
+    job({"path": file(11, pa.nulls(1))}, transform=transformed)
+    assert job.rows()[-1] == {"id": 11, "fee": 0.5}
+
+
+def test_a_column_whose_name_changes_its_capital_letters_keeps_its_values(job: Ingester) -> None:
+    def file(number: int, **columns: pa.Array) -> str:
+        path = job.folder / f"{number}.parquet"
+        parquet.write_table(pa.table({"id": pa.array([number], pa.int64()), **columns}), path)
+        return str(path)
+
+    fee = pa.array([1.5])
+    job({"path": [file(1, airport_fee=pa.nulls(1)), file(2, Airport_fee=fee), file(3, AIRPORT_FEE=fee)]})
+    assert [list(row.values()) for row in job.rows()] == [[1, None], [2, 1.5], [3, 1.5]]
+    job.table += "_later"
+    job({"path": file(4, airport_fee=pa.nulls(1))})
+    job({"path": [file(5, Airport_fee=fee), file(6, airport_fee=pa.nulls(1))]})
+    assert [row.get("Airport_fee") for row in job.rows()] == [None, 1.5, None]
+
+
+def test_a_folder_is_a_column_also_where_files_have_an_untyped_one_of_its_name(job: Ingester) -> None:
+    for day, fee in (("2026-01-01", pa.nulls(1)), ("2026-01-02", pa.array([2.5]))):
+        folder = job.folder / "in" / f"day={day}"
+        folder.mkdir(parents=True)
+        columns = {"id": pa.array([int(day[-1])], pa.int64()), "fee": fee, "day": pa.nulls(1)}
+        parquet.write_table(pa.table(columns), folder / "a.parquet")
+    job({"path": str(job.folder / "in"), "format": "parquet"})
+    assert [(row["id"], str(row["day"]), row["fee"]) for row in job.rows()] == [
+        (1, "2026-01-01", None),
+        (2, "2026-01-02", 2.5),
+    ]
+
+
+def test_numbers_that_some_parquet_files_write_as_others(job: Ingester) -> None:
+    def file(number: int, seats: pa.Array) -> str:
+        path = job.folder / f"{number}.parquet"
+        parquet.write_table(pa.table({"id": pa.array([number], pa.int64()), "seats": seats}), path)
+        return str(path)
+
+    whole, gaps = file(1, pa.array([4], pa.int64())), file(2, pa.array([3.0]))
+    job({"path": [whole, gaps, file(3, pa.array([2], pa.int32())), file(4, pa.nulls(1))]})
+    assert [(row["id"], row["seats"]) for row in job.rows()] == [(1, 4.0), (2, 3.0), (3, 2.0), (4, None)]
+    inexact = {"path": [gaps, file(5, pa.array([2**53 + 1], pa.int64()))]}
+    assert "column seats cannot be stored as double without being rounded" in job.refused(inexact)
+    job.table += "_whole"
+    job({"path": whole})
+    job({"path": [gaps, file(6, pa.array([7], pa.int32()))]})
+    assert [(row["id"], row["seats"]) for row in job.rows()] == [(1, 4), (2, 3), (6, 7)]
+    assert "without being rounded or cut" in job.refused({"path": [whole, file(7, pa.array([2.5]))]})
+
+
+def test_a_table_of_columns_without_a_type(job: Ingester) -> None:
+    parquet.write_table(pa.table({"id": pa.array([1]), "fee": pa.nulls(1)}), job.folder / "a.parquet")
+    source = {"path": str(job.folder / "a.parquet")}
+    with pytest.raises(InvalidInput, match=r"(?s)'fee'.*name all columns and their types in source.schema"):
+        job(source, {"partition_by": ["fee"]})
+    job({**source, "schema": "id BIGINT, fee DECIMAL(10, 2)"})
+    assert job.rows() == [{"id": 1, "fee": None}]
+
+
 def test_folders_named_after_values_are_columns(job: Ingester) -> None:
     for day in ("2024-01-01", "2024-01-02"):
         csv_file(job.folder / "lake" / f"day={day}" / "part.csv", [{"id": int(day[-1])}])
@@ -219,6 +301,68 @@ def test_a_value_that_cannot_be_cast(job: Ingester) -> None:
     parquet.write_table(pa.table({"id": ["seven"], "name": ["a"], "ratio": [1.0]}), typed)
     assert "id" in job.refused({"path": str(typed)})
     assert len(job.rows()) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "have", "want"),
+    [
+        (pa.array([1], pa.int32()), pa.array([2.5], pa.float64()), "double", "int"),
+        (pa.array([1], pa.int64()), pa.array([Decimal("2.5")], pa.decimal128(10, 2)), "decimal(10,2)", "bigint"),
+        (pa.array([Decimal("1.5")], pa.decimal128(10, 1)), pa.array([2.25], pa.float64()), "double", "decimal(10,1)"),
+        (pa.array([1.5], pa.float64()), pa.array([2**53 + 1], pa.int64()), "bigint", "double"),
+        (
+            pa.array([date(2026, 1, 1)]),
+            pa.array([datetime(2026, 1, 1, 5)]),
+            "timestamp_ntz",
+            "date",
+        ),
+        (
+            pa.array([{"a": 1, "b": [1]}], pa.struct({"a": pa.int32(), "b": pa.list_(pa.int32())})),
+            pa.array([{"b": [1.0, 1.5], "a": 1}], pa.struct({"b": pa.list_(pa.float64()), "a": pa.int32()})),
+            "struct<b:array<double>,a:int>",
+            "struct<a:int,b:array<int>>",
+        ),
+        (
+            pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int32())),
+            pa.array([[("a", 1.5)]], pa.map_(pa.string(), pa.float64())),
+            "map<string,double>",
+            "map<string,int>",
+        ),
+    ],
+)
+def test_a_value_that_would_be_rounded_or_cut(
+    first: pa.Array, then: pa.Array, have: str, want: str, job: Ingester
+) -> None:
+    def of(name: str, value: pa.Array) -> dict[str, Any]:
+        file = job.folder / f"{name}.parquet"
+        parquet.write_table(pa.table({"id": pa.array([len(name)], pa.int64()), "value": value}), file)
+        return {"path": str(file)}
+
+    job(of("a", first))
+    message = job.refused(of("lossy", then))
+    path = job.folder / "lossy.parquet"
+    if "<" in have:
+        assert message == f"{path}: value is {have}, and {job.table} has {want}"
+    else:
+        assert message.startswith(f"value: 1 value of type {have} ({path}) cannot be stored as {want} without")
+    assert "without being rounded or cut" in job.refused(of("by-query", then), transform="SELECT * FROM source")
+    assert [row["id"] for row in job.rows()] == [1]
+    job(of("ok", pa.nulls(1, then.type)))
+    assert [row["id"] for row in job.rows()] == [1, 2]
+
+
+def test_values_of_another_type_that_lose_nothing_are_stored(job: Ingester) -> None:
+    def load(**columns: pa.Array) -> None:
+        file = job.folder / f"{len(list(job.folder.iterdir()))}.parquet"
+        parquet.write_table(pa.table(columns), file)
+        job({"path": str(file)})
+
+    load(id=pa.array([1], pa.int64()), seats=pa.array([4], pa.int32()), price=pa.array([Decimal("0.10")]))
+    load(id=pa.array([2.0]), seats=pa.array([3.0]), price=pa.array([0.1]))
+    assert [(row["id"], row["seats"], row["price"]) for row in job.rows()] == [
+        (1, 4, Decimal("0.10")),
+        (2, 3, Decimal("0.10")),
+    ]
 
 
 def test_a_row_with_too_many_fields(job: Ingester) -> None:

@@ -128,7 +128,8 @@ def test_descriptions_and_pivots(lake: MemoryLake, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sql", ["SHOW TABLES", "show all tables;"])
 def test_the_tables_of_a_ref_are_listed(lake: MemoryLake, tmp_path: Path, sql: str) -> None:
     lake.append_rows(BRANCH, "shop.returns", [{"id": 3, "v": 30}])
-    assert _query(lake, tmp_path, sql) == QueryRows(columns=["name"], rows=[["a.b.items"], ["shop.orders"]])
+    tables, head = [["a.b.items"], ["shop.orders"]], lake.catalog.head("main")
+    assert _query(lake, tmp_path, sql) == QueryRows(columns=["name"], rows=tables, head=head)
     assert _query(lake, tmp_path, sql, RUN).rows == [["a.b.items"], ["shop.orders"], ["shop.returns"]]
 
 

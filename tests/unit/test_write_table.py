@@ -142,14 +142,14 @@ def test_a_file_that_changed_while_the_run_waited(file: Path, change: Step) -> N
     with pytest.raises(ApplicationError, match=r"b\.csv .* start the run again") as refused:
         write(file, before=change, during=started.append)
     assert not started
-    assert refused.value.type == "InvalidInput" and refused.value.non_retryable
+    assert refused.value.type == "InputChanged" and refused.value.non_retryable
 
 
 @pytest.mark.parametrize("change", [replace_by_same_size, append, remove, replace_and_put_back])
 def test_a_file_that_changed_while_spark_read(file: Path, change: Step) -> None:
     with pytest.raises(ApplicationError, match=r"b\.csv .* start the run again") as refused:
         write(file, during=change)
-    assert refused.value.type == "InvalidInput" and refused.value.non_retryable
+    assert refused.value.type == "InputChanged" and refused.value.non_retryable
     assert "\n" not in str(refused.value)
 
 

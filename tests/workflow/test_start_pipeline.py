@@ -123,7 +123,10 @@ async def test_what_is_not_valid_is_refused_and_starts_no_run(starts: Starts) ->
     ended = await (await starts.start("2018-02")).result()
     assert (ended.outcome, ended.key) == ("refused", "2018-02")
     assert "there are no files at" in ended.reason and "2018-02.csv" in ended.reason
-    assert starts.fakes.calls == []
+    assert starts.fakes.calls == [] and ended.cause is None
+    given = [str(starts.folder / "2018-01.csv"), str(starts.folder / "removed.csv")]
+    ended = await (await starts.start(files=given)).result()
+    assert (ended.outcome, ended.cause) == ("refused", "input_changed")
 
 
 async def test_a_run_that_fails_is_an_end_and_no_error(starts: Starts) -> None:

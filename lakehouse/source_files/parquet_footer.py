@@ -1,0 +1,76 @@
+"""Read the footers of Parquet files: how many rows each holds, and the columns whose types differ between files."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from sys import intern
+from typing import TYPE_CHECKING
+
+from lakehouse.source_files.listing import ListedFile
+from sluice.contracts.spark_jobs import ColumnGroup
+from sluice.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pyarrow import DataType
+
+_UNTYPED = "null"
+_TAIL = 64 * 1024
+"""So many bytes are read at first, which hold most footers."""
+_END = 8
+"""The bytes behind the footer: its length, and `PAR1`. Source: the Parquet format, "File format"."""
+
+
+@dataclass(frozen=True)
+class ParquetFooter:
+    """What the footer of a Parquet file says."""
+
+    rows: int
+    types: Mapping[str, str]
+    """The type of each column as Arrow calls it: a number's, `null` for one of the logical type UNKNOWN, which holds
+    nothing but NULL, or empty for all other types."""
+
+
+def read_footer(file: ListedFile) -> ParquetFooter:
+    """Read the footer of a Parquet file.
+
+    Raises:
+        InvalidInput: it has none, or was changed.
+        ServiceUnavailable: its store does not answer.
+    """
+    from pyarrow import ArrowException, parquet  # noqa: PLC0415  # slow to import
+
+    tail = file.read_tail(min(_TAIL, file.size))
+    size = int.from_bytes(tail[-_END:-4], "little") + _END
+    if len(tail) < size <= file.size:
+        tail = file.read_tail(size)
+    try:
+        metadata = parquet.read_metadata(io.BytesIO(tail))
+        schema = metadata.schema.to_arrow_schema()
+    except (ArrowException, OSError) as error:
+        raise InvalidInput(f"{file.path} is no whole parquet file: {str(error).splitlines()[0][:200]}") from error
+    return ParquetFooter(metadata.num_rows, {each.name: _type_name(each.type) for each in schema})
+
+
+def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
+    """Return the files in groups in which each column has one type, or none; nothing if that is so for all files.
+
+    Only columns without a type and numbers of different types make groups: what else differs, Spark merges or refuses.
+    """
+    by_column: dict[str, set[str]] = {}
+    for footer in footers.values():
+        for name, type in footer.types.items():
+            by_column.setdefault(name, set()).add(type)
+    mixed = [name for name, types in by_column.items() if _UNTYPED in types or (len(types) > 1 and "" not in types)]
+    groups: dict[tuple[str | None, ...], ColumnGroup] = {}
+    for path, footer in footers.items() if mixed else ():
+        types = tuple(footer.types.get(name) for name in mixed)
+        untyped = [name for name, type in zip(mixed, types, strict=True) if type == _UNTYPED]
+        groups.setdefault(types, ColumnGroup(files=[], untyped=untyped)).files.append(path)
+    return list(groups.values())
+
+
+def _type_name(type: "DataType") -> str:
+    from pyarrow import types  # noqa: PLC0415
+
+    is_number = types.is_integer(type) or types.is_floating(type)
+    return intern(str(type)) if is_number or types.is_null(type) else ""

@@ -1,0 +1,115 @@
+"""Keep Spark from rounding or cutting a value that it stores in a column of another type.
+
+By Spark's store assignment, 2.5 becomes 2 in a column of whole numbers, 12.345 becomes 12.35 in DECIMAL(10, 2), and a
+timestamp in a column of dates loses its time, all without an error. Here each such value fails the write.
+"""
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    MapType,
+    NumericType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sluice.identifiers import quoted
+from sluice.sizes import format_count
+from spark_jobs.column_types import fits
+from spark_jobs.load_files import path_of_address
+
+_KINDS = ((NumericType,), (DateType, TimestampType, TimestampNTZType))
+"""Types of one kind are stored in each other's columns."""
+LOSS = "without being rounded or cut"
+
+
+def keep_values_exact(rows: DataFrame, target: StructType) -> DataFrame:
+    """Return the rows so that they fail to be written where the table would hold another value than they do."""
+    guarded = {have.name: _guarded(have, wanted) for have, wanted in _lossy_columns(rows.schema, target)}
+    return rows.withColumns(guarded) if guarded else rows
+
+
+def inexact_values(rows: DataFrame, target: StructType) -> list[str]:
+    """Return the columns with values that the table cannot hold exactly, each with their number and the first file."""
+    problems = []
+    for have, wanted in _lossy_columns(rows.schema, target):
+        is_inexact = ~_is_exact(F.col(quoted(have.name)), have.dataType, wanted)
+        count, file = (
+            rows.select(is_inexact.alias("is_inexact"), F.input_file_name().alias("file"))
+            .filter("is_inexact")
+            .agg(F.count(F.lit(1)), F.min("file"))
+            .collect()[0]
+        )
+        if count:
+            problems.append(_problem(have, wanted, count, path_of_address(file)))
+    return problems
+
+
+def _problem(have: StructField, wanted: DataType, count: int, file: str) -> str:
+    where = f" ({file})" if file else ""
+    return (
+        f"{have.name}: {format_count(count, 'value')} of type {have.dataType.simpleString()}{where} cannot be stored "
+        f"as {wanted.simpleString()} {LOSS}: change the type of the table's column, or round in a transform"
+    )
+
+
+def _lossy_columns(have: StructType, target: StructType) -> Iterator[tuple[StructField, DataType]]:
+    """Yield the columns whose values Spark may change when it stores them, with the type of the table's column."""
+    wanted = {field.name.lower(): field.dataType for field in target}
+    for field in have:
+        other = wanted.get(field.name.lower())
+        if other is not None and _may_lose(field.dataType, other):
+            yield field, other
+
+
+def _may_lose(have: DataType, wanted: DataType) -> bool:
+    match have, wanted:
+        case StructType(), StructType():
+            by_name = {field.name.lower(): field.dataType for field in wanted}
+            common = [field for field in have if field.name.lower() in by_name]
+            return any(_may_lose(field.dataType, by_name[field.name.lower()]) for field in common)
+        case ArrayType(), ArrayType():
+            return _may_lose(have.elementType, wanted.elementType)
+        case MapType(), MapType():
+            return _may_lose(have.keyType, wanted.keyType) or _may_lose(have.valueType, wanted.valueType)
+    return not fits(have, wanted) and any(isinstance(have, kind) and isinstance(wanted, kind) for kind in _KINDS)
+
+
+def _guarded(have: StructField, wanted: DataType) -> Column:
+    column = F.col(quoted(have.name))
+    message = f"a value of the column {have.name} cannot be stored as {wanted.simpleString()} {LOSS}"
+    return F.when(_is_exact(column, have.dataType, wanted), column).otherwise(F.raise_error(F.lit(message)))
+
+
+def _is_exact(column: Column, have: DataType, wanted: DataType) -> Column:
+    """Return whether a value stays the same when it is stored; fields are matched by name, as Spark's writer does."""
+    if not _may_lose(have, wanted):
+        return F.lit(True)
+    match have, wanted:
+        case StructType(), StructType():
+            by_name = {field.name.lower(): field.dataType for field in wanted}
+            exact = [
+                _is_exact(column.getField(field.name), field.dataType, by_name[field.name.lower()])
+                for field in have
+                if field.name.lower() in by_name
+            ]
+            return reduce(and_, exact)
+        case ArrayType(), ArrayType():
+            return _all_exact(column, have.elementType, wanted.elementType)
+        case MapType(), MapType():
+            keys = _all_exact(F.map_keys(column), have.keyType, wanted.keyType)
+            return keys & _all_exact(F.map_values(column), have.valueType, wanted.valueType)
+    return column.cast(wanted).cast(have).eqNullSafe(column)
+
+
+def _all_exact(elements: Column, have: DataType, wanted: DataType) -> Column:
+    return F.coalesce(F.forall(elements, lambda each: _is_exact(each, have, wanted)), F.lit(True))

@@ -1,0 +1,52 @@
+"""Columns without a type yet: a new table is made without them, and files that give them one add them.
+
+Arrow and pandas write a column of Parquet that holds nothing but NULL without a type. Spark reads it as whole numbers;
+a table with such a column could not hold what later files bring.
+"""
+
+import json
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import NullType, StructType
+
+from sluice.identifiers import literal, quoted
+from spark_jobs.job import report_progress
+
+UNTYPED_PROPERTY = "sluice.untyped-columns"
+"""The property of a table with the names of columns that no file gave a type yet, as JSON."""
+
+
+def drop_untyped(rows: DataFrame, existing: StructType | None) -> tuple[DataFrame, list[str]]:
+    """Return the rows without the columns that have no type and that the table does not have, and their names."""
+    have = {name.lower() for name in existing.names} if existing is not None else set()
+    names = [
+        field.name for field in rows.schema if isinstance(field.dataType, NullType) and field.name.lower() not in have
+    ]
+    return rows.drop(*names), names
+
+
+def add_typed_columns(spark: SparkSession, rows: DataFrame, table: str, existing: StructType) -> StructType:
+    """Add the columns to a table that had no type when it was made, and have one now; return its schema."""
+    have = {name.lower() for name in existing.names}
+    new = [field for field in rows.schema if field.name.lower() not in have]
+    remembered = _remembered(spark, table) if new else []
+    waiting = {name.lower() for name in remembered}
+    added = [field for field in new if field.name.lower() in waiting]
+    if not added:
+        return existing
+    report_progress(f"adding columns that have a type now: {', '.join(field.name for field in added)}")
+    columns = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in added)
+    spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({columns})")
+    typed = {field.name.lower() for field in added}
+    left = [name for name in remembered if name.lower() not in typed]
+    spark.sql(
+        f"ALTER TABLE {table} SET TBLPROPERTIES ({literal(UNTYPED_PROPERTY)} = {literal(json.dumps(left))})"
+        if left
+        else f"ALTER TABLE {table} UNSET TBLPROPERTIES ({literal(UNTYPED_PROPERTY)})"
+    )
+    return spark.table(table).schema
+
+
+def _remembered(spark: SparkSession, table: str) -> list[str]:
+    properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
+    return [str(name) for name in json.loads(properties.get(UNTYPED_PROPERTY, "[]"))]

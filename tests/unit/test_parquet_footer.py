@@ -1,0 +1,48 @@
+"""What the footers of Parquet files say of their columns."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from lakehouse.source_files.local import describe_local
+from lakehouse.source_files.parquet_footer import column_groups, read_footer
+from sluice.errors import InvalidInput
+
+
+def _write(path: Path, **columns: Any) -> Path:
+    parquet.write_table(pa.table(columns), path)
+    return path
+
+
+def test_a_footer_tells_rows_and_types(tmp_path: Path) -> None:
+    many = {f"column_{number}_{'x' * 60}": pa.array([1.5, None]) for number in range(1000)}
+    file = _write(tmp_path / "a.parquet", id=pa.array([1, 2]), name=pa.array(["x", "y"]), fee=pa.nulls(2), **many)
+    footer = read_footer(describe_local(file))  # longer than what is read at first
+    assert (footer.rows, len(footer.types)) == (2, 1003)
+    assert [footer.types[name] for name in ("id", "name", "fee")] == ["int64", "", "null"]
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b"PAR1PAR1PAR1", b"PAR1" + b"\xff" * 8 + b"PAR1", b"x" * 100_000])
+def test_a_file_that_is_no_whole_parquet_file(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"a\.parquet is no whole parquet file"):
+        read_footer(describe_local(tmp_path / "a.parquet"))
+
+
+def test_files_are_grouped_by_columns_without_a_type_and_numbers_of_different_types(tmp_path: Path) -> None:
+    contents: dict[str, dict[str, Any]] = {
+        "a": {"id": [1], "fee": pa.nulls(1), "note": ["x"]},
+        "b": {"id": [1.0], "fee": [2.5], "note": ["x"]},
+        "c": {"id": [2.0], "fee": [3.5]},
+        "d": {"id": [2], "fee": pa.nulls(1), "note": [b"x"]},
+    }
+    files = {name: _write(tmp_path / name, **columns) for name, columns in contents.items()}
+    footers = {name: read_footer(describe_local(file)) for name, file in files.items()}
+    groups = [(group.files, group.untyped) for group in column_groups(footers)]
+    assert groups == [(["a", "d"], ["fee"]), (["b", "c"], [])]
+    assert column_groups({name: footers[name] for name in "bc"}) == []
+    assert [group.untyped for group in column_groups({"a": footers["a"]})] == [["fee"]]
+    assert column_groups({}) == []
