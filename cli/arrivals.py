@@ -10,7 +10,7 @@ from rich.markup import escape
 from cli.context import CommandContext, current_user, run_command
 from cli.layout import print_entries
 from runtime.installation import with_known_installation
-from runtime.landing_zones import command_batch, list_zones, look_now, read_zone
+from runtime.landing_zones import command_batch, list_zones, look_now, read_zone, split_batch
 from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import (
     Batch,
@@ -18,11 +18,13 @@ from sluice.contracts.arrivals import (
     FileStatus,
     ListArrivalsInput,
     ListArrivalsResult,
+    SplitBatch,
     ZoneStatus,
 )
 from sluice.errors import InvalidPipeline
 from sluice.presentation.arrivals import describe_batch, describe_file
 from sluice.settings import Settings
+from sluice.sizes import format_count
 from sluice.times import format_time
 
 app = typer.Typer(add_completion=False)
@@ -44,6 +46,9 @@ def arrivals_command(
     set_aside: Annotated[
         str | None, typer.Option("--set-aside", metavar="BATCH", help="Never load a batch that was kept out.")
     ] = None,
+    split: Annotated[
+        str | None, typer.Option("--split", metavar="BATCH", help="Load the halves of a batch by themselves.")
+    ] = None,
     look: Annotated[bool, typer.Option("--look", help="Look at the landing zone now.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -53,6 +58,8 @@ def arrivals_command(
         settings = with_known_installation(context.settings)
         if pipeline is None:
             return await _print_zones(context, settings)
+        if split:
+            return await _split(context, settings, pipeline, split)
         if retry or set_aside:
             return await _command(context, settings, pipeline, retry, set_aside)
         if look:
@@ -63,10 +70,10 @@ def arrivals_command(
 
     def prepare() -> None:
         _status(status)
-        if pipeline is None and (file or status or retry or set_aside or look):
+        if pipeline is None and (file or status or retry or set_aside or split or look):
             raise InvalidPipeline("name the pipeline whose landing zone is meant: `arrivals PIPELINE …`")
-        if len([each for each in (retry, set_aside, look) if each]) > 1:
-            raise InvalidPipeline("--retry, --set-aside and --look are three requests: give one at a time")
+        if len([each for each in (retry, set_aside, split, look) if each]) > 1:
+            raise InvalidPipeline("--retry, --set-aside, --split and --look are four requests: give one at a time")
 
     run_command(command, as_json, prepare)
 
@@ -87,6 +94,15 @@ async def _command(
     request = BatchCommand.model_validate({"action": action, "batch": batch, "by": current_user().name})
     now = await command_batch(context.client, settings, pipeline, request)
     context.print_result(now.model_dump(mode="json"), f"Batch {batch} of {pipeline}: {now.state}")
+    return 0
+
+
+async def _split(context: CommandContext, settings: Settings, pipeline: str, batch: str) -> int:
+    request = SplitBatch(batch=batch, by=current_user().name)
+    halves = await split_batch(context.client, settings, pipeline, request)
+    names = " and ".join(f"{each.ref.id} ({format_count(each.ref.files, 'file')})" for each in halves)
+    fields = {"batch": batch, "halves": [each.model_dump(mode="json") for each in halves]}
+    context.print_result(fields, f"Batch {batch} of {pipeline} is split into {names}.")
     return 0
 
 

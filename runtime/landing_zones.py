@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from sluice.contracts.arrivals import (
     BatchCommand,
     LandingZoneInput,
     PauseZone,
+    SplitBatch,
     ZoneStatus,
     landing_zone_id,
     memo_of,
@@ -67,7 +69,7 @@ class DeployedLandingZones:
         """Return those of this installation that are there."""
         return [
             DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], memo["properties"])
-            async for memo in _memos(self._client, self._settings)
+            async for memo in zone_memos(self._client, self._settings)
         ]
 
     async def apply(self, change: Change, file: PipelineFile | None) -> None:
@@ -136,7 +138,7 @@ async def read_zone(client: Client, settings: Settings, pipeline: str) -> ZoneSt
 
 async def list_zones(client: Client, settings: Settings) -> list[str]:
     """Return the names of the pipelines that have a landing zone, in order."""
-    return sorted([memo["name"] async for memo in _memos(client, settings)])
+    return sorted([memo["name"] async for memo in zone_memos(client, settings)])
 
 
 async def look_now(client: Client, settings: Settings, pipeline: str) -> None:
@@ -165,8 +167,26 @@ async def command_batch(client: Client, settings: Settings, pipeline: str, comma
         InvalidPipeline: there is no such landing zone or batch, or its run is under way.
     """
     handle = await _find(client, settings, pipeline)
-    try:
+    with _refusals(pipeline):
         return await _answered(handle, handle.execute_update(LandingZone.command, command))
+
+
+async def split_batch(client: Client, settings: Settings, pipeline: str, request: SplitBatch) -> list[Batch]:
+    """Split a batch that was kept out or set aside into two, which are loaded by themselves; return them.
+
+    Raises:
+        InvalidPipeline: there is no such landing zone or batch, it has one file, or its run is under way.
+    """
+    handle = await _find(client, settings, pipeline)
+    with _refusals(pipeline):
+        return await _answered(handle, handle.execute_update(LandingZone.split, request))
+
+
+@contextmanager
+def _refusals(pipeline: str) -> Iterator[None]:
+    """Raise what a landing zone refuses as an error of the request."""
+    try:
+        yield
     except WorkflowUpdateFailedError as error:
         reason = error.cause.message if isinstance(error.cause, ApplicationError) else str(error)
         raise InvalidPipeline(f"{reason}: `arrivals {pipeline}` shows the batches") from error
@@ -193,7 +213,7 @@ def _handle(client: Client, settings: Settings, pipeline: str) -> WorkflowHandle
     return client.get_workflow_handle_for(LandingZone.run, landing_zone_id(settings.sluice_installation, pipeline))
 
 
-async def _memos(client: Client, settings: Settings) -> AsyncIterator[dict[str, Any]]:
+async def zone_memos(client: Client, settings: Settings) -> AsyncIterator[dict[str, Any]]:
     """Yield what the memos of the landing zones of this installation hold."""
     prefix = landing_zone_id(settings.sluice_installation, "")
     async for execution in client.list_workflows(f'{_RUNNING} AND WorkflowId STARTS_WITH "{prefix}"'):

@@ -20,6 +20,8 @@ with workflow.unsafe.imports_passed_through():
         CollectArrivalsResult,
         ListArrivalsInput,
         ListArrivalsResult,
+        SplitBatchInput,
+        SplitBatchResult,
         ZoneNotice,
     )
     from sluice.contracts.audit import (
@@ -232,6 +234,8 @@ class ActivityCalls(ActivityCaller):
         "collect_arrivals", CollectArrivalsInput, CollectArrivalsResult, Kind.LONG, lambda input: input.pipeline.name,
         timeout=step_timeout)
     read_batch = ActivityCall("read_batch", BatchRef, BatchPaths, Kind.LOCAL_FIRST, lambda input: input.id)
+    split_batch = ActivityCall(
+        "split_batch", SplitBatchInput, SplitBatchResult, Kind.LOCAL_FIRST, lambda input: input.ref.id)
     notify_landing_zone = ActivityCall(
         "notify_landing_zone", ZoneNotice, type(None), Kind.ACTIVITY, lambda input: input.text[:200],
         timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)

@@ -9,11 +9,10 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlreadyStartedError
-from temporalio.workflow import ParentClosePolicy
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.arrivals.limits import room_for_batches
+    from sluice.arrivals.held_batches import HeldBatches
     from sluice.contracts.arrivals import (
         ZONE_MEMO,
         Batch,
@@ -22,16 +21,19 @@ with workflow.unsafe.imports_passed_through():
         CollectArrivalsResult,
         LandingZoneInput,
         PauseZone,
+        SplitBatch,
+        SplitBatchInput,
         ZoneNotice,
         ZoneStatus,
         memo_of,
     )
-    from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, StartPipelineInput
+    from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun
     from workflows.activity_calls import ActivityCalls
+    from workflows.batch_runs import BatchRuns
     from workflows.failures import is_cancelled, root_cause
 
-_SOON = 1.0
-"""Seconds to wait after a notification, for those that come together with it."""
+_SOON, _EVERY = 0.2, 1.0
+"""Seconds to wait after a notification, for those that come together with it; the fewest between two looks for them."""
 _ON_ERROR = 60.0
 """Seconds until the next look after one that failed."""
 
@@ -44,14 +46,13 @@ class LandingZone:
     def __init__(self, input: LandingZoneInput) -> None:
         self._input = input
         self._calls = ActivityCalls(pipeline=input.name)
-        self._batches = {batch.ref.id: batch for batch in input.batches}
+        self._batches = HeldBatches(input.batches)
+        self._runs = BatchRuns(self._batches, self._calls)
         self._paused, self._problem = input.paused, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
-        self._children: dict[str, object] = {}
-        """What runs a batch, as far as this run of the workflow started it."""
         self._waiting = 0
         self._is_look_due, self._is_notified = True, False
-        self._look_at = workflow.now().timestamp()
+        self._look_at, self._looked_at = workflow.now().timestamp(), 0.0
         self._since = input.since or workflow.now().timestamp()
 
     @workflow.run
@@ -72,27 +73,16 @@ class LandingZone:
     async def look(self) -> None:
         """Look at the zone soon: a notification arrived. It may come often, late, or not at all."""
         self._is_notified = True
-        self._look_at = min(self._look_at, workflow.now().timestamp() + _SOON)
+        soon = max(workflow.now().timestamp() + _SOON, self._looked_at + _EVERY)
+        self._look_at = min(self._look_at, soon)
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
     def run_ended(self, ended: EndedRun) -> None:
         """Learn how the run of a batch ended; a repeated signal changes nothing."""
-        batch = self._batches.get(ended.key)
-        if batch is None or batch.state != "running":
-            return
-        if ended.is_done:
-            del self._batches[ended.key]
-            self._is_look_due = True  # its files are asked about again: main has them now
-            return
-        update = {
-            "state": "kept out",
-            "workflow_id": ended.workflow_id,
-            "run_id": ended.run_id,
-            "outcome": ended.outcome,
-            "reason": ended.reason[:500],
-        }
-        self._batches[ended.key] = batch.model_copy(update=update)
-        if self._input.on_failure == "pause" and not self._paused:
+        became = self._batches.end(ended)
+        if became in ("loaded", "changed"):
+            self._is_look_due = True  # its files are asked about again: main has them now, or they settle again
+        elif became and self._input.on_failure == "pause" and not self._paused:
             self._paused = f"batch {ended.key} was kept out: {ended.reason[:200]}"
 
     @workflow.update
@@ -105,23 +95,33 @@ class LandingZone:
     @workflow.update
     def command(self, command: BatchCommand) -> Batch:
         """Retry a batch that was kept out, or set it aside."""
-        batch = self._batches[command.batch]
-        state = {"retry": "waiting", "set aside": "set aside"}[command.action]
-        changed = batch.model_copy(update={"state": state})
-        if command.action == "retry" and batch.outcome == "refused":
-            del self._batches[command.batch]  # a file of it may be gone: what is there now is collected again
-            self._is_look_due = True
-        else:
-            self._batches[command.batch] = changed
-        return changed
+        batch, is_look_due = self._batches.decide(command.batch, command.action)
+        self._is_look_due = self._is_look_due or is_look_due
+        return batch
 
     @command.validator
     def _check_command(self, command: BatchCommand) -> None:
-        batch = self._batches.get(command.batch)
-        if batch is None:
-            raise ApplicationError(f"there is no batch {command.batch!r} that main does not have", type="NoSuchBatch")
-        if batch.state in ("running", "waiting"):
-            raise ApplicationError(f"batch {command.batch} is {batch.state}: wait for its end", type="BatchUnderWay")
+        if problem := self._batches.problem_of_decision(command.batch):
+            raise ApplicationError(problem, type="NoDecision")
+
+    @workflow.update
+    async def split(self, request: SplitBatch) -> list[Batch]:
+        """Hold two batches in the place of one that was kept out or set aside, so that its bad file is identified."""
+        batch = self._batches.get(request.batch)
+        assert batch, "the validator saw it"
+        try:
+            written = await self._calls.split_batch(SplitBatchInput(name=self._input.name, ref=batch.ref))
+        except ActivityError as error:
+            raise ApplicationError(root_cause(error)[1], type="NoSplit") from error
+        halves = self._batches.split(request.batch, written.halves)
+        if not halves:
+            raise ApplicationError(f"batch {request.batch} is decided about meanwhile", type="NoDecision")
+        return halves
+
+    @split.validator
+    def _check_split(self, request: SplitBatch) -> None:
+        if problem := self._batches.problem_of_split(request.batch):
+            raise ApplicationError(problem, type="NoDecision")
 
     @workflow.update
     def replace_pipeline(self, input: LandingZoneInput) -> None:
@@ -136,7 +136,7 @@ class LandingZone:
         return ZoneStatus(
             name=self._input.name,
             pipeline=self._input.pipeline,
-            batches=list(self._batches.values()),
+            batches=self._batches.all,
             paused=self._paused,
             problem=self._problem,
             waiting=self._waiting,
@@ -147,8 +147,8 @@ class LandingZone:
     async def _look(self) -> None:
         """Collect what arrived; set when to look again."""
         delay, self._is_notified = self._input.look, False
-        held = [batch.ref for batch in self._batches.values()]
-        room = room_for_batches(self._batches.values())
+        self._looked_at = workflow.now().timestamp()
+        held, room = self._batches.refs, self._batches.room
         try:
             result = await self._calls.collect_arrivals(
                 CollectArrivalsInput(pipeline=self._input.pipeline, held=held, room=room)
@@ -162,9 +162,9 @@ class LandingZone:
             delay = delay if result.look_in is None else min(delay, result.look_in)
             if not room and not self._problem:
                 self._problem = f"{len(held)} batches are not loaded: retry them or set them aside, so that more follow"
-        await self._start_lost_runs()
+        await self._runs.start_lost(self._input)
         if self._is_notified:  # while the zone was listed: it may be about a file that came after that
-            delay = min(delay, _SOON)
+            delay = min(delay, _EVERY)
         self._look_at = workflow.now().timestamp() + delay
 
     async def _take(self, result: CollectArrivalsResult) -> None:
@@ -173,10 +173,8 @@ class LandingZone:
             if result.problem != problem:
                 await self._notify(f"cannot be looked at: {result.problem}")
             return
-        for ref in result.batches:
-            self._batches.setdefault(ref.id, Batch(ref=ref))
-        for id in result.loaded:  # a run that is under way for one reports about no batch then
-            self._batches.pop(id, None)
+        self._batches.add(result.batches)
+        self._batches.remove(result.loaded)  # a run that is under way for one reports about no batch then
         self._waiting = result.waiting
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
             self._latest_arrival, self._silence_reported = result.latest_arrival, False
@@ -187,61 +185,8 @@ class LandingZone:
 
     async def _start_batches(self) -> None:
         """Start runs for the oldest batches that wait, as many as may run at a time."""
-        running = sum(batch.state == "running" for batch in self._batches.values())
-        for id, batch in list(self._batches.items()):
-            if self._paused or running >= self._input.at_once:
-                return
-            if batch.state == "waiting":
-                await self._start(id, batch)
-                running += 1
-
-    async def _start_lost_runs(self) -> None:
-        """Start the runs of batches that a former run of this workflow started; those that are under way go on."""
-        for id, batch in list(self._batches.items()):
-            if batch.state == "running" and id not in self._children:
-                await self._start(id, batch.model_copy(update={"tries": batch.tries - 1}))
-
-    async def _start(self, id: str, batch: Batch) -> None:
-        try:
-            files = await self._calls.read_batch(batch.ref)
-        except ActivityError as error:
-            if is_cancelled(error):
-                raise
-            reason = root_cause(error)[1][:500]
-            self._batches[id] = batch.model_copy(update={"state": "kept out", "reason": reason})
-            return
-        if id not in self._batches:  # main has its files meanwhile
-            return
-        zone = workflow.info().workflow_id
-        self._batches[id] = batch.model_copy(update={"state": "running", "tries": batch.tries + 1, "reason": ""})
-        input = StartPipelineInput(
-            pipeline=self._input.pipeline,
-            starter=f"arrivals of {self._input.name}",
-            files=files.paths,
-            key=id,
-            report_to=zone,
-        )
-        try:
-            child = await workflow.start_child_workflow(
-                "StartPipeline",
-                input,
-                id=f"{zone}-{id}-{batch.tries + 1}",
-                parent_close_policy=ParentClosePolicy.ABANDON,
-                static_summary=f"{self._input.name}: {batch.ref.files} files that arrived",
-            )
-            self._children[id] = child
-            child.add_done_callback(partial(self._child_ended, id))
-        except WorkflowAlreadyStartedError:  # it was started before, is under way, and reports here
-            workflow.logger.info("the run of batch %s was started before", id)
-
-    def _child_ended(self, id: str, child: object) -> None:
-        """Hold a batch as kept out if what ran it ended without a report: somebody terminated it."""
-        batch = self._batches.get(id)
-        if self._children.get(id) is child:
-            del self._children[id]
-            if batch and batch.state == "running":
-                reason = "what ran it was ended from outside, without a report: retry it"
-                self._batches[id] = batch.model_copy(update={"state": "kept out", "reason": reason})
+        while self._can_start():
+            await self._runs.start_waiting(self._input)
 
     async def _tell_of_silence(self) -> None:
         """Tell people, once, that nothing arrived for longer than the pipeline expects."""
@@ -277,13 +222,12 @@ class LandingZone:
         return self._is_look_due or self._can_start() or self._look_at < look_at
 
     def _can_start(self) -> bool:
-        states = [batch.state for batch in self._batches.values()]
-        return not self._paused and "waiting" in states and states.count("running") < self._input.at_once
+        return not self._paused and self._runs.can_start(self._input)
 
     def _state(self) -> LandingZoneInput:
         """Return the input with which the workflow continues."""
         update = {
-            "batches": list(self._batches.values()),
+            "batches": self._batches.all,
             "paused": self._paused,
             "latest_arrival": self._latest_arrival,
             "silence_reported": self._silence_reported,

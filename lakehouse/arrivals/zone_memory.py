@@ -31,12 +31,9 @@ _RECORD = """
 INSERT INTO files (path, size, state, arrived_at, changed_at, status, detail, listing)
 VALUES (:path, :size, :state, :now, :now, :status, :detail, :listing)
 ON CONFLICT (path) DO UPDATE SET
-    listing = max(listing, :listing),
-    changed_at = CASE WHEN state = :state THEN changed_at ELSE :now END,
-    arrived_at = CASE WHEN state = :state OR status = 'waiting' THEN arrived_at ELSE :now END,
-    status = CASE WHEN state = :state THEN status ELSE :status END,
-    detail = CASE WHEN state = :state THEN detail ELSE :detail END,
-    size = :size, state = :state
+    listing = :listing, changed_at = :now, status = :status, detail = :detail, size = :size, state = :state,
+    arrived_at = CASE WHEN status = 'waiting' THEN arrived_at ELSE :now END
+    WHERE listing <= :listing AND state != :state
 """
 
 
@@ -48,6 +45,11 @@ def _row(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
     }
 
 
+def _states(database: sqlite3.Connection, paths: Sequence[str]) -> dict[str, str]:
+    marks = ", ".join("?" * len(paths))
+    return dict(database.execute(f"SELECT path, state FROM files WHERE path IN ({marks})", list(paths)).fetchall())
+
+
 class ZoneMemory:
     """The memory of one landing zone, in one file."""
 
@@ -55,17 +57,26 @@ class ZoneMemory:
         self._path = path
 
     def record_listing(self, files: Iterable[ArrivingFile], now: float) -> None:
-        """Record what is there now; what is not listed any more is forgotten."""
+        """Record what is there now; what is not listed any more is forgotten.
+
+        Only files whose state changed are written, so that a look at many known files costs little. What a later
+        listing wrote stays as it is.
+        """
         with self._open() as database:
             listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
             database.execute("COMMIT")
-        listed = iter(files)
+        listed, paths = iter(files), set[int]()
         while some := list(islice(listed, _AT_ONCE)):  # no transaction is open while a store is waited for
+            paths.update(hash(file.path) for file in some)
             with self._open() as database:
-                database.executemany(_RECORD, [_row(file, now, listing) for file in some])
+                known = _states(database, [file.path for file in some])
+                changed = [_row(file, now, listing) for file in some if known.get(file.path) != file.state]
+                database.executemany(_RECORD, changed)
                 database.execute("COMMIT")
         with self._open() as database:
-            database.execute("DELETE FROM files WHERE listing < ?", [listing])
+            known_paths = database.execute("SELECT path FROM files WHERE listing < ?", [listing])
+            missing = [row for row in known_paths if hash(row[0]) not in paths]
+            database.executemany("DELETE FROM files WHERE path = ?", missing)
             database.execute("DELETE FROM listings WHERE number < ?", [listing])
             database.execute("COMMIT")
 

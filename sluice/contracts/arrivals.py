@@ -168,6 +168,27 @@ class BatchCommand(Model):
     by: str
 
 
+class SplitBatch(Model):
+    """What a person asks of a batch whose bad file is to be identified: two batches in the place of one."""
+
+    batch: str
+    by: str
+
+
+class SplitBatchInput(Model):
+    """Input of `split_batch`."""
+
+    name: str
+    """The pipeline's name."""
+    ref: BatchRef
+
+
+class SplitBatchResult(Model):
+    """Result of `split_batch`: the batches with the first and the second half of the files."""
+
+    halves: list[BatchRef]
+
+
 class PauseZone(Model):
     """Pause a landing zone, or resume it: files are collected, and no batch is started meanwhile."""
 

@@ -23,6 +23,9 @@ from sluice.contracts.arrivals import (
     LandingZoneInput,
     OverwrittenFile,
     PauseZone,
+    SplitBatch,
+    SplitBatchInput,
+    SplitBatchResult,
     ZoneNotice,
     ZoneStatus,
 )
@@ -85,6 +88,11 @@ class Zone:
             raise ApplicationError("the batch is missing", type="ManifestUnreadable", non_retryable=True)
         return BatchPaths(paths=[f"/landing/{input.id}-{number}" for number in range(input.files)])
 
+    @activity.defn(name="split_batch")
+    async def split(self, input: SplitBatchInput) -> SplitBatchResult:
+        halves = [input.ref.model_copy(update={"id": f"{input.ref.id}-{half}", "files": 1}) for half in range(2)]
+        return SplitBatchResult(halves=halves)
+
     @activity.defn(name="notify_landing_zone")
     async def notify(self, input: ZoneNotice) -> None:
         self.notices.append(input.text)
@@ -143,7 +151,7 @@ async def zone(client: Client) -> AsyncIterator[Zone]:
         task_queue=zone.name,
         workflows=[LandingZone, RunOfATest],
         workflow_runner=sandbox(),
-        activities=[zone.collect, zone.read, zone.notify],
+        activities=[zone.collect, zone.read, zone.split, zone.notify],
     ):
         yield zone
         await zone.handle.terminate()
@@ -230,6 +238,48 @@ async def test_a_refused_batch_that_is_retried_is_collected_again(zone: Zone) ->
     await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="a", by="ana"))
     await zone.until(lambda now: now == {"rest": "running"})
     assert zone.looks[-1] == []
+
+
+async def test_a_batch_that_is_kept_out_is_split_until_its_bad_file_is_alone(zone: Zone) -> None:
+    zone.answers = [arrived("ab", "c")]
+    await zone.start(at_once=2)
+    await zone.until(lambda now: now == {"ab": "running", "c": "running"})
+
+    async def split(name: str) -> list[str]:
+        request = SplitBatch(batch=name, by="ana")
+        return [each.ref.id for each in await zone.handle.execute_update(LandingZone.split, request)]
+
+    for name, why in (("ab", "is running"), ("other", "there is no batch")):
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await split(name)
+        assert why in str(refused.value.cause)
+    await zone.end("ab", "quarantined", reason="not_null(id) failed")
+    await zone.until(lambda now: now["ab"] == "kept out")
+    assert await split("ab") == ["ab-0", "ab-1"]
+    await zone.until(lambda now: now == {"ab-0": "running", "ab-1": "waiting", "c": "running"})
+    await zone.end("ab-0", "published")
+    await zone.until(lambda now: now == {"ab-1": "running", "c": "running"})
+    await zone.end("ab-1", "quarantined", reason="not_null(id) failed")
+    await zone.until(lambda now: now["ab-1"] == "kept out")
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await split("ab-1")
+    assert "has one file" in str(refused.value.cause)
+    await zone.end("c", "published")
+    await zone.until(lambda now: now == {"ab-1": "kept out"})
+    replayer = Replayer(workflows=[LandingZone], workflow_runner=sandbox(), data_converter=converter({}))
+    await replayer.replay_workflow(await zone.handle.fetch_history())
+
+
+async def test_a_batch_whose_file_changed_under_its_run_is_collected_again(zone: Zone) -> None:
+    zone.answers = [arrived("a")]
+    await zone.start(on_failure="pause")
+    await zone.until(lambda now: now == {"a": "running"})
+    zone.answers = [arrived(waiting=2, look_in=0.1), arrived("a")]
+    await zone.end("a", "failed", cause="input_changed", reason="/landing/a-1 was touched")
+    await zone.until(lambda now: now == {"a": "running"} and len(zone.looks) > 2)
+    assert zone.looks[1:] == [[], []] and not (await zone.status()).paused
+    await zone.end("a", "published")
+    await zone.until(lambda now: now == {})
 
 
 async def test_a_failure_pauses_the_zone_where_its_pipeline_asks_for_it(zone: Zone) -> None:

@@ -1,0 +1,81 @@
+"""The runs of the batches of a landing zone: each is started once, and one that is lost is noticed."""
+
+from functools import partial
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, WorkflowAlreadyStartedError
+from temporalio.workflow import ParentClosePolicy
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.arrivals.held_batches import HeldBatches
+    from sluice.contracts.arrivals import Batch, LandingZoneInput
+    from sluice.contracts.starting import StartPipelineInput
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import is_cancelled, root_cause
+
+
+class BatchRuns:
+    """Starts runs for batches."""
+
+    def __init__(self, batches: HeldBatches, calls: ActivityCalls) -> None:
+        self._batches, self._calls = batches, calls
+        self._children: dict[str, object] = {}
+        """What runs a batch, as far as this run of the workflow started it."""
+
+    def can_start(self, zone: LandingZoneInput) -> bool:
+        """Return whether a batch waits, and may be started."""
+        return bool(self._batches.count("waiting")) and self._batches.count("running") < zone.at_once
+
+    async def start_waiting(self, zone: LandingZoneInput) -> None:
+        """Start a run for the oldest batch that waits, if one may be started."""
+        for batch in self._batches.all:
+            if batch.state == "waiting":
+                await self._start(zone, batch, batch.tries + 1)
+                return
+
+    async def start_lost(self, zone: LandingZoneInput) -> None:
+        """Start the runs of batches that a former run of this workflow started; those that are under way go on."""
+        for batch in self._batches.all:
+            if batch.state == "running" and batch.ref.id not in self._children:
+                await self._start(zone, batch, batch.tries)
+
+    async def _start(self, zone: LandingZoneInput, batch: Batch, tries: int) -> None:
+        id = batch.ref.id
+        try:
+            files = await self._calls.read_batch(batch.ref)
+        except ActivityError as error:
+            if is_cancelled(error):
+                raise
+            self._batches.keep_out(id, root_cause(error)[1])
+            return
+        if id not in self._batches:  # main has its files meanwhile
+            return
+        workflow_id = workflow.info().workflow_id
+        self._batches.update(id, state="running", tries=tries, reason="")
+        input = StartPipelineInput(
+            pipeline=zone.pipeline,
+            starter=f"arrivals of {zone.name}",
+            files=files.paths,
+            key=id,
+            report_to=workflow_id,
+        )
+        try:
+            child = await workflow.start_child_workflow(
+                "StartPipeline",
+                input,
+                id=f"{workflow_id}-{id}-{tries}",
+                parent_close_policy=ParentClosePolicy.ABANDON,
+                static_summary=f"{zone.name}: {batch.ref.files} files that arrived",
+            )
+            self._children[id] = child
+            child.add_done_callback(partial(self._child_ended, id))
+        except WorkflowAlreadyStartedError:  # it was started before, is under way, and reports here
+            workflow.logger.info("the run of batch %s was started before", id)
+
+    def _child_ended(self, id: str, child: object) -> None:
+        """Hold a batch as kept out if what ran it ended without a report: somebody terminated it."""
+        batch = self._batches.get(id)
+        if self._children.get(id) is child:
+            del self._children[id]
+            if batch and batch.state == "running":
+                self._batches.keep_out(id, "what ran it was ended from outside, without a report: retry it")
