@@ -74,6 +74,7 @@ from activities.scan_branch import ScanBranchActivity
 from activities.scan_files import ScanFilesActivity
 from activities.scan_tables import TableScanner
 from activities.select_input import SelectInputActivity
+from activities.split_batch import SplitBatchActivity
 from activities.start_registrations import StartRegistrationsActivity
 from activities.verify_decision import VerifyDecisionActivity
 from activities.verify_write import VerifyWriteActivity
@@ -98,14 +99,13 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.open_catalog import open_catalog, unreachable_properties
 from lakehouse.report_store import ReportStore
 from lakehouse.targets.mirror import MirrorWriter
+from runtime.background import end_background, register_with_temporal, start_background
 from runtime.installation import with_installation
 from runtime.log_context import RunLogContext
-from runtime.run_files import remove_old_run_files_daily
-from runtime.schedules import register_check_of_registrations, register_reaper
 from runtime.shutdown import exit_after
 from runtime.store_access import export_store_access
 from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
-from runtime.temporal_client import connect, register_search_attributes
+from runtime.temporal_client import connect
 from sluice.approval.required import parse_approval_rules
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.publishing.capabilities import describe_capabilities
@@ -246,6 +246,7 @@ def control_activities(
         NotifyScheduleActivity(settings).notify_schedule,
         CollectArrivalsActivity(collector).collect_arrivals,
         ReadBatchActivity(batches).read_batch,
+        SplitBatchActivity(batches).split_batch,
         NotifyLandingZoneActivity(settings).notify_landing_zone,
         # What the command line asks about the lake:
         ListQuarantineActivity(catalog, io).list_quarantine,
@@ -318,10 +319,7 @@ async def serve() -> None:
         if not class_path(settings) and not settings.spark_packages:
             raise BadEnvironment(f"there are no jars for Spark under {settings.sluice_home}: run `make setup`")
     client = await connect(environment, **start_telemetry(settings))
-    if settings.sluice_worker_role != "spark":
-        await register_search_attributes(client)
-        await register_reaper(client, settings)
-        await register_check_of_registrations(client, settings)
+    await register_with_temporal(client, settings)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_LOOP_THREADS, thread_name_prefix="loop"))
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -333,6 +331,7 @@ async def serve() -> None:
     engine = open_engine(settings, unreachable_properties(UNREACHABLE_CATALOG))
     async with AsyncExitStack() as running:
         running.push_async_callback(engine.close)
+        background = start_background(client, settings)
         for worker in make_workers(client, settings, engine, catalog):
             await running.enter_async_context(worker)
             log.info("takes %s", worker.task_queue)
@@ -344,12 +343,11 @@ async def serve() -> None:
             settings.sluice_installation,
         )
         private_folder(settings.runs)
-        warming = [asyncio.create_task(engine.warm_up())] if settings.sluice_worker_role != "control" else []
-        warming.append(asyncio.create_task(remove_old_run_files_daily(client, settings)))
+        if settings.sluice_worker_role != "control":
+            background.append(asyncio.create_task(engine.warm_up()))
         await stop.wait()
         exit_after(settings.sluice_shutdown_timeout + _SHUTDOWN_MARGIN)
-        for task in warming:
-            task.cancel()
+        await end_background(background)
         log.info("stopping")
 
 

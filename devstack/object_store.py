@@ -124,18 +124,31 @@ def store_answers(url: str) -> bool:
 
 def upload(variables: Mapping[str, str], files: Iterable[tuple[Path, str]]) -> None:
     """Write local files into the source bucket, under these keys."""
+    store = _open_store(variables)
+    for file, key in files:
+        with store.open_output_stream(f"{variables['SOURCE_BUCKET']}/{key}") as written:
+            written.write(file.read_bytes())
+
+
+def remove_keys(variables: Mapping[str, str], prefix: str, names: str) -> None:
+    """Delete the objects below a prefix of the source bucket whose names begin with `names`."""
+    store = _open_store(variables)
+    below = fs.FileSelector(f"{variables['SOURCE_BUCKET']}/{prefix}", allow_not_found=True)
+    for each in store.get_file_info(below):
+        if each.base_name.startswith(names):
+            store.delete_file(each.path)
+
+
+def _open_store(variables: Mapping[str, str]) -> fs.S3FileSystem:
     access = json.loads(Path(variables[CREDENTIALS_FILE]).read_text())
     scheme, address = access["AWS_ENDPOINT_URL_S3"].split("://")
-    store = fs.S3FileSystem(
+    return fs.S3FileSystem(
         access_key=access["AWS_ACCESS_KEY_ID"],
         secret_key=access["AWS_SECRET_ACCESS_KEY"],
         endpoint_override=address,
         scheme=scheme,
         region=_REGION,
     )
-    for file, key in files:
-        with store.open_output_stream(f"{variables['SOURCE_BUCKET']}/{key}") as written:
-            written.write(file.read_bytes())
 
 
 if __name__ == "__main__":

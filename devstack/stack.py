@@ -18,6 +18,7 @@ from devstack.identities import variables as identity_variables
 from devstack.object_store import make_credentials, server_variables, store_answers, store_command, store_variables
 from devstack.ports import choose_port, reserved_ports
 from devstack.processes import Daemon, start, wait_until
+from devstack.store_events import EVENTS_ADDRESS, answering, event_variables
 from devstack.temporal_cli import find_temporal_cli
 from lakehouse.open_catalog import open_catalog
 from runtime.store_access import CREDENTIALS_FILE, export_store_access
@@ -36,10 +37,10 @@ _TEMPORAL_SETTINGS = {
     "matching.numTaskqueueReadPartitions": "1",
     "matching.numTaskqueueWritePartitions": "1",
 }
-_STORE = "SLUICE_STORE_PORT"
+_STORE, _EVENTS = "SLUICE_STORE_PORT", "SLUICE_EVENTS_PORT"
 _CATALOGUE = "CATALOGUE"
 _CATALOGS = ("nessie", "iceberg")
-_PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070}
+_PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070, _EVENTS: 7099}
 
 
 class Stack:
@@ -137,8 +138,15 @@ class Stack:
         export_store_access({**self._environment, **variables})  # for the catalog that is opened here
         if "store" not in running:
             command = store_command(self.home, self._state / "store", variables)
-            running["store"] = self._start("store", command, server_variables(credentials))
-        wait_until(lambda: store_answers(variables["AWS_ENDPOINT_URL_S3"]), running["store"], 30)
+            address = variables[EVENTS_ADDRESS]
+            settings = {**server_variables(credentials), **event_variables(self._state, address)}
+            with answering(address):
+                running["store"] = self._start("store", command, settings)
+                self._wait_for_store(running["store"], variables)
+        self._wait_for_store(running["store"], variables)
+
+    def _wait_for_store(self, store: Daemon, variables: Mapping[str, str]) -> None:
+        wait_until(lambda: store_answers(variables["AWS_ENDPOINT_URL_S3"]), store, 30)
 
     @property
     def _state(self) -> Path:
@@ -161,6 +169,8 @@ class Stack:
         }
         if self.s3:
             variables |= store_variables(self.home, f"{_HOST}:{ports[_STORE]}", self._environment)
+            events = f"{_HOST}:{ports.get(_EVENTS, _PORTS[_EVENTS])}"
+            variables[EVENTS_ADDRESS] = self._environment.get(EVENTS_ADDRESS) or events
         if self.catalog != "nessie":
             database = {"ICEBERG_URI": f"sqlite:///{self._state}/catalog.db"} if self.s3 else {}
             return {**variables, _CATALOGUE: self.catalog, **database}

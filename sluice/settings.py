@@ -145,6 +145,14 @@ class Settings(Model):
     sluice_reap_grace: float = Field(default=3600.0, ge=0)
     """A branch with a commit within so many seconds is left alone by the reaper."""
 
+    # --- Advanced: notifications of files that arrive ---
+    sluice_events_address: str = Field(default="", pattern=r"^(\S+:\d{1,5})?$")
+    """Where a worker takes notifications of object stores by HTTP, as `127.0.0.1:7099`; empty means nowhere."""
+    sluice_events_token_file: str = ""
+    """The file with the token that such requests bring; needed where other machines reach the address."""
+    sluice_events_queue: str = Field(default="", pattern=r"^(https?://\S+)?$")
+    """The queue of SQS that a worker takes notifications from, as its URL; empty means none."""
+
     # --- Advanced: registration after a publish ---
     sluice_targets_file: str = ""
     """The file that lists the targets at which publications are registered."""

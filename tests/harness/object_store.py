@@ -1,9 +1,10 @@
 """An S3-compatible store for tests: versitygw, where it is installed or can be built."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from pyarrow import fs
@@ -26,14 +27,16 @@ def store_program() -> Path:
 
 
 @contextmanager
-def running_store(folder: Path, *buckets: str) -> Iterator[dict[str, str]]:
-    """Run a store with empty buckets; yield the variables by which programs find it."""
+def running_store(
+    folder: Path, *buckets: str, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[dict[str, str]]:
+    """Run a store with empty buckets, and its own variables; yield those by which programs find it."""
     for bucket in buckets:
         (folder / "store" / bucket).mkdir(parents=True)
     address = f"127.0.0.1:{choose_port(7070, None, '', set())}"
     program = str(store_program())
     command = [program, "--quiet", "--access", KEY, "--secret", SECRET, "--port", address, "posix", f"{folder}/store"]
-    daemon = start("versitygw", command, dict(os.environ), folder / "store.log")
+    daemon = start("versitygw", command, {**os.environ, **settings}, folder / "store.log")
     variables = {
         "AWS_ACCESS_KEY_ID": KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET,

@@ -3,8 +3,11 @@
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import psutil
@@ -15,6 +18,7 @@ from devstack.object_store import upload
 from devstack.stack import Stack
 from runtime.store_access import CREDENTIALS_FILE
 from tests.harness.object_store import store_program
+from tests.harness.processes import wait_for
 from tests.harness.system import SystemHarness, link_tools
 
 CITIES = """
@@ -25,6 +29,14 @@ tables:
     checks:
       - not_null: [id, city]
       - unique: [city]
+"""
+ARRIVING = """
+name: arriving
+write: {source: {format: csv, schema: "id INT, city STRING"}}
+tables:
+  s3.arriving:
+    checks: [not_null: [id]]
+arrival: {from: "s3://source/arriving/", settle: 1s, look: 1h}
 """
 
 
@@ -78,6 +90,31 @@ def test_a_run_from_s3_to_s3_in_an_iceberg_catalog(running: Stack, tmp_path: Pat
     lake = running.home / "s3" / "store" / "lake" / "warehouse"
     assert list(lake.glob("s3/cities*/data/*.parquet"))
     assert list(lake.glob("sluice/commits/commits/*.json")), "the history of the commit log is in the lake, too"
+    check_that_an_object_is_loaded_when_it_is_put(running, tmp_path)
+
+
+def check_that_an_object_is_loaded_when_it_is_put(stack: Stack, folder: Path) -> None:
+    """Put a file after the first look of a landing zone that lists once an hour: only the store's event is sooner."""
+    system, pipelines = system_of(stack, folder), folder / "pipelines"
+    pipelines.mkdir()
+    (pipelines / "arriving.yml").write_text(ARRIVING)
+    assert system.command("deploy", str(pipelines), "--yes").code == 0
+    shown: dict[str, Any] = {}
+
+    def is_looked_at_hourly() -> bool:
+        shown.update(system.command("arrivals", "arriving", "--json").json)
+        next_look = datetime.fromisoformat(shown["next_look"])
+        return next_look - datetime.now(timezone.utc) > timedelta(minutes=50)
+
+    def is_loaded() -> bool:
+        shown.update(system.command("arrivals", "arriving", "--json").json)
+        return [each["status"] for each in shown["files"]] == ["loaded"]
+
+    time.sleep(12)  # the worker knows of the zone by then, and has had it looked at
+    wait_for(is_looked_at_hourly, lambda: str(shown))
+    (folder / "jan.csv").write_text("id,city\n7,Oslo\n")
+    upload(stack.variables(), [(folder / "jan.csv", "arriving/jan.csv")])
+    wait_for(is_loaded, lambda: str(shown))
 
 
 def check_secrecy(stack: Stack) -> None:

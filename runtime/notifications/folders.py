@@ -1,0 +1,150 @@
+"""Watch the folders of landing zones: a file that is written there has its zone looked at soon.
+
+One thread watches all folders by one watch of the system (inotify on Linux). Folders that are not there are asked for
+every few seconds, as are those that were deleted or replaced. Where the system has no watch left, looks alone find
+files.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+from watchfiles import Change, watch
+
+from runtime.notifications.known_zones import KnownZones
+from runtime.notifications.look_sender import LookSender
+
+_CHECK_EVERY = 2.0
+"""The seconds between two questions whether the folders are those that are watched."""
+_STEP_MS = 200
+_COLLECT_MS = 1000
+_CHANGED_EVERY = 10.0
+"""The shortest time between two signals because of files that were there before: one that grows changes often."""
+_PAUSES = (1.0, 2.0, 5.0, 30.0, 600.0)
+"""The seconds between two tries where the system refuses to watch; the last one repeats."""
+
+Folders = Mapping[str, set[str]]
+"""Folders with the ids of their landing zones."""
+Identity = dict[str, tuple[str, int, int]]
+"""Folders that are there, each with its real path, device and number: one that was made again has another number."""
+
+log = logging.getLogger("sluice.notifications")
+
+
+async def watch_folders(known: KnownZones, sender: LookSender) -> None:
+    """Watch the folders of the landing zones until this is cancelled."""
+    loop, stop = asyncio.get_running_loop(), threading.Event()
+
+    def request(zones: Iterable[str], *every: float) -> None:
+        if not stop.is_set():
+            loop.call_soon_threadsafe(partial(sender.request, zones, *every))
+
+    def wanted() -> Folders:
+        return known.zones.of_folders()
+
+    watcher = FolderWatcher(wanted, request, stop)
+    thread = threading.Thread(target=watcher.run, name="folders of landing zones", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            await asyncio.sleep(1)
+    finally:
+        stop.set()
+
+
+class FolderWatcher:
+    """Watches folders in a thread. `folders` returns them as they are wanted now, `request` has zones looked at."""
+
+    def __init__(self, folders: Callable[[], Folders], request: Callable[..., None], stop: threading.Event) -> None:
+        self._folders, self._request, self._stop = folders, request, stop
+        self._failures = 0
+        self._skips_denied = False
+        """Whether folders that cannot be read are left out. It leaves out those without a watch, too, silently."""
+
+    def run(self) -> None:
+        """Watch until `stop` is set."""
+        while not self._stop.is_set():
+            folders = self._folders()
+            present = identify(folders)
+            if not present:
+                self._stop.wait(_CHECK_EVERY)
+                continue
+            try:
+                self._watch(folders, present)
+            except PermissionError as error:
+                if self._skips_denied:
+                    self._pause_after(error)
+                self._skips_denied = True
+            except Exception as error:  # of the operating system, by several types; a folder may be deleted just now
+                self._pause_after(error)
+
+    def _watch(self, folders: Folders, present: Identity) -> None:
+        """Watch folders as long as they are what is there and wanted."""
+        zones: dict[str, set[str]] = {}
+        for folder, (real, _, _) in present.items():
+            zones.setdefault(real, set()).update(folders[folder])
+        changes = watch(
+            *zones,
+            watch_filter=None,
+            debounce=_COLLECT_MS,
+            step=_STEP_MS,
+            stop_event=self._stop,
+            rust_timeout=int(_CHECK_EVERY * 1000),
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            force_polling=False,
+            ignore_permission_denied=self._skips_denied,
+        )
+        is_started, check_at = False, time.monotonic() + _CHECK_EVERY
+        for changed in changes:
+            if not is_started:  # what was written before the watch began is not among the changes
+                is_started, self._failures = True, 0
+                self._request({zone for ids in zones.values() for zone in ids})
+            self._take(zones, changed)
+            if time.monotonic() >= check_at:
+                if self._folders() != folders or identify(folders) != present:
+                    return
+                check_at = time.monotonic() + _CHECK_EVERY
+
+    def _take(self, zones: Folders, changed: Iterable[tuple[Change, str]]) -> None:
+        added = {path for change, path in changed if change == Change.added}
+        grown = {path for change, path in changed if change == Change.modified} - added
+        if concerned := zones_above(zones, added):
+            self._request(concerned)
+        if concerned := zones_above(zones, grown):
+            self._request(concerned, _CHANGED_EVERY)
+
+    def _pause_after(self, error: Exception) -> None:
+        if not self._failures:
+            log.warning("folders of landing zones are not watched now, only looks find files there: %s", error)
+        self._stop.wait(_PAUSES[min(self._failures, len(_PAUSES) - 1)])
+        self._failures += 1
+
+
+def zones_above(zones: Folders, paths: Iterable[str]) -> set[str]:
+    """Return the zones of the folders that these paths are below."""
+    concerned: set[str] = set()
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        here = folder
+        while here:
+            concerned |= zones.get(here, set())
+            here = here.rpartition("/")[0]
+    return concerned
+
+
+def identify(folders: Iterable[str]) -> Identity:
+    """Return which of these folders are there."""
+    present: Identity = {}
+    for folder in folders:
+        try:
+            real = Path(folder).resolve()
+            now = real.stat()
+        except (OSError, ValueError, RuntimeError):
+            continue
+        if real.is_dir() and str(real) != real.anchor:  # the whole system is not watched
+            present[folder] = (str(real), now.st_dev, now.st_ino)
+    return present

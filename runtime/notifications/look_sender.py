@@ -1,0 +1,135 @@
+"""Tell landing zones to look soon: many notifications of a zone within a second are one signal.
+
+What waits is at most one entry for each zone, however many notifications arrive and however long Temporal is away.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from workflows.landing_zone import LandingZone
+
+_COLLECT = 0.2
+"""The seconds after a notification within which others of the same zone join it."""
+_EVERY = 1.0
+"""The shortest time between two signals of a zone."""
+_REMEMBERED = 60.0
+"""The seconds for which it is remembered when a zone was told."""
+_AT_ONCE = 20
+_PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""The seconds between two tries while Temporal does not answer; the last one repeats."""
+_TIMEOUT = timedelta(seconds=10)
+
+log = logging.getLogger("sluice.notifications")
+
+
+@dataclass
+class _Waiting:
+    """A zone that is to be told."""
+
+    at: float
+    waiters: list[asyncio.Future[None]] = field(default_factory=list)
+
+
+class LookSender:
+    """Sends the signals. `send` tells one zone, and returns False where the zone has ended."""
+
+    def __init__(self, send: Callable[[str], Awaitable[bool]]) -> None:
+        self._send = send
+        self._waiting: dict[str, _Waiting] = {}
+        self._sent_at: dict[str, float] = {}
+        self._changed = asyncio.Event()
+        self._failures = 0
+
+    def request(self, zones: Iterable[str], every: float = _EVERY) -> None:
+        """Have zones told soon; return at once.
+
+        Args:
+            every: the shortest time since the last signal of each.
+        """
+        now = asyncio.get_running_loop().time()
+        for zone in zones:
+            at = max(now + _COLLECT, self._sent_at.get(zone, 0.0) + every)
+            waiting = self._waiting.setdefault(zone, _Waiting(at))
+            waiting.at = min(waiting.at, at)
+        self._changed.set()
+
+    async def tell(self, zones: Collection[str]) -> None:
+        """Have zones told soon, and wait until Temporal has taken the signals; a zone that has ended counts as told."""
+        self.request(zones)
+        waiters = []
+        for zone in zones:
+            waiters.append(asyncio.get_running_loop().create_future())
+            self._waiting[zone].waiters.append(waiters[-1])
+        await asyncio.gather(*waiters)
+
+    async def run(self) -> None:
+        """Send what is requested, for ever."""
+        while True:
+            self._changed.clear()
+            now = asyncio.get_running_loop().time()
+            due = [zone for zone, waiting in self._waiting.items() if waiting.at <= now][:_AT_ONCE]
+            if due:
+                await self._send_all(due)
+            elif self._waiting:
+                await self._until(min(waiting.at for waiting in self._waiting.values()) - now)
+            else:
+                await self._changed.wait()
+
+    async def _until(self, seconds: float) -> None:
+        """Wait so long, or until something else is requested."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), max(0.0, seconds))
+
+    async def _send_all(self, zones: list[str]) -> None:
+        errors = [error for error in await asyncio.gather(*map(self._send_one, zones)) if error]
+        if not errors:
+            self._failures = 0
+            return
+        if not self._failures:
+            log.warning("landing zones cannot be told to look, which is tried again: %s", errors[0])
+        pause = _PAUSES[min(self._failures, len(_PAUSES) - 1)]
+        self._failures += 1
+        await asyncio.sleep(pause)
+
+    async def _send_one(self, zone: str) -> Exception | None:
+        """Tell one zone; return the error after which it stays requested."""
+        waiting = self._waiting.pop(zone)  # before the signal: what arrives meanwhile needs another one
+        try:
+            is_there = await self._send(zone)
+        except Exception as error:
+            later = self._waiting.setdefault(zone, waiting)
+            if later is not waiting:
+                later.waiters += waiting.waiters
+                later.at = min(later.at, waiting.at)
+            return error
+        if is_there:
+            now = asyncio.get_running_loop().time()
+            self._sent_at = {each: at for each, at in self._sent_at.items() if at > now - _REMEMBERED} | {zone: now}
+        else:
+            log.info("%s has ended, and is not told of files", zone)
+        for waiter in waiting.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        return None
+
+
+def signal_by(client: Client) -> Callable[[str], Awaitable[bool]]:
+    """Return what tells a landing zone, by the id of its workflow, to look soon."""
+
+    async def send(zone: str) -> bool:
+        try:
+            await client.get_workflow_handle(zone).signal(LandingZone.look, rpc_timeout=_TIMEOUT)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    return send

@@ -1,0 +1,88 @@
+"""Read the notifications of object stores, in the shapes of AWS: which objects arrived. They are hints."""
+
+import json
+from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
+
+MAX_BYTES = 1024 * 1024
+"""The size of the largest message that is read: that of SQS."""
+_MAX_RECORDS = 1000
+_MAX_WRAPPERS = 3
+"""So many messages may be inside of one another: an event in a message of SNS in one of SQS."""
+_CREATED = "ObjectCreated:"
+_TEST_EVENT = "s3:TestEvent"
+
+
+class StoredObject(NamedTuple):
+    """An object of a bucket."""
+
+    bucket: str
+    key: str
+
+
+class UnreadableNotification(ValueError):
+    """Raised when a message is no notification of an object store."""
+
+
+def read_notification(message: str | bytes) -> set[StoredObject]:
+    """Return the objects that a notification names as created; none for events of other kinds, and for test events.
+
+    A key is returned as it stands there and as it is decoded: stores differ in this, and both lead to the same zone
+    nearly always.
+
+    Raises:
+        UnreadableNotification: the message is something else, or too large.
+    """
+    if len(message) > MAX_BYTES:
+        raise UnreadableNotification(f"it has {len(message):,} bytes: {MAX_BYTES:,} are read at most")
+    return set(_objects(_parsed(message), _MAX_WRAPPERS))
+
+
+def _parsed(message: str | bytes) -> object:
+    try:
+        parsed: object = json.loads(message, parse_int=lambda digits: 0)  # no number counts, and long ones are slow
+    except (ValueError, RecursionError) as error:
+        raise UnreadableNotification("it is not JSON") from error
+    return parsed
+
+
+def _objects(event: object, wrappers: int) -> list[StoredObject]:
+    if not isinstance(event, dict):
+        raise UnreadableNotification("it is no event: a JSON object is expected")
+    if "Records" in event:
+        return _of_records(event["Records"])
+    if event.get("Event") == _TEST_EVENT:
+        return []
+    if "detail-type" in event:
+        return _of_event_bridge(event)
+    if event.get("Type") == "Notification" and isinstance(event.get("Message"), str) and wrappers:
+        return _objects(_parsed(event["Message"]), wrappers - 1)
+    raise UnreadableNotification("it is no event of an object store: it has none of `Records`, `detail` and `Message`")
+
+
+def _of_records(records: object) -> list[StoredObject]:
+    if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
+        raise UnreadableNotification("its `Records` are no list of events")
+    if len(records) > _MAX_RECORDS:
+        raise UnreadableNotification(f"it has {len(records):,} events: {_MAX_RECORDS:,} are read at most")
+    objects = []
+    for record in records:
+        if str(record.get("eventName", "")).removeprefix("s3:").startswith(_CREATED):
+            stored = _object(record.get("s3"))
+            objects += [stored, stored._replace(key=unquote_plus(stored.key))]
+    return objects
+
+
+def _of_event_bridge(event: dict[str, Any]) -> list[StoredObject]:
+    """Read an event of EventBridge: its keys are not encoded."""
+    return [_object(event.get("detail"))] if event["detail-type"] == "Object Created" else []
+
+
+def _object(named: object) -> StoredObject:
+    try:
+        bucket, key = named["bucket"]["name"], named["object"]["key"]  # type: ignore[index]
+    except (TypeError, KeyError, IndexError):
+        bucket = key = None
+    if not isinstance(bucket, str) or not isinstance(key, str):
+        raise UnreadableNotification("one of its events names no bucket and no key")
+    return StoredObject(bucket, key)

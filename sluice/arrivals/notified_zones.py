@@ -1,0 +1,85 @@
+"""Which landing zones a file concerns, by the part of `arrival.from` before its first wildcard."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sluice.arrivals.notifications import StoredObject
+
+_WILDCARD = re.compile(r"[*?\[]")
+_S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class NotifiedZone:
+    """A landing zone, by the id of its workflow and its absolute `arrival.from`."""
+
+    workflow_id: str
+    from_: str
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether its files are local."""
+        return "://" not in self.from_
+
+    @property
+    def is_bucket(self) -> bool:
+        """Whether it is in a store that sends the notifications that are read here."""
+        return bool(_S3.match(self.from_))
+
+    @property
+    def folder(self) -> str:
+        """The folder that all of its local files are below."""
+        fixed = _WILDCARD.split(self.from_, maxsplit=1)[0]
+        return self.from_ if fixed == self.from_ else fixed.rpartition("/")[0] or "/"
+
+
+@dataclass(frozen=True)
+class _Prefix:
+    """The beginning of the keys of a zone, and whether they may go on within the same name, as those of a pattern."""
+
+    text: str
+    is_pattern: bool
+
+    def begins(self, key: str) -> bool:
+        if self.is_pattern or not self.text:
+            return key.startswith(self.text)
+        return key == self.text or key.startswith(f"{self.text}/")
+
+
+@dataclass(frozen=True)
+class NotifiedZones:
+    """The landing zones of an installation."""
+
+    zones: frozenset[NotifiedZone] = frozenset()
+    _by_bucket: dict[str, list[tuple[_Prefix, str]]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for zone in self.zones:
+            if zone.is_bucket:
+                bucket, _, key = _S3.sub("", zone.from_).partition("/")
+                fixed = _WILDCARD.split(key, maxsplit=1)[0]
+                prefix = _Prefix(_plain(fixed), True) if fixed != key else _Prefix(_plain(fixed).rstrip("/"), False)
+                self._by_bucket.setdefault(bucket, []).append((prefix, zone.workflow_id))
+
+    def of_objects(self, objects: Iterable[StoredObject]) -> set[str]:
+        """Return the workflow ids of the zones that some of these objects may be in."""
+        concerned: set[str] = set()
+        for stored in objects:
+            zones = self._by_bucket.get(stored.bucket, ())
+            key = _plain(stored.key) if zones else ""
+            concerned.update(id for prefix, id in zones if prefix.begins(key))
+        return concerned
+
+    def of_folders(self) -> dict[str, set[str]]:
+        """Return the folders of zones whose files are local, each with the workflow ids of its zones."""
+        folders: dict[str, set[str]] = {}
+        for zone in self.zones:
+            if zone.is_folder:
+                folders.setdefault(zone.folder, set()).add(zone.workflow_id)
+        return folders
+
+
+def _plain(key: str) -> str:
+    """Return a key without empty folders, as listings return it."""
+    return re.sub(r"/{2,}", "/", key).lstrip("/")

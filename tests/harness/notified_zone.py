@@ -1,0 +1,111 @@
+"""A landing zone on a real Temporal server whose looks are counted, and whatever tells it to look."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from runtime.notifications.receivers import Receivers
+from sluice.contracts.arrivals import (
+    ZONE_MEMO,
+    CollectArrivalsInput,
+    CollectArrivalsResult,
+    LandingZoneInput,
+    landing_zone_id,
+    memo_of,
+)
+from sluice.contracts.starting import PipelineText
+from sluice.settings import Settings
+from workflows.landing_zone import LandingZone
+from workflows.sandbox import sandbox
+
+_LIMIT = 60
+
+
+class NotifiedZones:
+    """Landing zones of an installation of their own, which list by themselves once an hour."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.installation = f"i-{uuid.uuid4().hex[:8]}"
+        self.looks: dict[str, int] = {}
+
+    @activity.defn(name="collect_arrivals")
+    async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
+        self.looks[input.pipeline.name] = self.looks.get(input.pipeline.name, 0) + 1
+        return CollectArrivalsResult()
+
+    def id(self, name: str) -> str:
+        return landing_zone_id(self.installation, name)
+
+    async def start(self, name: str, path: str | Path) -> None:
+        """Start a landing zone as `deploy` does; wait for its first look, and until the server lists it."""
+        input = LandingZoneInput(
+            pipeline=PipelineText(name=name, text="", folder="/"),
+            name=name,
+            installation=self.installation,
+            look=3600,
+            at_once=1,
+            on_failure="continue",
+            properties={"from": str(path), "paths are relative to": "/"},
+        )
+        await self.client.start_workflow(
+            LandingZone.run,
+            input,
+            id=self.id(name),
+            task_queue=self.installation,
+            memo={ZONE_MEMO: memo_of(input)},
+        )
+        await self.until(name, 1)
+        while not [each async for each in self.client.list_workflows(f'WorkflowId = "{self.id(name)}"')]:
+            await asyncio.sleep(0.1)
+
+    async def end(self, name: str) -> None:
+        await self.client.get_workflow_handle(self.id(name)).terminate()
+
+    async def until(self, name: str, looks: int, limit: float = _LIMIT) -> float:
+        """Wait until a zone has looked so often; return the seconds that this took."""
+        started = asyncio.get_running_loop().time()
+        while self.looks.get(name, 0) < looks:
+            passed = asyncio.get_running_loop().time() - started
+            assert passed < limit, f"{name} has not looked {looks} times: {self.looks}"
+            await asyncio.sleep(0.05)
+        return asyncio.get_running_loop().time() - started
+
+    @asynccontextmanager
+    async def receiving(self, client: Client | None = None, **settings: object) -> AsyncIterator[Receivers]:
+        """Have the receivers of a worker run; yield them when they know the zones."""
+        stated = Settings.model_validate({"sluice_installation": self.installation, **settings})
+        receivers = Receivers(client or self.client, stated)
+        task = asyncio.create_task(receivers.run())
+        try:
+            await asyncio.wait_for(receivers.known.until_known(), _LIMIT)
+            yield receivers
+            assert not task.done(), "no trouble ends the receivers"
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def notified_zones(client: Client) -> AsyncIterator[NotifiedZones]:
+    """Host landing zones; end them afterwards."""
+    zones = NotifiedZones(client)
+    async with Worker(
+        client,
+        task_queue=zones.installation,
+        workflows=[LandingZone],
+        workflow_runner=sandbox(),
+        activities=[zones.collect],
+    ):
+        yield zones
+        for name in zones.looks:
+            try:
+                await zones.end(name)
+            except Exception as error:  # a test ended it
+                assert "completed" in str(error), error

@@ -1,0 +1,136 @@
+"""Landing zones are told to look: seldom enough, and in spite of a Temporal that does not answer."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+
+from runtime.notifications import look_sender
+from runtime.notifications.look_sender import LookSender
+
+
+class Recorder:
+    """What landing zones are told, and whether they can be."""
+
+    def __init__(self) -> None:
+        self.signals: list[str] = []
+        self.tries = 0
+        self.error: Exception | None = None
+        self.pause: asyncio.Event | None = None
+        self.ended: set[str] = set()
+
+    async def send(self, zone: str) -> bool:
+        self.tries += 1
+        if self.pause:
+            await self.pause.wait()
+        if self.error:
+            raise self.error
+        if zone in self.ended:
+            return False
+        self.signals.append(zone)
+        return True
+
+    async def until(self, count: int) -> None:
+        for _ in range(500):
+            if len(self.signals) >= count:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(self.signals)
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+async def sender(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LookSender]:
+    monkeypatch.setattr(look_sender, "_PAUSES", (0.05,))
+    sender = LookSender(recorder.send)
+    task = asyncio.create_task(sender.run())
+    yield sender
+    assert not task.done()
+    task.cancel()
+
+
+async def test_many_notifications_are_one_signal(sender: LookSender, recorder: Recorder) -> None:
+    for _ in range(1000):
+        sender.request(["a", "b"])
+    await asyncio.sleep(0.1)
+    sender.request(["a"])
+    await recorder.until(2)
+    await asyncio.sleep(0.3)
+    assert sorted(recorder.signals) == ["a", "b"]
+
+
+async def test_a_notification_after_the_signal_is_another_one_a_second_later(
+    sender: LookSender, recorder: Recorder
+) -> None:
+    sender.request(["a"])
+    await recorder.until(1)
+    started = asyncio.get_running_loop().time()
+    for _ in range(20):
+        sender.request(["a"])
+        await asyncio.sleep(0.02)
+    assert recorder.signals == ["a"]
+    await recorder.until(2)
+    assert asyncio.get_running_loop().time() - started > 0.9
+
+
+async def test_what_may_wait_longer_goes_along_with_what_may_not(sender: LookSender, recorder: Recorder) -> None:
+    sender.request(["a"])
+    await recorder.until(1)
+    sender.request(["a"], every=60.0)
+    await asyncio.sleep(1.2)
+    assert recorder.signals == ["a"]
+    sender.request(["a"])
+    await recorder.until(2)
+
+
+async def test_a_notification_during_a_signal_is_not_lost(sender: LookSender, recorder: Recorder) -> None:
+    recorder.pause = asyncio.Event()
+    sender.request(["a"])
+    await asyncio.sleep(0.4)
+    assert (recorder.tries, recorder.signals) == (1, [])
+    sender.request(["a"])
+    recorder.pause.set()
+    await recorder.until(2)
+
+
+async def test_a_failing_temporal_is_tried_again_and_holds_one_entry_for_each_zone(
+    sender: LookSender, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder.error = RuntimeError("no server")
+    with caplog.at_level(logging.INFO):
+        telling = asyncio.create_task(sender.tell(["a", "b"]))
+        for _ in range(50):
+            sender.request(["a", "b", "c"])
+            await asyncio.sleep(0.02)
+    assert recorder.tries > 6
+    assert not telling.done()
+    assert len(sender._waiting) == 3
+    assert [record.message for record in caplog.records] == [
+        "landing zones cannot be told to look, which is tried again: no server"
+    ]
+    recorder.error = None
+    await asyncio.wait_for(telling, 5)
+    await recorder.until(3)
+    assert set(recorder.signals) == {"a", "b", "c"}
+
+
+async def test_a_zone_that_has_ended_is_told_nothing_and_holds_nobody_up(
+    sender: LookSender, recorder: Recorder
+) -> None:
+    recorder.ended = {"a"}
+    await asyncio.wait_for(sender.tell(["a", "b"]), 5)
+    assert recorder.signals == ["b"]
+    await asyncio.wait_for(sender.tell([]), 5)
+
+
+async def test_a_receiver_that_stops_waiting_stops_nothing(sender: LookSender, recorder: Recorder) -> None:
+    recorder.error = RuntimeError("no server")
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(sender.tell(["a"]), 0.4)
+    recorder.error = None
+    await recorder.until(1)

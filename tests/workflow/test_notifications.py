@@ -1,0 +1,162 @@
+"""Notifications by HTTP on a real Temporal server: the landing zones that they concern look, and no other ones."""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from temporalio.client import Client
+
+from devstack.ports import choose_port
+from runtime.notifications import known_zones, webhook
+from runtime.notifications.webhook import events_address
+from sluice.arrivals.notifications import MAX_BYTES, StoredObject
+from sluice.errors import BadEnvironment
+from sluice.settings import Settings
+from tests.harness.notified_zone import NotifiedZones, notified_zones
+
+TOKEN = "0123456789abcdef01234567"
+
+
+@pytest.fixture
+async def zones(client: Client) -> AsyncIterator[NotifiedZones]:
+    async with notified_zones(client) as zones:
+        yield zones
+
+
+@pytest.fixture
+def address() -> str:
+    return f"127.0.0.1:{choose_port(7099, None, '', set())}"
+
+
+def created(bucket: str, *keys: str) -> bytes:
+    records = [
+        {"eventName": "ObjectCreated:Put", "s3": {"bucket": {"name": bucket}, "object": {"key": key}}} for key in keys
+    ]
+    return json.dumps({"Records": records}).encode()
+
+
+async def post(address: str, body: bytes, path: str = "/", **headers: str) -> tuple[int, str]:
+    """Send a notification, as soon as there is a receiver; return its answer."""
+    async with aiohttp.ClientSession() as session:
+        for _ in range(100):
+            try:
+                async with session.post(f"http://{address}{path}", data=body, headers=headers) as response:
+                    assert response.headers["Connection"] == "close"
+                    return response.status, await response.text()
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.1)
+    raise AssertionError(f"nothing listens at {address}")
+
+
+async def test_only_the_zones_that_a_notification_concerns_look(zones: NotifiedZones, address: str) -> None:
+    await zones.start("orders", "s3://landing/orders/")
+    await zones.start("rides", "s3://landing/rides/*.csv")
+    async with zones.receiving(sluice_events_address=address) as receivers:
+        for _ in range(3):  # each event three times
+            assert (await post(address, created("landing", "orders/a.csv", "orders/b.csv")))[0] == 204
+        assert await zones.until("orders", 2) < 10
+        assert (await post(address, created("landing", "other/a.csv")))[0] == 204
+        assert (await post(address, created("unknown", "orders/a.csv")))[0] == 204
+        assert receivers.known.for_nobody == 2
+        await asyncio.sleep(2)
+        assert zones.looks == {"orders": 2, "rides": 1}
+        await post(address, created("landing", "rides/a.csv"))
+        await zones.until("rides", 2)
+        assert zones.looks["orders"] == 2
+
+
+async def test_what_is_no_notification_is_refused_and_changes_nothing(zones: NotifiedZones, address: str) -> None:
+    await zones.start("orders", "s3://landing/")
+    async with zones.receiving(sluice_events_address=address):
+        status, text = await post(address, b"hello")
+        assert (status, "this is no notification: it is not JSON" in text) == (400, True)
+        status, text = await post(address, b" " * (MAX_BYTES + 1))
+        assert (status, "1,048,576 bytes" in text) == (413, True)
+        assert (await post(address, b'{"Service": "S3", "Event": "s3:TestEvent"}'))[0] == 204
+        await asyncio.sleep(1.5)
+        assert zones.looks == {"orders": 1}
+
+
+async def test_a_body_that_does_not_arrive_is_not_waited_for(
+    zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook, "_TIMEOUT", 0.5)
+    async with zones.receiving(sluice_events_address=address):
+        await post(address, b"{}")
+        reader, writer = await asyncio.open_connection(*address.split(":"))
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        answer = await asyncio.wait_for(reader.read(), 20)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        writer.close()
+
+
+async def test_with_a_token_nobody_else_is_listened_to(zones: NotifiedZones, address: str, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    await zones.start("orders", "s3://landing/")
+    body = created("landing", "a.csv")
+    async with zones.receiving(sluice_events_address=address, sluice_events_token_file=str(file)):
+        assert (await post(address, body))[0] == 401
+        assert (await post(address, body, f"/{TOKEN[:-1]}"))[0] == 401
+        assert (await post(address, body, Authorization="Bearer ä"))[0] == 401
+        await asyncio.sleep(1.5)
+        assert zones.looks == {"orders": 1}
+        assert (await post(address, body, Authorization=f"Bearer {TOKEN}"))[0] == 204
+        await zones.until("orders", 2)
+        assert (await post(address, body, f"/{TOKEN}/s3"))[0] == 204
+        await zones.until("orders", 3)
+
+
+def test_settings_that_would_let_anybody_send_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("short")
+    with pytest.raises(BadEnvironment, match="other machines can reach it"):
+        events_address(Settings(sluice_events_address="0.0.0.0:7099"))
+    with pytest.raises(BadEnvironment, match="at least 16 letters"):
+        events_address(Settings(sluice_events_address="127.0.0.1:7099", sluice_events_token_file=str(file)))
+    file.write_text(TOKEN)
+    stated = Settings(sluice_events_address="0.0.0.0:7099", sluice_events_token_file=str(file))
+    assert events_address(stated) == ("0.0.0.0", 7099, TOKEN)
+    assert events_address(Settings()) is None
+
+
+async def test_a_port_that_another_worker_has_is_waited_for(
+    zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(webhook, "_RETRY", 0.1)
+    host, port = address.split(":")
+    await zones.start("orders", "s3://landing/")
+    with caplog.at_level(logging.WARNING), socket.create_server((host, int(port))) as other:
+        async with zones.receiving(sluice_events_address=address):
+            await asyncio.sleep(0.5)
+            assert len([each for each in caplog.messages if "takes no notifications" in each]) == 1
+            other.close()
+            assert (await post(address, created("landing", "a.csv")))[0] == 204
+            await zones.until("orders", 2)
+
+
+async def test_zones_that_are_deployed_later_are_looked_at_and_ended_ones_forgotten(
+    zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_zones, "_EVERY", 0.3)
+    await zones.start("old", "s3://landing/old/")
+    async with zones.receiving(sluice_events_address=address) as receivers:
+        await post(address, created("landing", "new/a.csv"))
+        assert receivers.known.for_nobody == 1
+        await zones.start("new", "s3://landing/new/")
+        await zones.until("new", 2)  # once by itself, and because what was sent before may concern it
+        await zones.end("old")
+        await post(address, created("landing", "old/a.csv", "new/b.csv"))
+        await zones.until("new", 3)
+        for _ in range(100):
+            if receivers.known.concerned({StoredObject("landing", "old/b.csv")}) == set():
+                break
+            await asyncio.sleep(0.1)
+        else:
+            raise AssertionError(receivers.known.zones)
+        assert zones.looks["old"] == 1, "a worker that starts tells no zone"

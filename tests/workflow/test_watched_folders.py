@@ -1,0 +1,139 @@
+"""Folders of landing zones on a real Temporal server: a file that is written there has its zone looked at."""
+
+import asyncio
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from devstack.stack import ROOT
+from runtime.notifications import folders
+from tests.harness.notified_zone import NotifiedZones, notified_zones
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def zones(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[NotifiedZones]:
+    monkeypatch.setattr(folders, "_CHECK_EVERY", 0.3)
+    monkeypatch.setattr(folders, "_PAUSES", (0.3,))
+    async with notified_zones(client) as zones:
+        yield zones
+
+
+async def test_a_file_below_the_folder_of_a_zone_has_it_looked_at(zones: NotifiedZones, tmp_path: Path) -> None:
+    orders, rides = tmp_path / "orders", tmp_path / "rides"
+    orders.mkdir()
+    rides.mkdir()
+    await zones.start("orders", orders)
+    await zones.start("rides", rides / "*.csv")
+    async with zones.receiving():
+        await zones.until("orders", 2)  # for what was written before the watch began
+        await zones.until("rides", 2)
+        (orders / "a.csv").write_text("id\n1\n")
+        assert await zones.until("orders", 3) < 10
+        (orders / "2026" / "11").mkdir(parents=True)
+        (orders / "2026" / "11" / "b.csv").write_text("id\n1\n")
+        await zones.until("orders", 4)
+        await asyncio.sleep(1.5)
+        (tmp_path / "c.csv").write_text("id\n1\n")
+        (tmp_path / "c.csv").rename(orders / "2026" / "11" / "c.csv")
+        await zones.until("orders", 5)
+        assert zones.looks["rides"] == 2
+        (rides / "a.csv").write_text("id\n1\n")
+        await zones.until("rides", 3)
+
+
+async def test_a_folder_may_be_made_later_deleted_and_made_again(zones: NotifiedZones, tmp_path: Path) -> None:
+    orders = tmp_path / "in" / "orders"
+    await zones.start("orders", orders)
+    async with zones.receiving():
+        await asyncio.sleep(1)
+        assert zones.looks["orders"] == 1
+        orders.mkdir(parents=True)
+        (orders / "a.csv").write_text("id\n1\n")
+        await zones.until("orders", 2)
+        looks = await settled(zones, "orders")
+        shutil.rmtree(tmp_path / "in")
+        await asyncio.sleep(1)
+        orders.mkdir(parents=True)
+        (orders / "a.csv").write_text("id\n1\n")
+        await zones.until("orders", looks + 1)
+        looks = await settled(zones, "orders")
+        (orders / "b.csv").write_text("id\n1\n")
+        await zones.until("orders", looks + 1)
+
+
+async def test_a_file_that_grows_has_its_zone_looked_at_seldom(zones: NotifiedZones, tmp_path: Path) -> None:
+    await zones.start("orders", tmp_path)
+    (tmp_path / "a.csv").write_text("id\n")
+    async with zones.receiving():
+        looks = await settled(zones, "orders")
+        with (tmp_path / "a.csv").open("a") as file:
+            for number in range(40):
+                file.write(f"{number}\n")
+                file.flush()
+                await asyncio.sleep(0.1)
+        assert zones.looks["orders"] <= looks + 1
+        (tmp_path / "b.csv").write_text("id\n1\n")
+        assert await zones.until("orders", looks + 1) < 10
+
+
+async def test_a_name_that_cannot_be_decoded_does_not_end_the_watch(
+    zones: NotifiedZones, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await zones.start("orders", tmp_path)
+    with caplog.at_level(logging.WARNING):
+        async with zones.receiving():
+            looks = await settled(zones, "orders")
+            Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv")).write_text("x")
+            await zones.until("orders", looks + 1)
+            looks = await settled(zones, "orders")
+            (tmp_path / "b.csv").write_text("id\n1\n")
+            await zones.until("orders", looks + 1)
+    assert len([message for message in caplog.messages if "are not watched now" in message]) == 1
+
+
+async def settled(zones: NotifiedZones, name: str) -> int:
+    """Return how often a zone has looked, once it looks no more."""
+    await zones.until(name, 2)
+    looks = -1
+    while looks != zones.looks[name]:
+        looks = zones.looks[name]
+        await asyncio.sleep(2.5)
+    return looks
+
+
+WATCHED = """
+import logging, sys, threading
+from runtime.notifications import folders
+logging.basicConfig(level=logging.INFO, stream=sys.stdout)
+stop = threading.Event()
+threading.Timer(2.5, stop.set).start()
+folders._PAUSES = (0.5,)
+folders.FolderWatcher(lambda: {sys.argv[1]: {"zone"}}, print, stop).run()
+"""
+
+
+@pytest.mark.parametrize("limit", ["max_inotify_watches", "max_inotify_instances"])
+def test_without_a_watch_left_the_log_says_once_that_looks_find_files(limit: str, tmp_path: Path) -> None:
+    """The limit is set in a user namespace of its own, where the machine lets a test make one."""
+    set_limit = f"echo 0 > /proc/sys/user/{limit}"
+    if subprocess.run(["unshare", "-Ur", "sh", "-c", set_limit], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody lower the limits of inotify")
+    command = f'{set_limit}; exec "$@"'
+    ended = subprocess.run(
+        ["unshare", "-Ur", "sh", "-c", command, "sh", sys.executable, "-c", WATCHED, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.count("only looks find files there") == 1, ended
+    assert "zone" not in ended.stdout.replace("landing zones", "")
