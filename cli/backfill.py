@@ -10,6 +10,7 @@ from rich.text import Text
 from typer import Context
 from typer.core import TyperGroup
 
+from cli.backfill_decisions import check_reason, decide_backfill
 from cli.backfill_grid import describe_campaign, follow_backfill, read_stages, totals
 from cli.backfill_start import StartBackfill
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
@@ -41,6 +42,9 @@ app = typer.Typer(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
+By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
+Reason = Annotated[str, typer.Option("--reason", help="Why.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing; needs --reason.")]
 Named = Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline.")]
 
 
@@ -152,6 +156,24 @@ def window(
 
 
 @app.command()
+def approve(pipeline: Named, by: By = None, reason: Reason = "", yes: Yes = False, as_json: AsJson = False) -> None:
+    """Approve the runs that wait for it: they are shown and asked about once, each by its audited hash."""
+    _decide(pipeline, approve=True, by=by, reason=reason, yes=yes, as_json=as_json)
+
+
+@app.command()
+def reject(
+    pipeline: Named,
+    reason: Annotated[str, typer.Option("--reason", help="Why.")],
+    by: By = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reject the runs that wait for an approval: they are shown and asked about once, each by its audited hash."""
+    _decide(pipeline, approve=False, by=by, reason=reason, yes=yes, as_json=as_json)
+
+
+@app.command()
 def cancel(pipeline: Named, as_json: AsJson = False) -> None:
     """End a backfill: nothing more is started, and the runs under way are cancelled."""
 
@@ -162,6 +184,13 @@ def cancel(pipeline: Named, as_json: AsJson = False) -> None:
         return 0
 
     run_command(command, as_json, no_preparation)
+
+
+def _decide(pipeline: str, *, approve: bool, by: str | None, reason: str, yes: bool, as_json: bool) -> None:
+    async def command(context: CommandContext, _: None) -> int:
+        return await decide_backfill(context, pipeline, approve=approve, by=by, reason=reason, yes=yes)
+
+    run_command(command, as_json, lambda: check_reason(reason, yes))
 
 
 def _change(pipeline: str, change: CampaignChange, as_json: bool) -> None:

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
-from cli.context import CommandContext, no_preparation, run_command
+from cli.context import CommandContext, run_command
 from cli.layout import print_entries
+from cli.list_backfills import print_backfills
 from cli.list_schedules import print_schedules
 from runtime.find_run import find_handle, list_runs, query_status
-from sluice.errors import BadEnvironment
+from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.presentation.decisions import describe_state
 from sluice.times import format_time
 from workflows.search_attributes import SUMMARY_MEMO
@@ -33,11 +34,20 @@ def list_command(
     schedules: Annotated[
         bool, typer.Option("--schedules", help="List the schedules of pipelines: last, next and missed starts.")
     ] = False,
+    backfills: Annotated[
+        bool, typer.Option("--backfills", help="List the latest backfill of each pipeline: partitions by state.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List runs: the state of each, what it loads, and when it was started; or schedules."""
+    """List runs: the state of each, what it loads, and when it was started; or schedules, or backfills."""
+
+    def check_options() -> None:
+        if schedules and backfills:
+            raise InvalidPipeline("--schedules and --backfills are two lists: give one of them")
 
     async def command(context: CommandContext, _: None) -> int:
+        if backfills:
+            return await print_backfills(context, limit)
         if schedules:
             return await print_schedules(context)
         runs = await list_runs(context.client, limit)
@@ -51,7 +61,7 @@ def list_command(
             context.console.print("There are no runs yet.")
         return 0
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, check_options)
 
 
 def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
