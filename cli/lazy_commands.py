@@ -18,6 +18,7 @@ LAZY_COMMANDS = {
     "generate": "cli.generate",
     "import": "cli.import_checks",
     "query": "cli.query",
+    "rehearse": "cli.rehearse",
     "requeue": "cli.requeue",
     "results": "cli.results",
     "rollback": "cli.rollback",
