@@ -69,7 +69,7 @@ def status() -> None:
 
 @app.command()
 def demo(s3: S3 = False) -> None:
-    """Run three pipelines on real flights."""
+    """Run three pipelines on real flights, and have files arrive."""
     sys.exit(run_demo(_stack(s3)))
 
 

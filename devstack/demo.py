@@ -1,18 +1,14 @@
-"""The demo: three pipelines on real flights, run by the commands that a person would type."""
+"""The demo: three pipelines on real flights, and files that arrive; by the commands that a person would type."""
 
-import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.rule import Rule
 from rich.table import Table
 
-from devstack.errors import StackError
+from devstack.demo_arrivals import ORDERS, FilesThatArrive, move_landing_zone
+from devstack.demo_commands import PROGRAM, Commands, console, expect, say, title
 from devstack.landing import FAULTY, FLIGHTS
 from devstack.object_store import upload
 from devstack.stack import ROOT, Stack
@@ -21,14 +17,11 @@ from lakehouse.iceberg.table_state import TableState
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 
-_PROGRAM = "run_workflow.py"
-_TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier")
+_TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier", ORDERS)
 _APPROVAL_LIMIT = 300.0
 """Seconds until the third run has to wait for its approval."""
 PUBLISHED, REFUSED, STOPPED = 0, 2, 3
 """Exit codes of the command line that the demo expects."""
-
-console = Console()
 
 
 def run_demo(stack: Stack) -> int:
@@ -36,42 +29,44 @@ def run_demo(stack: Stack) -> int:
     was_up = stack.services <= {daemon.name for daemon in stack.daemons() if daemon.alive()}
     began = time.monotonic()
     variables = _start(stack, was_up)
-    _say(f"Every run below can be followed in Temporal's Web UI: {variables['TEMPORAL_UI']}")
+    say(f"Every run below can be followed in Temporal's Web UI: {variables['TEMPORAL_UI']}")
     try:
-        demo = _Demo(variables)
+        demo = _Demo(variables, stack)
         if stack.s3:
             demo.move_to_store(stack.home / "s3" / "pipelines")
         demo.run()
     finally:
         if not was_up:
-            _title("Stopping the local stack")
-            _say(f"Stopped {', '.join(stack.down())}. The tables and the histories of the runs are kept.")
+            title("Stopping the local stack")
+            say(f"Stopped {', '.join(stack.down())}. The tables and the histories of the runs are kept.")
     console.print(f"\n[bold green]The demo ended as expected[/], in {time.monotonic() - began:.0f} s.")
-    _say("What to do next:")
+    say("What to do next:")
     for command, reason in (
         (f"make up{' S3=1' if stack.s3 else ''}", "start the local stack again, and leave it running"),
-        (f".venv/bin/python {_PROGRAM} quarantine list", "see what the audit kept out, and why"),
-        (f".venv/bin/python {_PROGRAM} {demo.file('nyc_flights')} --again", "load the clean flights once more"),
+        (f".venv/bin/python {PROGRAM} quarantine list", "see what the audit kept out, and why"),
+        (f".venv/bin/python {PROGRAM} {demo.file('nyc_flights')} --again", "load the clean flights once more"),
         ("make down", "stop the local stack"),
     ):
-        _say(f"  {command:70} {reason}")
+        say(f"  {command:70} {reason}")
     return 0
 
 
 def _start(stack: Stack, was_up: bool) -> dict[str, str]:
     optional = {"an object store": stack.s3, "Nessie": stack.catalog == "nessie"}
     services = ", ".join(["Temporal", *(name for name, needed in optional.items() if needed)])
-    _title("The local stack runs already" if was_up else f"Starting the local stack: {services} and a worker")
+    title("The local stack runs already" if was_up else f"Starting the local stack: {services} and a worker")
     return stack.up()
 
 
 class _Demo:
-    """The three runs, and the tables before and after them."""
+    """The four parts, and the tables before and after them."""
 
-    def __init__(self, variables: dict[str, str]) -> None:
-        self._environment = {**os.environ, **variables}
+    def __init__(self, variables: dict[str, str], stack: Stack) -> None:
+        self._commands = Commands(variables)
+        self._environment = self._commands.environment
         settings = read_settings(self._environment)
         self._catalog, self._io = open_catalog(settings), file_io_properties(settings)
+        self._stack = stack
         self._folder = Path("pipelines")
 
     def file(self, name: str) -> str:
@@ -82,85 +77,87 @@ class _Demo:
         """Upload the flights into the source bucket, and write pipeline files that read them there."""
         bucket = self._environment["SOURCE_BUCKET"]
         files = [file for name in (FLIGHTS, FAULTY) for file in sorted((ROOT / "data" / name).glob("*.csv"))]
-        _title(f"Uploading {len(files)} files of flights into the bucket {bucket}")
+        title(f"Uploading {len(files)} files of flights into the bucket {bucket}")
         upload(self._environment, [(file, f"{file.parent.name}/{file.name}") for file in files])
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in (ROOT / "pipelines").glob("*.yml"):
-            text = file.read_text()
+        for file in (ROOT / "pipelines").rglob("*.yml"):
+            text = move_landing_zone(file.read_text(), bucket)
             for name in (FLIGHTS, FAULTY):
                 text = text.replace(f"path: data/{name}/", f"path: s3://{bucket}/{name}/")
-            (folder / file.name).write_text(text)
+            written = folder / file.relative_to(ROOT / "pipelines")
+            written.parent.mkdir(parents=True, exist_ok=True)
+            written.write_text(text)
         self._folder = Path(os.path.relpath(folder, ROOT))
-        _say(f"The pipeline files below are those of `pipelines`, with s3://{bucket}/… as the path of the source.")
+        say(f"The pipeline files below are those of `pipelines`, with s3://{bucket}/… as the path of the source.")
 
     def run(self) -> None:
-        """Run the three pipelines, and show the tables on main before and after."""
-        _title("What readers see before: the tables on the branch main")
+        """Run the four parts, and show the tables on main before and after."""
+        title("What readers see before: the tables on the branch main")
         self._show_tables()
-        _title("1. Clean flights: every check passes, so that the run is published")
-        _say("The run writes 12 files, one a month, on a branch of its own. The audit checks what was written.")
-        _say("Then one merge makes all of it visible on main.\n")
+        title("1. Clean flights: every check passes, so that the run is published")
+        say("The run writes 12 files, one a month, on a branch of its own. The audit checks what was written.")
+        say("Then one merge makes all of it visible on main.\n")
         self._publish(self.file("nyc_flights"))
-        _title("2. Flights with planted faults: a check fails, so that main does not change")
-        _say("57 flights of December have no carrier, and one has an unknown origin. The audit finds them.")
-        _say("The branch is quarantined: kept under a name, for a person to inspect, repair or discard.\n")
+        title("2. Flights with planted faults: a check fails, so that main does not change")
+        say("57 flights of December have no carrier, and one has an unknown origin. The audit finds them.")
+        say("The branch is quarantined: kept under a name, for a person to inspect, repair or discard.\n")
         self._quarantine(self.file("nyc_flights_faulty"))
-        _title("3. Two tables from a PySpark program: the run waits for a person's approval")
-        _say("Both tables are audited together. After the approval, one merge publishes them together.\n")
+        title("3. Two tables from a PySpark program: the run waits for a person's approval")
+        say("Both tables are audited together. After the approval, one merge publishes them together.\n")
         self._approve(self.file("nyc_delays"), "nyc-delays")
-        _title("What readers see after: the tables on the branch main")
+        title("4. Files that arrive: they are published or kept out, and nobody starts a run")
+        say("A landing zone is deployed once. Files that `generate` makes are dropped into it.\n")
+        stack = self._stack
+        FilesThatArrive(self._commands, self._folder, stack.home, self._orders, s3=stack.s3).run()
+        title("What readers see after: the tables on the branch main")
         self._show_tables()
         for branch in self._catalog.list_branches("quarantine/"):
-            _say(f"Quarantined, and not on main: the branch {branch.name}")
+            say(f"Quarantined, and not on main: the branch {branch.name}")
 
     def _publish(self, pipeline: str) -> None:
-        code = self._command(pipeline)
+        code = self._commands.run(pipeline)
         if code == REFUSED:
-            _say("\nAn earlier demo published these files, so Sluice refuses them. --again loads them once more.\n")
-            code = self._command(pipeline, "--again")
-        _expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
+            say("\nAn earlier demo published these files, so Sluice refuses them. --again loads them once more.\n")
+            code = self._commands.run(pipeline, "--again")
+        expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
     def _quarantine(self, pipeline: str) -> None:
         before = self._catalog.head(self._catalog.main)
-        code = self._command(pipeline)
-        _expect(code == STOPPED, f"{pipeline} ended with exit code {code}, not {STOPPED}")
+        code = self._commands.run(pipeline)
+        expect(code == STOPPED, f"{pipeline} ended with exit code {code}, not {STOPPED}")
         after = self._catalog.head(self._catalog.main)
-        _expect(after == before, f"main moved from {before} to {after}")
-        _say(f"\nmain did not change: its head is still {after[:16]}.")
+        expect(after == before, f"main moved from {before} to {after}")
+        say(f"\nmain did not change: its head is still {after[:16]}.")
 
     def _approve(self, pipeline: str, name: str) -> None:
-        self._command(pipeline, "--detach")
+        self._commands.run(pipeline, "--detach")
         shown = self._wait_for_stage(name, "waiting for approval", "already_published")
         if shown.get("cause") == "already_published":
-            _say("\nAn earlier demo published this, so Sluice refuses it. --again runs it once more.\n")
-            self._command(pipeline, "--again", "--detach")
+            say("\nAn earlier demo published this, so Sluice refuses it. --again runs it once more.\n")
+            self._commands.run(pipeline, "--again", "--detach")
             shown = self._wait_for_stage(name, "waiting for approval")
         report = f"{shown['audited_hash'][:12]}:{shown['audit_digest'][:12]}"
-        self._command("approve", name, "--reason", "the numbers look right", "--hash", report)
-        code = self._command("watch", name)
-        _expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
+        self._commands.run("approve", name, "--reason", "the numbers look right", "--hash", report)
+        code = self._commands.run("watch", name)
+        expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
     def _wait_for_stage(self, name: str, *awaited: str) -> dict[str, Any]:
         """Wait until a run is in a stage, or has ended by a cause; return its status."""
-        deadline = time.monotonic() + _APPROVAL_LIMIT
-        command = [sys.executable, str(ROOT / _PROGRAM), "status", name, "--json"]
         with console.status("The run writes and audits, then it waits for approval"):
-            while time.monotonic() < deadline:
-                status = subprocess.run(
-                    command, cwd=ROOT, env=self._environment, capture_output=True, text=True, check=False
-                )
-                shown: dict[str, Any] = json.loads(status.stdout) if status.returncode == 0 else {}
-                if {shown.get("stage"), shown.get("cause")} & {*awaited}:
-                    return shown
-                time.sleep(1)
-        raise StackError(f"{name} did not wait for approval within {_APPROVAL_LIMIT:.0f} s")
+            return self._commands.wait_for(
+                lambda shown: bool({shown.get("stage"), shown.get("cause")} & {*awaited}),
+                _APPROVAL_LIMIT,
+                "status",
+                name,
+            )
 
-    def _command(self, *arguments: str) -> int:
-        """Run a command of the command line as a person would, and return its exit code."""
-        shown = " ".join(f'"{each}"' if " " in each else each for each in arguments)
-        console.print(f"[bold cyan]$ .venv/bin/python {_PROGRAM} {shown}[/]", highlight=False, soft_wrap=True)
-        command = [sys.executable, str(ROOT / _PROGRAM), *arguments]
-        return subprocess.run(command, cwd=ROOT, env=self._environment, check=False).returncode
+    def _orders(self) -> list[int]:
+        """Return the numbers of all orders on main, as PyIceberg reads them."""
+        version = self._catalog.table_version(self._catalog.main, ORDERS)
+        if version is None:
+            return []
+        read = TableState.load(version, None, self._io).table.scan(selected_fields=("order_id",)).to_arrow()
+        numbers: list[int] = read["order_id"].to_pylist()
+        return numbers
 
     def _show_tables(self) -> None:
         shown = Table(box=None, header_style="bold")
@@ -176,17 +173,3 @@ class _Demo:
             rows = sum(file.record_count for file in files)
             shown.add_row(name, f"{rows:,}", f"{len(files):,}", f"{len(table.snapshots()):,}")
         console.print(shown)
-
-
-def _title(text: str) -> None:
-    console.print()
-    console.print(Rule(f"[bold]{text}[/]", align="left"))
-
-
-def _say(text: str) -> None:
-    console.print(text, highlight=False, soft_wrap=True)
-
-
-def _expect(condition: bool, otherwise: str) -> None:
-    if not condition:
-        raise StackError(f"the demo did not end as expected: {otherwise}")

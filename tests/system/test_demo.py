@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -11,12 +12,32 @@ import pytest
 
 from devstack.landing import lay_out
 from devstack.stack import ROOT
+from tests.harness.command_line import run_command
 from tests.harness.lake import LakeReader
+
+LANDING = ROOT / "data" / "landing" / "demo-orders"
+
+
+def orders(*files: Path) -> Counter[tuple[int, str]]:
+    """Return how often files have each order, by number and amount."""
+    counted: Counter[tuple[int, str]] = Counter()
+    for file in files:
+        with file.open(newline="") as opened:
+            counted.update((int(row["order_id"]), row["amount"]) for row in csv.DictReader(opened) if row["order_id"])
+    return counted
 
 
 @pytest.mark.timeout(900)
 def test_the_demo_and_its_numbers(stack: dict[str, str], lake: LakeReader) -> None:
     lay_out(ROOT / "data")
+    # What a demo leaves that is killed while files arrive: its landing zone, and a file there.
+    shutil.rmtree(LANDING, ignore_errors=True)
+    LANDING.mkdir(parents=True)
+    (LANDING / "demo-orders-seed1-400.csv").touch()
+    neighbor = LANDING.parent / "of-a-user.csv"
+    neighbor.touch()
+    left = run_command(ROOT, {**os.environ, **stack}, "deploy", "pipelines/arrivals", "--set", "demo", "--yes")
+    assert left.code == 0, left.err
     demo = subprocess.run(
         [sys.executable, "-m", "devstack", "demo"],
         cwd=ROOT,
@@ -43,3 +64,13 @@ def test_the_demo_and_its_numbers(stack: dict[str, str], lake: LakeReader) -> No
     assert len(lake.rows("nyc.flights_named")) == 336776
     (quarantined,) = lake.branches("quarantine/nyc-flights-faulty/")
     assert sum(row["carrier"] is None for row in lake.rows("nyc.flights", quarantined)) == 57
+
+    assert neighbor.exists()
+    good, faulty = orders(*LANDING.glob("*-400.csv")), orders(*LANDING.glob("*-400-*.csv"))
+    assert (good.total(), faulty.total(), len(list(LANDING.iterdir()))) == (800, 392, 3)
+    assert Counter((row["order_id"], str(row["amount"])) for row in lake.rows("demo.orders")) == good
+    (kept_out,) = lake.branches("quarantine/demo-orders/")
+    refused = [row for row in lake.rows("demo.orders", kept_out) if (row["order_id"], str(row["amount"])) not in good]
+    assert (len(refused), sum(row["order_id"] is None for row in refused)) == (400, 8)
+    zones = run_command(ROOT, {**os.environ, **stack}, "arrivals", "--json")
+    assert (zones.code, zones.json) == (0, {"zones": []}), zones.err
