@@ -133,7 +133,7 @@ def upload(variables: Mapping[str, str], files: Iterable[tuple[Path, str]]) -> N
 def remove_keys(variables: Mapping[str, str], prefix: str, names: str) -> None:
     """Delete the objects below a prefix of the source bucket whose names begin with `names`."""
     store = _open_store(variables)
-    below = fs.FileSelector(f"{variables['SOURCE_BUCKET']}/{prefix}", allow_not_found=True)
+    below = fs.FileSelector(f"{variables['SOURCE_BUCKET']}/{prefix}", True)  # which may be missing
     for each in store.get_file_info(below):
         if each.base_name.startswith(names):
             store.delete_file(each.path)

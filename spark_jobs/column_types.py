@@ -76,13 +76,20 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
                 continue
             if other is not None and not is_good(type, other):
                 yield _problem(file, field, owner, other)
-            elif not source.schema_ and not _are_merged(type, (earlier := first.setdefault(name, (type, file)))[0]):
+            elif not source.schema_ and not _are_merged(
+                type, (earlier := first.setdefault(name, (type, file)))[0], by_groups=bool(spec.column_groups)
+            ):
                 yield _problem(file, field, earlier[1], earlier[0])
 
 
-def _are_merged(type: DataType, other: DataType) -> bool:
-    """Return whether columns of these types in different files are loaded as one (`column_groups`)."""
-    return type == other or (isinstance(type, _MERGED) and isinstance(other, _MERGED))
+def _are_merged(type: DataType, other: DataType, *, by_groups: bool) -> bool:
+    """Return whether columns of these types in different files are loaded as one.
+
+    Args:
+        by_groups: whether each group of files is read by itself (`column_groups`); Spark's own merge takes no numbers
+            of two kinds.
+    """
+    return type == other or (by_groups and isinstance(type, _MERGED) and isinstance(other, _MERGED))
 
 
 def _problem(file: str, field: StructField, owner: str, type: DataType) -> str:
