@@ -23,11 +23,12 @@ from typing import Any
 
 from temporalio.client import Client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
-from temporalio.worker import Worker, WorkerDeploymentConfig
+from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig
 
 from activities.audit_branch import AuditBranchActivity
 from activities.check_registrations import CheckRegistrationsActivity
 from activities.collect_arrivals import CollectArrivalsActivity
+from activities.collect_backfill import CollectBackfillActivity
 from activities.confirm_publication import ConfirmPublicationActivity
 from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.discard_branch import DiscardBranchActivity
@@ -49,6 +50,7 @@ from activities.notify import NotifyActivity
 from activities.notify_landing_zone import NotifyLandingZoneActivity
 from activities.notify_registration import NotifyRegistrationActivity
 from activities.notify_schedule import NotifyScheduleActivity
+from activities.open_backfill import OpenBackfillActivity
 from activities.open_branch import OpenBranchActivity
 from activities.pause_schedule import PauseScheduleActivity
 from activities.plan_publish import PlanPublishActivity
@@ -76,6 +78,7 @@ from activities.scan_tables import TableScanner
 from activities.select_input import SelectInputActivity
 from activities.split_batch import SplitBatchActivity
 from activities.start_registrations import StartRegistrationsActivity
+from activities.target_catalog import TargetCatalog
 from activities.verify_decision import VerifyDecisionActivity
 from activities.verify_write import VerifyWriteActivity
 from activities.write_table import WriteTableActivity
@@ -123,6 +126,7 @@ from workflows.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
 from workflows.start_pipeline import StartPipeline
 from workflows.start_scheduled import StartScheduled
+from workflows.target_header import TargetHeader
 from workflows.write_audit_publish import WriteAuditPublish
 
 _CATALOG_PAUSE = 2.0
@@ -149,6 +153,7 @@ WORKFLOWS = (
     LandingZone,
 )
 Activity = Callable[..., Any]
+MakeActivities = Callable[[BranchCatalog], list[Activity]]
 
 log = logging.getLogger("sluice.worker")
 
@@ -178,13 +183,22 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
     io, role = file_io_properties(settings), settings.sluice_worker_role
     reports = ReportStore(settings.lake, io)
     log.info("the catalog: %s", describe_capabilities(catalog.capabilities))
-    control = control_activities(client, settings, catalog, io, reports) if role != "spark" else []
-    spark = spark_activities(settings, engine, catalog, io, reports) if role != "control" else []
+
+    def control(catalog: BranchCatalog) -> list[Activity]:
+        return control_activities(client, settings, catalog, io, reports)
+
+    def spark(catalog: BranchCatalog) -> list[Activity]:
+        return spark_activities(settings, engine, catalog, io, reports)
+
+    def make(queue: str, activities: MakeActivities, workflows: Sequence[type], at_once: int) -> Worker:
+        for_target = TargetCatalog(lambda target: activities(_open_for(settings, target)))
+        return make_worker(client, settings, queue, activities(catalog), workflows, at_once, [for_target])
+
     workers = []
-    if control:
-        workers.append(make_worker(client, settings, settings.sluice_task_queue, control, WORKFLOWS))
-    if spark:
-        workers.append(make_worker(client, settings, settings.spark_queue, spark, [], settings.slots))
+    if role != "spark":
+        workers.append(make(settings.sluice_task_queue, control, WORKFLOWS, _CONTROL_AT_ONCE))
+    if role != "control":
+        workers.append(make(settings.spark_queue, spark, [], settings.slots))
     return workers
 
 
@@ -195,7 +209,8 @@ def control_activities(
     installation = settings.sluice_installation
     tables, engines = AuditedTables(catalog, io), in_process_engines(settings, io)
     approvers = settings.sluice_approvers_file
-    policy = ApprovalPolicy(catalog, approvers, parse_approval_rules(settings.sluice_require_approval))
+    rules, is_main = parse_approval_rules(settings.sluice_require_approval), catalog.main == settings.sluice_main
+    policy = ApprovalPolicy(catalog, approvers, rules, publishes_to_main=is_main)
     if policy.rules and not approvers:
         log.warning("SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name")
     notify = NotifyActivity(settings, client.namespace)
@@ -239,6 +254,8 @@ def control_activities(
         notify.notify,
         lineage.can_emit_lineage,
         lineage.emit_lineage,
+        OpenBackfillActivity(catalog, installation).open_backfill,
+        CollectBackfillActivity(catalog, io, loaded_files.manifests, installation).collect_backfill,
         PrepareRunActivity(client, settings).prepare_run,
         FindRunEndActivity(client).find_run_end,
         InspectScheduleActivity(client).inspect_schedule,
@@ -277,6 +294,11 @@ def spark_activities(
     ]
 
 
+def _open_for(settings: Settings, target: str) -> BranchCatalog:
+    """Return the catalog of runs that publish to another branch than main."""
+    return open_catalog(settings.model_copy(update={"sluice_main": target}))
+
+
 def make_worker(
     client: Client,
     settings: Settings,
@@ -284,8 +306,13 @@ def make_worker(
     activities: list[Activity],
     workflows: Sequence[type],
     at_once: int = _CONTROL_AT_ONCE,
+    interceptors: Sequence[Interceptor] = (),
 ) -> Worker:
-    """Return a worker for one task queue, which takes so many activities at a time."""
+    """Return a worker for one task queue, which takes so many activities at a time.
+
+    Args:
+        interceptors: those that come before the common ones.
+    """
     version = WorkerDeploymentVersion(f"sluice-{settings.sluice_installation}", settings.sluice_build_id)
     deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
     return Worker(
@@ -294,7 +321,7 @@ def make_worker(
         workflows=workflows,
         workflow_runner=sandbox(),
         activities=activities,
-        interceptors=[RunLogContext(), Heartbeats()],
+        interceptors=[*interceptors, TargetHeader(), RunLogContext(), Heartbeats()],
         deployment_config=deployment,
         activity_executor=ThreadPoolExecutor(at_once + _CONTROL_AT_ONCE, thread_name_prefix="activity"),
         max_concurrent_activities=at_once,

@@ -11,8 +11,9 @@ from activities.errors import as_application_error
 from activities.source_progress import run_with_progress
 from lakehouse.source_files import OnProgress, source_of_files
 from lakehouse.source_files.arriving import file_exists
-from runtime.pipeline_input import InspectedInput, inspect_input, pipeline_of_text
+from runtime.pipeline_input import find_input, pipeline_of_text
 from runtime.start_run import Starter, StartOptions, describe_work, make_request
+from sluice.contracts.run import RunInput
 from sluice.contracts.starting import PreparedRun, StartPipelineInput
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
 from sluice.pipeline.model import Pipeline
@@ -35,23 +36,23 @@ class PrepareRunActivity:
         with as_application_error():
             try:
                 work = partial(_inspect, input)
-                pipeline, inspected = await run_with_progress(work, activity.heartbeat, "looking at the input")
+                pipeline, run_input = await run_with_progress(work, activity.heartbeat, "looking at the input")
             except (InvalidPipeline, InvalidInput) as error:
                 return PreparedRun(
                     problem=redacted(str(error))[:_MAX_PROBLEM],
                     is_input_changed=isinstance(error, InputChanged) or not _all_exist(input.files or []),
                 )
             starter = Starter(input.starter, Path(input.pipeline.folder))
-            options = StartOptions(again=input.again)
-            request, workflow_id = await make_request(
-                self.client, self.settings, pipeline, inspected.run_input, starter, options
-            )
+            options = StartOptions(again=input.again, resume=input.resume, target=input.target)
+            request, workflow_id = await make_request(self.client, self.settings, pipeline, run_input, starter, options)
             return PreparedRun(workflow_id=workflow_id, request=request, summary=describe_work(request))
 
 
-def _inspect(input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, InspectedInput]:
+def _inspect(input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, RunInput]:
     pipeline = _with_files(pipeline_of_text(input.pipeline, input.values), input.files)
-    return pipeline, inspect_input(pipeline)
+    if input.resume:
+        return pipeline, RunInput(digest=input.input_digest)
+    return pipeline, find_input(pipeline)
 
 
 def _all_exist(paths: list[str]) -> bool:

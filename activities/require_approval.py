@@ -33,11 +33,15 @@ class ApprovalPolicy:
     approvers_file: str = ""
     """The file that lists those who may decide; only an empty name means that no signature is needed."""
     rules: Sequence[ApprovalRule] = ()
+    publishes_to_main: bool = True
+    """Whether a merge reaches main. What a backfill collects is approved when all of it is published."""
 
     def required(
         self, branch: str, head: str, terms: ApprovalTerms, approvers: Approvers | None, at_least: int = 0
     ) -> RequiredApproval:
         """Return the approval that a merge of a branch at a hash needs, by so many people at least."""
+        if not self.publishes_to_main and not at_least:
+            return RequiredApproval()
         return required_approval(
             terms,
             self.rules,

@@ -79,7 +79,7 @@ class ResumeBranchActivity:
         changed = [diff.name for diff in diffs]
         check_resumed_tables(input, changed)
         require_capabilities(self.catalog.capabilities, changed, allow_partial=input.allow_partial)
-        tables = read_marked_tables(diffs, self.io, [(quarantined.run_id, range(1, verified.attempt + 1))])
+        tables = read_marked_tables(diffs, self.io, verified.makers(quarantined.run_id))
         check_quarantined_write(quarantined.branch, verified, tables)
         return verified
 
@@ -118,7 +118,7 @@ class ResumeBranchActivity:
     ) -> WriteResult:
         """Make sure that the new branch holds what the quarantine holds; return what it changes on main."""
         resume, run_ref = input.resume, input.run_ref
-        makers = [(resume.run_id, range(1, verified.attempt + 1)), (run_ref.run_id, [run_ref.attempt])]
+        makers = [*verified.makers(resume.run_id), (run_ref.run_id, [run_ref.attempt])]
         check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, resume.base, all_files=True))
         changes = check_resumed_write(run_ref.branch, resume, verified, read_marked_tables(diffs, self.io, makers))
         tables = {

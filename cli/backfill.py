@@ -11,13 +11,13 @@ from typer import Context
 from typer.core import TyperGroup
 
 from cli.backfill_decisions import check_reason, decide_backfill
-from cli.backfill_grid import describe_campaign, follow_backfill, read_stages, totals
+from cli.backfill_grid import describe_campaign, describe_joint_publish, follow_backfill, read_stages, totals
 from cli.backfill_start import StartBackfill
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
 from cli.layout import print_line
 from runtime.backfills import backfill_id, cancel_backfill, change_backfill, read_backfill, start_backfill
 from sluice.campaigns.campaign import FAILURES, count_states, partition_states
-from sluice.campaigns.ending import campaign_exit_code
+from sluice.campaigns.ending import campaign_exit_code, joint_exit_code
 from sluice.contracts.backfill import MAX_WINDOW, BackfillInput, CampaignChange, CampaignStatus
 
 _DETACHED = "Detached; the backfill goes on. `backfill watch {0}` follows it again, `backfill cancel {0}` ends it."
@@ -65,7 +65,8 @@ def start(
         int, typer.Option("--stop-after", help="Pause after so many failures; 0 for never.", min=0)
     ] = 3,
     publish: Annotated[
-        Literal["each", "together"], typer.Option("--publish", help="each: a merge for each partition.")
+        Literal["each", "together"],
+        typer.Option("--publish", help="each: a merge for each partition; together: one merge for all of them."),
     ] = "each",
     again: Annotated[bool, typer.Option("--again", help="Publish files that were published before.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what each would load, and start nothing.")] = False,
@@ -213,7 +214,7 @@ async def _print_status(context: CommandContext, now: CampaignStatus) -> None:
 async def _follow(context: CommandContext, pipeline: str) -> int:
     """Follow a backfill, report how it ended or why it is paused, and return the exit code."""
     now = await follow_backfill(context, pipeline)
-    code = campaign_exit_code(now.campaign)
+    code = campaign_exit_code(now.campaign) or joint_exit_code(now.together)
     waiting = count_states(now.campaign)["waiting"]
     if waiting:
         code = code or DETACHED
@@ -221,7 +222,9 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
         print(json.dumps({**_fields(now), "exit_code": code}))
         return code
     context.console.print(totals(now), soft_wrap=True)
-    if waiting:
+    if now.together:
+        print_line(context.console, Text("main   "), describe_joint_publish(now.together))
+    if waiting or now.campaign.paused:
         print_line(context.console, Text("paused "), now.campaign.paused)
         print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill resume {pipeline}   # go on")
         print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill retry {pipeline}    # all of them")
@@ -241,5 +244,6 @@ def _fields(now: CampaignStatus) -> dict[str, Any]:
         "window": now.campaign.window,
         "counts": dict(count_states(now.campaign)),
         "rows_added": now.campaign.rows_added,
+        "together": now.together.model_dump(mode="json") if now.together else None,
         "partitions": {name: {"state": state, **notes.get(name, {})} for name, state in states.items()},
     }

@@ -15,7 +15,7 @@ from cli.layout import one_line, print_line
 from runtime.backfills import backfill_handle, read_backfill
 from runtime.find_run import query_status
 from sluice.campaigns.campaign import count_states, partition_states
-from sluice.contracts.backfill import CampaignState, CampaignStatus, PartitionState
+from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish, PartitionState
 from sluice.errors import ServiceUnavailable
 from sluice.presentation.decisions import describe_state
 from sluice.sizes import format_count
@@ -48,7 +48,7 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> CampaignSta
                 live.update(Text(str(error), style="yellow"), refresh=True)
                 await asyncio.sleep(_POLL)
                 continue
-            shown.update(status.campaign)
+            shown.update(status)
             if ended or (status.campaign.paused and not status.children):
                 return status
             if context.console.is_terminal:
@@ -69,13 +69,14 @@ class ShownPartitions:
         self._console = console
         self._states: dict[str, PartitionState] = {}
 
-    def update(self, campaign: CampaignState) -> None:
+    def update(self, status: CampaignStatus) -> None:
         """Print the partitions that have ended since the last update."""
+        campaign = status.campaign
         states = partition_states(campaign)
         for name, state in states.items():
             if state in _ENDED and self._states.get(name) != state:
                 note = campaign.notes.get(name)
-                label = Text.assemble((f"{state:10}", _MARKS[state][1]), f"{name}  ")
+                label = Text.assemble((f"{shown_state(status, state):10}", _MARKS[state][1]), f"{name}  ")
                 why = f"{note.reason}  {note.workflow_id}".strip() if note else ""
                 print_line(self._console, label, one_line(why, 300))
         self._states = states
@@ -90,6 +91,8 @@ def describe_campaign(status: CampaignStatus, stages: dict[str, str], width: int
     if len(status.children) > len(stages):
         yield Text(f"> and {len(status.children) - len(stages)} more", style="yellow")
     yield totals(status)
+    if status.together and (joint := describe_joint_publish(status.together)):
+        yield Text(one_line(joint, width), style="dim")
     if campaign.paused:
         yield Text(one_line(f"paused {campaign.paused}", width), style="bold yellow")
 
@@ -100,8 +103,24 @@ def totals(status: CampaignStatus) -> Text:
     counts = count_states(status.campaign)
     for state, (mark, style) in _MARKS.items():
         if counts[state]:
-            text.append(f"  {mark} {counts[state]:,} {state}", style=style)
+            text.append(f"  {mark} {counts[state]:,} {shown_state(status, state)}", style=style)
     return text.append(f"  window {status.campaign.window}", style="dim")
+
+
+def shown_state(status: CampaignStatus, state: PartitionState) -> str:
+    """Return what a state of a partition is called: before a joint publish, main has nothing of what is collected."""
+    is_on_main = status.together is None or (status.together.ended is not None and status.together.ended.is_done)
+    return "collected" if state == "published" and not is_on_main else state
+
+
+def describe_joint_publish(joint: JointPublish) -> str:
+    """Return how the merge of all partitions stands, in one sentence."""
+    if joint.ended is None:
+        return f"main has nothing of it yet: its partitions are on the branch {joint.branch}" if joint.branch else ""
+    if joint.ended.is_done:
+        return f"published together by {joint.ended.workflow_id}" if joint.ended.workflow_id else joint.ended.reason
+    kept = f" (they are kept as {joint.quarantine})" if joint.quarantine else ""
+    return f"not published: {joint.ended.reason or joint.ended.outcome}{kept}"
 
 
 def grid_rows(campaign: CampaignState, width: int) -> Iterator[Text]:

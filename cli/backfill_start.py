@@ -18,13 +18,21 @@ from runtime.backfill_plan import (
 from runtime.backfills import read_backfill
 from sluice.campaigns.campaign import partition_states
 from sluice.campaigns.partitions import parse_partitions
-from sluice.contracts.backfill import BackfillInput, CampaignState
+from sluice.contracts.backfill import BackfillInput, CampaignState, JointPublish
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
 from sluice.sizes import format_count, format_size
 
 _NOT_DONE = ("failed", "kept out", "cancelled")
-_TOGETHER = "--publish together is not available yet: each partition is published by a merge of its own"
+_NOT_TOGETHER = (
+    "--publish together needs main to remember each file: the pipeline has no `write.source`, or a program of its own, "
+    "so its partitions are published each by itself"
+)
+
+_ONE_BRANCH = (
+    "--publish together needs a catalog in which runs can publish to another branch than main: with CATALOGUE=iceberg "
+    "each partition is published by itself"
+)
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,6 @@ class StartBackfill:
         Raises:
             InvalidPipeline: it is not valid.
         """
-        if self.publish == "together":
-            raise InvalidPipeline(_TOGETHER)
         if self.again and self.only:
             raise InvalidPipeline("--again publishes what was published before, and --only leaves it out: give one")
         if not self.partitions and self.only != "failed":
@@ -60,10 +66,19 @@ class StartBackfill:
         pipeline = check_partitions(self._stated, partitions or ["2000-01-01"])
         if self.only == "missing" and pipeline.write.traits.may_repeat:
             raise InvalidPipeline(f"main does not remember what `mode: {pipeline.write.mode}` wrote: leave out --only")
+        is_together = self.publish == "together"
+        if is_together and (pipeline.write.source is None or not pipeline.write.built_in):
+            raise InvalidPipeline(_NOT_TOGETHER)
         starter = current_user()
         campaign = CampaignState(partitions=partitions, window=self.concurrency, stop_after=self.stop_after)
         return BackfillInput(
-            pipeline=self._stated, name=pipeline.name, starter=starter.name, again=self.again, campaign=campaign
+            pipeline=self._stated,
+            name=pipeline.name,
+            starter=starter.name,
+            again=self.again,
+            campaign=campaign,
+            together=JointPublish() if is_together else None,
+            keep=pipeline.keep,
         )
 
     async def select(self, context: CommandContext, given: BackfillInput) -> BackfillInput:
@@ -72,6 +87,8 @@ class StartBackfill:
         Raises:
             InvalidPipeline: there was none, or the pipeline is not valid for a partition of it.
         """
+        if given.together and context.settings.catalogue == "iceberg":
+            raise InvalidPipeline(_ONE_BRANCH)
         if self.only != "failed":
             return given
         last = await read_backfill(context.client, context.settings, given.name)

@@ -68,7 +68,12 @@ async def start_backfill(client: Client, settings: Settings, given: BackfillInpu
             return handle, False
         except WorkflowAlreadyStartedError:
             handle = client.get_workflow_handle_for(Backfill.run, workflow_id)
-        added = AddPartitions(pipeline=given.pipeline, partitions=given.campaign.partitions, again=given.again)
+        added = AddPartitions(
+            pipeline=given.pipeline,
+            partitions=given.campaign.partitions,
+            again=given.again,
+            is_together=given.together is not None,
+        )
         try:
             await _answered(settings, handle.execute_update(Backfill.add, added))
             return handle, True

@@ -52,6 +52,8 @@ class StartOptions:
     """Publish rows that a quarantined branch holds, instead of writing."""
     restore: Restore | None = None
     """Restore tables to earlier versions, instead of writing."""
+    target: str = ""
+    """The branch to publish to, where that is not main."""
     guarantee: str = ""
     """What its publish guarantees, where a worker was asked: the Web UI shows it from the start."""
 
@@ -108,7 +110,8 @@ async def make_request(
         digest = release_digest(options.resume.branch, options.resume.head)
     else:
         digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
-    workflow_id = f"{pipeline.name}-{digest[:_ID_DIGITS]}" + ("" if options.publish else "-check")
+    kind = "-backfill" if options.target else "" if options.publish else "-check"
+    workflow_id = f"{pipeline.name}-{digest[:_ID_DIGITS]}{kind}"
     again = options.again or continued is not None or pipeline.write.traits.may_repeat
     request = RunRequest(
         pipeline=pipeline,
@@ -119,6 +122,7 @@ async def make_request(
         restore=options.restore,
         again=again,
         publish=options.publish,
+        target=options.target,
         policy=_policy(settings),
         search_attributes=await search_attributes_known(client),
         guarantee=options.guarantee,

@@ -16,6 +16,8 @@ _PIPELINE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?")
 _ELEMENT = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 ATTEMPTS = "wap/"
 """What the names of attempts' branches begin with, and of nothing else."""
+_BACKFILLS = "sluice/backfill/"
+"""What the names of branches begin with on which a backfill collects its partitions."""
 _ATTEMPT = re.compile(r"wap/.+/([0-9a-f-]{36})/a(\d{1,9})")
 _BRANCH = re.compile(r"[A-Za-z](?:[A-Za-z0-9_/-]|\.(?!\.)){0,98}[A-Za-z0-9]|[A-Za-z]")
 
@@ -66,6 +68,16 @@ def branch_name(name: str) -> str:
 def attempt_branch(label: str, run_id: str, attempt: int) -> str:
     """Name the branch of one attempt. No other attempt of any run ever gets the same name."""
     return f"{ATTEMPTS}{label}/{run_id}/a{attempt}"
+
+
+def backfill_branch(installation: str, pipeline: str) -> str:
+    """Name the branch on which a backfill collects the partitions that it publishes together."""
+    return f"{_BACKFILLS}{installation}/{pipeline}"
+
+
+def is_backfill_branch(name: str) -> bool:
+    """Return whether a branch is named like one on which a backfill collects its partitions."""
+    return name.startswith(_BACKFILLS)
 
 
 def spark_queue(task_queue: str) -> str:

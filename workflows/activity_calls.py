@@ -31,6 +31,7 @@ with workflow.unsafe.imports_passed_through():
         QuarantineRowsResult,
         ScanInput,
     )
+    from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, OpenBackfillInput
     from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
     from sluice.contracts.existing_rows import (
         ExistingRowsResult,
@@ -221,6 +222,10 @@ class ActivityCalls(ActivityCaller):
     prepare_run = ActivityCall(  # it reads the whole input, as `select_input` does
         "prepare_run", StartPipelineInput, PreparedRun, Kind.LONG, lambda input: input.key or input.pipeline.name,
         timeout=step_timeout)
+    open_backfill = ActivityCall(
+        "open_backfill", OpenBackfillInput, BackfillBranch, Kind.LOCAL_FIRST, lambda input: input.pipeline)
+    collect_backfill = ActivityCall(
+        "collect_backfill", CollectBackfillInput, BackfillBranch, Kind.ACTIVITY, lambda input: input.branch)
     find_run_end = ActivityCall(
         "find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda input: input.workflow_id)
     inspect_schedule = ActivityCall(

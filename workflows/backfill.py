@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.errors import InvalidPipeline
     from sluice.pipeline.placeholders import partition_values
     from workflows.failures import is_cancelled, root_cause, run_shielded
+    from workflows.joint_publish import ALL, JointPublication
     from workflows.search_attributes import LONGEST_SUMMARY
 
 _CANCEL_AGAIN = timedelta(minutes=10)
@@ -38,6 +39,8 @@ class Backfill:
     def __init__(self, input: BackfillInput) -> None:
         self._input = input
         self._campaign = Campaign(input.campaign)
+        self._joint = JointPublication(input.together) if input.together else None
+        """For partitions that are published together."""
         self._started = 0
         self._watched: set[str] = set()
         """The partitions whose child was started by this run of the workflow, so that its end is seen."""
@@ -49,12 +52,18 @@ class Backfill:
     async def run(self, input: BackfillInput) -> CampaignStatus:
         """Start partitions while there is room, until each has ended."""
         try:
-            while not self._campaign.has_ended:
+            if self._joint and not await self._joint.open(input.name):
+                self._campaign.cancel()
+            while not self._is_over:
                 await self._start_children()
                 if self._should_continue_as_new():
                     await workflow.wait_condition(workflow.all_handlers_finished)
                     workflow.continue_as_new(self._continued())
+                if self._joint:
+                    self._campaign.pause_if_stuck()
                 await self._wait()
+            if self._joint and not self._joint.state.ended:
+                await self._joint.publish(self._input, self._campaign.state.partitions)
         except (FailureError, asyncio.CancelledError) as error:
             if is_cancelled(error):
                 await run_shielded(self._cancel())
@@ -75,9 +84,24 @@ class Backfill:
             name=self._input.name,
             starter=self._input.starter,
             pipeline=self._input.pipeline.name,
-            children={name: self._child_id(name) for name in campaign.running},
+            children=self._children,
             campaign=campaign.state,
+            together=self._joint.state if self._joint else None,
         )
+
+    @property
+    def _children(self) -> dict[str, str]:
+        """The workflows that have started runs which are under way, by partition."""
+        if self._joint and self._joint.state.is_under_way:
+            return {ALL: self._joint.child_id}
+        return {name: self._child_id(name) for name in self._campaign.running}
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no partition is to be run any more: for a joint publish, whether each is on the branch."""
+        if self._joint is None or self._joint.state.ended:
+            return self._campaign.has_ended
+        return self._campaign.is_complete
 
     @workflow.update
     def add(self, added: AddPartitions) -> CampaignStatus:
@@ -85,7 +109,9 @@ class Backfill:
 
         Another text of the pipeline is taken while nothing runs: then a check or a path was repaired.
         """
-        _refuse_if_cancelled()
+        self._refuse_if_ending()
+        if added.is_together != bool(self._joint):
+            raise _refused("the backfill under way was started with another --publish: wait for its end or cancel it")
         if added.again != self._input.again:
             raise _refused("the backfill under way was started with another --again: wait for its end or cancel it")
         if added.pipeline != self._input.pipeline:
@@ -104,7 +130,7 @@ class Backfill:
     @workflow.update
     def change(self, change: CampaignChange) -> CampaignStatus:
         """Pause, resume, retry what is not on main, or change the window."""
-        _refuse_if_cancelled()
+        self._refuse_if_ending()
         changes: dict[str, Callable[[], None]] = {
             "pause": lambda: self._campaign.pause(f"by {change.by}" + (f": {change.reason}" if change.reason else "")),
             "resume": self._campaign.resume,
@@ -130,6 +156,7 @@ class Backfill:
             pipeline=self._input.pipeline,
             starter=f"backfill {self._input.name}",
             values=partition_values(partition),
+            target=self._joint.state.branch if self._joint else "",
             again=self._input.again,
             key=partition,
             report_to=workflow.info().workflow_id,
@@ -175,7 +202,9 @@ class Backfill:
     def _has_work(self) -> bool:
         campaign = self._campaign
         to_start = campaign.next_partition() is not None
-        return campaign.has_ended or bool(self._unknown) or to_start or self._is_full()
+        if self._joint and campaign.is_stuck and not campaign.paused:
+            return True
+        return self._is_over or bool(self._unknown) or to_start or self._is_full()
 
     def _is_full(self) -> bool:
         """Return whether the history of this run of the workflow is long enough."""
@@ -185,7 +214,14 @@ class Backfill:
         return self._is_full() and not self._campaign.has_ended
 
     def _continued(self) -> BackfillInput:
-        return self._input.model_copy(update={"campaign": self._campaign.state})
+        together = self._joint.state if self._joint else None
+        return self._input.model_copy(update={"campaign": self._campaign.state, "together": together})
+
+    def _refuse_if_ending(self) -> None:
+        if workflow.cancellation_reason() is not None:
+            raise _refused("the backfill was cancelled: start it again when its runs have ended")
+        if self._joint and self._joint.state.is_under_way:
+            raise _refused("all partitions of the backfill are being published: wait for the end of that")
 
     async def _cancel(self) -> None:
         """Give up what waits, cancel what runs, and wait for its reports."""
@@ -195,6 +231,8 @@ class Backfill:
                 await self._cancel_child(name)
             with suppress(asyncio.TimeoutError):
                 await workflow.wait_condition(lambda: self._campaign.has_ended, timeout=_CANCEL_AGAIN)
+        if self._joint:
+            await self._joint.discard()
 
     async def _cancel_child(self, partition: str) -> None:
         try:
@@ -202,11 +240,6 @@ class Backfill:
         except FailureError as error:  # it has ended, and its report is lost
             workflow.logger.warning("the run of %s was not cancelled: %s", partition, root_cause(error)[1])
             self._campaign.ended(EndedRun(key=partition, outcome="cancelled", cause="cancelled"))
-
-
-def _refuse_if_cancelled() -> None:
-    if workflow.cancellation_reason() is not None:
-        raise _refused("the backfill was cancelled: start it again when its runs have ended")
 
 
 def _refused(message: str) -> ApplicationError:

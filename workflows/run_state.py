@@ -230,10 +230,12 @@ class RunState:
 
     def record_publication(self, publication: Publication) -> None:
         """Record that main holds the run."""
+        target = self.request.target and f"on {self.request.target}, and not on main: its backfill publishes all of it"
+        reasons = [target, describe_bad_rows(self.result.bad_rows), describe_overtaken(publication)]
         self.update_result(
             outcome="published",
             cause=None,
-            reason="; ".join(filter(None, [describe_bad_rows(self.result.bad_rows), describe_overtaken(publication)])),
+            reason="; ".join(filter(None, reasons)),
             branch=None,
             main_before=publication.main_before,
             main_after=publication.main_after,

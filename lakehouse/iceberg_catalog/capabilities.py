@@ -17,6 +17,7 @@ def capabilities_of(guarantee: Guarantee) -> CatalogCapabilities:
         guarantee=guarantee,
         tables_without_snapshot=False,
         names_with_dots=False,
+        merges_into_branches=False,
         # A job is shown them, as false: it may not delete files that main or another branch needs.
         own_table_properties=DELETING_PROPERTIES,
     )

@@ -17,6 +17,8 @@ FAILURES: tuple[PartitionState, ...] = ("kept out", "failed")
 """The states that count for the stop rule."""
 _OPEN: tuple[PartitionState, ...] = (*FAILURES, "cancelled")
 """The states of partitions that a retry begins again."""
+DONE: tuple[PartitionState, ...] = ("published", "skipped")
+"""The states of partitions that are published, or were."""
 _MAX_NOTES = 200
 _MAX_REASON = 300
 
@@ -74,6 +76,16 @@ class Campaign:
         """Whether no partition waits or runs."""
         return _WAITING not in self._letters and _RUNNING not in self._letters
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether each partition was published, or was there already."""
+        return set(self._letters) <= {LETTERS[state] for state in DONE}
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing waits or runs, and some partitions are not done: they can be retried."""
+        return self.has_ended and not self.is_complete
+
     def next_partition(self) -> str | None:
         """Return the partition to start now, if there is room in the window."""
         if self.paused or self._letters.count(_RUNNING) >= self._rest.window:
@@ -97,7 +109,7 @@ class Campaign:
         state = state_of(ended)
         self._set(ended.key, state)
         self._change(rows_added=self._rest.rows_added + ended.rows_added)
-        if state in ("published", "skipped"):
+        if state in DONE:
             return
         self._keep_note(ended)
         if state in FAILURES:
@@ -107,6 +119,12 @@ class Campaign:
     def pause(self, why: str) -> None:
         """Start no partition until it is resumed; those that run go on."""
         self._change(paused=why)
+
+    def pause_if_stuck(self) -> None:
+        """Pause where partitions that are published together lack some, until those are retried."""
+        if self.is_stuck and not self.paused:
+            missing = sum(_STATES[letter] not in DONE for letter in self._letters)
+            self.pause(f"{missing} of {len(self._letters)} partitions are missing, and all are published together")
 
     def resume(self) -> None:
         """Start partitions again; failures are counted from here."""

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.run import Cause, Outcome
-from sluice.contracts.starting import PipelineText
+from sluice.contracts.starting import EndedRun, PipelineText
 
 PartitionState = Literal["waiting", "running", "published", "kept out", "failed", "cancelled", "skipped"]
 MAX_WINDOW = 100
@@ -41,6 +41,53 @@ class CampaignState(Model):
     rows_added: int = 0
 
 
+class JointPublish(Model):
+    """How a backfill stands that publishes all partitions by one merge."""
+
+    branch: str = ""
+    """The branch that its partitions are published to; empty before it is created."""
+    catalog_id: str = ""
+    """The identity of the catalog that it was created in."""
+    quarantine: str = ""
+    """The name under which all of them were put together, once each is on the branch."""
+    is_under_way: bool = False
+    """Whether the run that publishes them was started."""
+    ended: EndedRun | None = None
+    """How it ended, or why it was not started."""
+
+
+class OpenBackfillInput(Model):
+    """Input of `open_backfill`."""
+
+    pipeline: str
+    """Its name."""
+
+
+class CollectBackfillInput(Model):
+    """Input of `collect_backfill`."""
+
+    branch: str
+    catalog_id: str
+    pipeline: PipelineText
+    values: dict[str, str]
+    """The values of the placeholders in the file, for all partitions together."""
+    workflow_id: str
+    run_id: str
+    """The backfill's own ids: the quarantine names them as its run."""
+    day: str
+    """The day that is part of the quarantine's name, as `2026-01-31`."""
+    expires: str
+    """Until when it is kept, in ISO 8601."""
+
+
+class BackfillBranch(Model):
+    """Result of `open_backfill` and `collect_backfill`: a branch."""
+
+    name: str
+    catalog_id: str
+    """The identity of the catalog that it is in."""
+
+
 class BackfillInput(Model):
     """Input of the workflow `Backfill`."""
 
@@ -52,6 +99,10 @@ class BackfillInput(Model):
     again: bool = False
     """Whether files that were published before may be published again."""
     campaign: CampaignState
+    together: JointPublish | None = None
+    """For `--publish together`; None where each partition is published by itself."""
+    keep: float = 0.0
+    """How many seconds the partitions are kept that were put together and not published."""
     starts_per_run: int = Field(default=200, ge=1)
     """After so many starts of runs the workflow continues as new, so that its history stays short."""
     ask_again: float = Field(default=600, gt=0)
@@ -64,6 +115,8 @@ class AddPartitions(Model):
     pipeline: PipelineText
     partitions: list[str]
     again: bool = False
+    is_together: bool = False
+    """Whether it publishes all partitions by one merge."""
 
 
 class CampaignChange(Model):
@@ -85,3 +138,5 @@ class CampaignStatus(Model):
     children: dict[str, str] = Field(default_factory=dict)
     """By partition that runs, the workflow that has started its run."""
     campaign: CampaignState
+    together: JointPublish | None = None
+    """How the merge of all partitions stands; None where each is published by itself."""

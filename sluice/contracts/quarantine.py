@@ -22,6 +22,17 @@ class VerifiedWrite(Model):
     """Whether its files may be added to a newer main: what they hold does not depend on the older one."""
     rows_quarantined: bool = False
     """Whether bad rows were moved to quarantine tables."""
+    runs: dict[str, int] = Field(default_factory=dict)
+    """By run, its last attempt, where several runs made the write; empty where it is of the quarantined run alone."""
+
+    def makers(self, run_id: str) -> list[tuple[str, range]]:
+        """Return the runs whose snapshots it holds, each with the attempts that may have made them.
+
+        Args:
+            run_id: the quarantined run.
+        """
+        runs = self.runs or {run_id: self.attempt}
+        return [(each, range(1, attempt + 1)) for each, attempt in runs.items()]
 
 
 class QuarantineBranchInput(Model):

@@ -5,6 +5,9 @@ from pydantic import Field
 from sluice.base_model import Model
 from sluice.identifiers import attempt_branch
 
+TARGET_HEADER = "sluice-target"
+"""The header of activities of a run that publishes to another branch than main: the name of that branch."""
+
 
 class RunRef(Model):
     """The run and the attempt that an activity works for."""

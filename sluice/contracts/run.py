@@ -92,6 +92,8 @@ class RunRequest(Model):
     """Whether an input that was published before may be published again."""
     publish: bool = True
     """Whether it publishes what passes the audit. Otherwise it ends `checked`, and keeps nothing in any case."""
+    target: str = ""
+    """The branch that it publishes to, where that is not main: one on which a backfill collects its partitions."""
     policy: Policy = Field(default_factory=Policy)
     search_attributes: bool = False
     """Whether the server knows Sluice's search attributes."""

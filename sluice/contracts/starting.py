@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from sluice.base_model import Model
+from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import Cause, Outcome, RunRequest
 
 RUN_ENDED_SIGNAL = "run_ended"
@@ -33,6 +34,12 @@ class StartPipelineInput(Model):
     """The files to load, instead of those that the pipeline's source lists."""
     again: bool = False
     """Whether an input that was published before may be published again."""
+    target: str = ""
+    """The branch that the run publishes to, where that is not main."""
+    resume: Resume | None = None
+    """Publish rows that a quarantined branch holds, instead of writing."""
+    input_digest: str = ""
+    """The identity of what these rows were loaded from."""
     key: str = ""
     """What the requesting workflow calls this run: a partition, or a batch of files."""
     report_to: str = ""

@@ -5,7 +5,7 @@ file. Keys and the name of the pipeline have none: a pipeline is known by its na
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -53,6 +53,23 @@ def partition_values(partition: str) -> dict[str, str]:
         raise InvalidPipeline(f"{partition!r} is no date: {error}") from error
     parts = {"year": match[1], "month": match[2], "day": match[3], "start": start.isoformat(), "end": end.isoformat()}
     return values | {f"partition.{part}": value for part, value in parts.items() if value}
+
+
+def values_of_all(partitions: Sequence[str]) -> dict[str, str]:
+    """Return the values of the placeholders for several partitions together.
+
+    `partition` is the first and the last of them, `partition.start` the first day of all, `partition.end` the day after
+    the last. A part that they do not share, as the month of two months, is `*`: in a path that matches all.
+    """
+    each = [partition_values(name) for name in partitions]
+    together = {}
+    for key in sorted(set.intersection(*(set(values) for values in each))):
+        values = [values_of_one[key] for values_of_one in each]
+        together[key] = values[0] if len({*values}) == 1 else "*"
+    if len(partitions) > 1:
+        together["partition"] = f"{partitions[0]}..{partitions[-1]}"
+    starts, ends = ([values.get(f"partition.{part}", "") for values in each] for part in ("start", "end"))
+    return together | ({"partition.start": min(starts), "partition.end": max(ends)} if all(starts) else {})
 
 
 def _day_after(start: date, match: re.Match[str]) -> date:

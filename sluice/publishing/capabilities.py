@@ -38,6 +38,8 @@ class CatalogCapabilities:
     """Whether a namespace or a table may have a dot in its own name."""
     guarantee: Guarantee = "atomic"
     """What holds of a publish of several tables when a server crashes in its middle."""
+    merges_into_branches: bool = True
+    """Whether a run can publish to another branch than main, as `backfill --publish together` needs it."""
     own_table_properties: tuple[str, ...] = ()
     """The beginnings of table properties that the catalog writes for itself."""
 

@@ -48,7 +48,6 @@ def test_the_plan_says_what_each_partition_would_load(file: Path) -> None:
     [
         ([], "give the partitions"),
         (["--partitions", "2018-02..2018-01"], "goes backwards"),
-        (["--partitions", "2018", "--publish", "together"], "is not available yet"),
         (["--partitions", "2018", "--only", "missing", "--again"], "give one"),
         (["--partitions", "x' y"], "is no name of a partition"),
     ],
@@ -56,6 +55,14 @@ def test_the_plan_says_what_each_partition_would_load(file: Path) -> None:
 def test_wrong_use_is_refused_before_anything_starts(file: Path, arguments: list[str], message: str) -> None:
     code, _, err = command(str(file), *arguments)
     assert code == 2 and message in err and err.count("\n") == 1
+
+
+def test_partitions_whose_files_main_does_not_remember_are_not_published_together(tmp_path: Path) -> None:
+    path = tmp_path / "rides.yml"
+    statement = "INSERT INTO lake.t.rides SELECT '{{ partition }}' AS id"
+    path.write_text(f'name: rides\nwrite: {{mode: sql, statements: ["{statement}"]}}\ntables: {{t.rides: {{}}}}\n')
+    code, _, err = command(str(path), "--partitions", "2018..2019", "--publish", "together")
+    assert code == 2 and "main to remember each file" in err
 
 
 def test_a_pipeline_that_is_the_same_for_each_partition_is_refused(file: Path) -> None:
@@ -105,11 +112,12 @@ def test_a_run_that_waits_for_approval_is_named_with_its_stage() -> None:
 def test_each_end_is_printed_once_with_its_reason() -> None:
     output = io.StringIO()
     shown = ShownPartitions(Console(file=output, width=140))
-    first = campaign("published", "running")
+    first = CampaignStatus(name="rides", starter="ada", pipeline="rides.yml", campaign=campaign("published", "running"))
     shown.update(first)
     shown.update(first)
     note = PartitionNote(outcome="quarantined", cause="audit", reason="not_null failed", workflow_id="rides-1")
-    shown.update(campaign("published", "kept out").model_copy(update={"notes": {"2018-02": note}}))
+    second = campaign("published", "kept out").model_copy(update={"notes": {"2018-02": note}})
+    shown.update(first.model_copy(update={"campaign": second}))
     assert [" ".join(line.split()) for line in output.getvalue().splitlines()] == [
         "published 2018-01",
         "kept out 2018-02 not_null failed rides-1",

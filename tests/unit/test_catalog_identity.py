@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.audit_branch import AuditBranchActivity
+from activities.collect_backfill import CollectBackfillActivity
 from activities.confirm_publication import ConfirmPublicationActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.discard_quarantine import DiscardQuarantineActivity
@@ -32,6 +33,7 @@ from lakehouse.audited_tables import AuditedTables
 from sluice.approval.required import ApprovalTerms
 from sluice.base_model import Model
 from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput
+from sluice.contracts.backfill import CollectBackfillInput
 from sluice.contracts.existing_rows import RebaseBranchInput, Restore, RestoreTablesInput, Resume, ResumeBranchInput
 from sluice.contracts.input import SelectInputInput
 from sluice.contracts.publish import (
@@ -45,6 +47,7 @@ from sluice.contracts.publish import (
 from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
+from sluice.contracts.starting import PipelineText
 from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
@@ -93,6 +96,19 @@ CASES: dict[str, Callable[[MemoryCatalog, BranchRef, Settings], tuple[Callable[.
             policy="skip",
             again=False,
             reads_selection=True,
+        ),
+    ),
+    "collect_backfill": lambda catalog, branch, _: (
+        CollectBackfillActivity(catalog, {}, UNUSED, "here").collect_backfill,
+        CollectBackfillInput(
+            branch=branch.name,
+            catalog_id=branch.catalog_id,
+            pipeline=PipelineText(name="p.yml", text="", folder="/"),
+            values={},
+            workflow_id="w",
+            run_id="r",
+            day="2026-01-31",
+            expires="2026-02-14T00:00:00+00:00",
         ),
     ),
     "verify_write": lambda catalog, branch, _: (
@@ -187,6 +203,7 @@ NO_IDENTITY = {
     "write_table": "its job can commit to the attempt's branch alone, which no other catalog has; what it wrote is "
     "verified",
     "manage_quarantine": "a person names a branch of the catalog as it is now",
+    "open_backfill": "it is the first to look at the catalog, and records which one it is",
     "reap_branches": "it looks at the branches of the catalog as it is now",
     **dict.fromkeys(
         (

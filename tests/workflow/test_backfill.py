@@ -24,6 +24,7 @@ from sluice.contracts.backfill import (
     CampaignChange,
     CampaignState,
     CampaignStatus,
+    JointPublish,
 )
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
 from workflows.backfill import Backfill
@@ -58,7 +59,8 @@ class FakeStart:
         assert self._end
         self._count(queue, "", -1)
         ended = self._end.model_copy(update={"key": input.key})
-        await workflow.get_external_workflow_handle(input.report_to).signal(RUN_ENDED_SIGNAL, ended)
+        if input.report_to:
+            await workflow.get_external_workflow_handle(input.report_to).signal(RUN_ENDED_SIGNAL, ended)
         return ended
 
     @workflow.signal
@@ -82,11 +84,19 @@ class Backfills:
         self.queue, self.id = str(uuid.uuid4()), f"backfill-tests-{uuid.uuid4().hex[:8]}"
 
     async def start(
-        self, count: int, text: str = HELD, starts_per_run: int = 200, ask_again: float = 600, **more: Any
+        self,
+        count: int,
+        text: str = HELD,
+        starts_per_run: int = 200,
+        ask_again: float = 600,
+        together: JointPublish | None = None,
+        **more: Any,
     ) -> WorkflowHandle[Backfill, CampaignStatus]:
         state = CampaignState(partitions=[f"p{number}" for number in range(count)], **more)
         limits = {"starts_per_run": starts_per_run, "ask_again": ask_again}
-        given = BackfillInput(pipeline=pipeline(text), name="p", starter="tester", campaign=state, **limits)
+        given = BackfillInput(
+            pipeline=pipeline(text), name="p", starter="tester", campaign=state, together=together, **limits
+        )
         return await self.client.start_workflow(Backfill.run, given, id=self.id, task_queue=self.queue)
 
     async def status(self) -> CampaignStatus:

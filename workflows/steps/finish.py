@@ -20,13 +20,15 @@ async def finish(calls: ActivityCalls, state: RunState, lineage: LineageEvents) 
     """Delete the branches of a published run, record and count the run, notify people, and answer their updates."""
     if state.is_published:
         await _delete_published_branches(calls, state)
-        await register(calls, state)
+        if not state.request.target:
+            await register(calls, state)
     await _record_run(calls, state)
     state.enter_stage("ended", state.result.outcome or "")
     state.set_search_attribute(OUTCOME.value_set(state.result.outcome or ""))
     count_run(state.result)
     lineage.report_end()
-    if state.request.publish:  # who starts a check follows it
+    is_quiet = state.is_published and state.request.target  # main has nothing new yet
+    if state.request.publish and not is_quiet:  # who starts a check follows it
         await notify(calls, state)
     await lineage.wait_until_sent()
     await workflow.wait_condition(workflow.all_handlers_finished)

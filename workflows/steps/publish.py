@@ -28,7 +28,7 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
     if state.previous_audit:  # after a rebase there were local activities alone
         await end_workflow_task("a cancel is known before the merge")
         raise_if_cancelled()
-    state.enter_stage("publishing", f"merge {report.audited_hash[:12]} into main")
+    state.enter_stage("publishing", f"merge {report.audited_hash[:12]} into {state.request.target or 'main'}")
     state.is_publishing = True
     request = state.request
     waived = state.result.waived

@@ -1,0 +1,193 @@
+"""Campaigns that publish all partitions by one merge: when they do, when they wait, and what they delete."""
+
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from temporalio import activity
+from temporalio.client import WorkflowFailureError
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+
+from sluice.campaigns.campaign import count_states
+from sluice.campaigns.ending import campaign_exit_code, joint_exit_code
+from sluice.contracts.backfill import (
+    BackfillBranch,
+    CampaignStatus,
+    CollectBackfillInput,
+    JointPublish,
+    OpenBackfillInput,
+)
+from sluice.contracts.existing_rows import Resume
+from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
+from sluice.contracts.publish import DiscardBranchInput
+from tests.workflow.test_backfill import AT_ONCE, HELD, STARTS, Backfills, FakeStart
+from workflows.backfill import Backfill
+from workflows.joint_publish import ALL
+from workflows.sandbox import sandbox
+
+BRANCH, QUARANTINE = "sluice/backfill/here/p", "quarantine/p/2026-01-31/r"
+
+
+class Branches:
+    """Stands for the catalog: what was opened, collected and discarded."""
+
+    def __init__(self) -> None:
+        self.opened = self.collected = self.discarded = 0
+        self.problem = ""
+        self.is_empty = False
+
+    @activity.defn(name="open_backfill")
+    def open_backfill(self, input: OpenBackfillInput) -> BackfillBranch:
+        self.opened += 1
+        self._raise("open")
+        return BackfillBranch(name=BRANCH, catalog_id="catalog")
+
+    @activity.defn(name="collect_backfill")
+    def collect_backfill(self, input: CollectBackfillInput) -> BackfillBranch:
+        self.collected += 1
+        self._raise("collect")
+        assert (input.branch, input.catalog_id) == (BRANCH, "catalog")
+        return BackfillBranch(name="" if self.is_empty else QUARANTINE, catalog_id="catalog")
+
+    @activity.defn(name="plan_release")
+    def plan_release(self, input: PlanReleaseInput) -> ReleasePlan:
+        summary = QuarantineSummary(
+            branch=QUARANTINE, run_id="r", workflow_id="w", pipeline="p", cause="", reason="", expires="",
+            installation="here", verified=True,
+        )  # fmt: skip
+        return ReleasePlan(summary=summary, resume=Resume(branch=input.run, run_id="r", base="b", head="h"))
+
+    @activity.defn(name="discard_branch")
+    def discard_branch(self, input: DiscardBranchInput) -> None:
+        assert (input.branch, input.catalog_id) == (BRANCH, "catalog")
+        self.discarded += 1
+
+    def _raise(self, step: str) -> None:
+        if self.problem == step:
+            raise ApplicationError(f"{step} is refused", non_retryable=True)
+
+
+@pytest.fixture
+def branches() -> Branches:
+    return Branches()
+
+
+@pytest.fixture
+async def backfills(client: Any, branches: Branches) -> AsyncIterator[Backfills]:
+    backfills = Backfills(client)
+    activities: list[Any] = [
+        branches.open_backfill,
+        branches.collect_backfill,
+        branches.plan_release,
+        branches.discard_branch,
+    ]
+    async with Worker(
+        client,
+        task_queue=backfills.queue,
+        workflows=[Backfill, FakeStart],
+        activities=activities,
+        activity_executor=ThreadPoolExecutor(4),
+        workflow_runner=sandbox(),
+    ):
+        yield backfills
+
+
+async def start(backfills: Backfills, count: int, text: str = HELD, **more: Any) -> Any:
+    return await backfills.start(count, text, together=JointPublish(), **more)
+
+
+def joint(status: CampaignStatus) -> JointPublish:
+    assert status.together
+    return status.together
+
+
+async def test_all_are_published_once_each_is_collected(backfills: Backfills, branches: Branches) -> None:
+    handle = await start(backfills, 2, window=2)
+    await backfills.wait(lambda status: len(status.children) == 2)
+    await backfills.end("p0")
+    assert branches.collected == 0
+    await backfills.end("p1", "discarded", "already_published")
+    await backfills.wait(lambda status: list(status.children) == [ALL])
+    await backfills.end(ALL)
+    ended = await handle.result()
+    assert joint(ended).ended and joint(ended).quarantine == QUARANTINE
+    assert (joint_exit_code(ended.together), branches.opened, branches.collected, branches.discarded) == (0, 1, 1, 0)
+    assert STARTS[backfills.queue] == ["p0", "p1", ALL]
+
+
+async def test_it_waits_for_a_partition_that_is_missing(backfills: Backfills, branches: Branches) -> None:
+    handle = await start(backfills, 2, window=2)
+    await backfills.wait(lambda status: len(status.children) == 2)
+    await backfills.end("p0", "quarantined", "audit")
+    await backfills.end("p1")
+    status = await backfills.wait(lambda status: bool(status.campaign.paused))
+    assert "1 of 2 partitions are missing" in status.campaign.paused
+    await backfills.change("resume")
+    status = await backfills.wait(lambda status: bool(status.campaign.paused))
+    assert branches.collected == 0, "a resume repairs nothing"
+    await backfills.change("retry")
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0")
+    await backfills.wait(lambda status: list(status.children) == [ALL])
+    await backfills.end(ALL, "quarantined", "audit")
+    ended = await handle.result()
+    assert (campaign_exit_code(ended.campaign), joint_exit_code(ended.together)) == (0, 3)
+
+
+async def test_a_cancel_deletes_the_branch(backfills: Backfills, branches: Branches) -> None:
+    handle = await start(backfills, 3, window=1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0")
+    await backfills.child("p1")
+    await handle.cancel()
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+    assert branches.collected == 0 and branches.discarded
+
+
+async def test_a_cancel_while_all_are_published_keeps_what_was_put_together(
+    backfills: Backfills, branches: Branches
+) -> None:
+    handle = await start(backfills, 1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0")
+    await backfills.wait(lambda status: list(status.children) == [ALL])
+    await backfills.child(ALL)
+    await handle.cancel()
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+    status = await backfills.status()
+    ended = joint(status).ended
+    assert ended and ended.outcome == "cancelled" and joint_exit_code(status.together) == 5
+    assert branches.discarded == 0
+
+
+async def test_partitions_that_main_has_need_no_merge(backfills: Backfills, branches: Branches) -> None:
+    branches.is_empty = True
+    handle = await start(backfills, 1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0", "discarded", "already_published")
+    ended = await handle.result()
+    assert joint_exit_code(ended.together) == 0 and branches.discarded
+
+
+@pytest.mark.parametrize(("step", "code", "states"), [("open", 2, "cancelled"), ("collect", 6, "published")])
+async def test_a_refusal_of_the_catalog_ends_it_with_its_reason(
+    backfills: Backfills, branches: Branches, step: str, code: int, states: Any
+) -> None:
+    branches.problem = step
+    handle = await start(backfills, 2, AT_ONCE)
+    ended = await handle.result()
+    outcome = joint(ended).ended
+    assert outcome and outcome.reason == f"{step} is refused" and joint_exit_code(ended.together) == code
+    assert count_states(ended.campaign) == {states: 2}
+
+
+async def test_the_branch_goes_along_when_it_continues_as_new(backfills: Backfills, branches: Branches) -> None:
+    handle = await start(backfills, 5, AT_ONCE, starts_per_run=2, window=2)
+    ended = await handle.result()
+    assert count_states(ended.campaign) == {"published": 5} and joint_exit_code(ended.together) == 0
+    assert (branches.opened, branches.collected) == (1, 1)
+    assert STARTS[backfills.queue].count(ALL) == 1
