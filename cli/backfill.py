@@ -10,7 +10,7 @@ from rich.text import Text
 from typer import Context
 from typer.core import TyperGroup
 
-from cli.backfill_decisions import check_reason, decide_backfill
+from cli.backfill_decisions import DecisionRequest, check_reason, decide_backfill
 from cli.backfill_grid import describe_campaign, describe_joint_publish, follow_backfill, read_stages, totals
 from cli.backfill_start import StartBackfill
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
@@ -44,7 +44,11 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
 Reason = Annotated[str, typer.Option("--reason", help="Why.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing; needs --reason.")]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option("--hash", metavar="HASH:DIGEST", help="A report that you saw; may be repeated. Nothing is asked."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print which runs wait, and decide nothing.")]
 Named = Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline.")]
 
 
@@ -157,9 +161,17 @@ def window(
 
 
 @app.command()
-def approve(pipeline: Named, by: By = None, reason: Reason = "", yes: Yes = False, as_json: AsJson = False) -> None:
+def approve(
+    pipeline: Named,
+    by: By = None,
+    reason: Reason = "",
+    named: Reports = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
     """Approve the runs that wait for it: they are shown and asked about once, each by its audited hash."""
-    _decide(pipeline, approve=True, by=by, reason=reason, yes=yes, as_json=as_json)
+    request = DecisionRequest(approve=True, by=by, reason=reason, named=named or (), is_dry_run=dry_run)
+    _decide(pipeline, request, as_json=as_json)
 
 
 @app.command()
@@ -167,11 +179,13 @@ def reject(
     pipeline: Named,
     reason: Annotated[str, typer.Option("--reason", help="Why.")],
     by: By = None,
-    yes: Yes = False,
+    named: Reports = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Reject the runs that wait for an approval: they are shown and asked about once, each by its audited hash."""
-    _decide(pipeline, approve=False, by=by, reason=reason, yes=yes, as_json=as_json)
+    request = DecisionRequest(approve=False, by=by, reason=reason, named=named or (), is_dry_run=dry_run)
+    _decide(pipeline, request, as_json=as_json)
 
 
 @app.command()
@@ -187,11 +201,11 @@ def cancel(pipeline: Named, as_json: AsJson = False) -> None:
     run_command(command, as_json, no_preparation)
 
 
-def _decide(pipeline: str, *, approve: bool, by: str | None, reason: str, yes: bool, as_json: bool) -> None:
+def _decide(pipeline: str, request: DecisionRequest, *, as_json: bool) -> None:
     async def command(context: CommandContext, _: None) -> int:
-        return await decide_backfill(context, pipeline, approve=approve, by=by, reason=reason, yes=yes)
+        return await decide_backfill(context, pipeline, request)
 
-    run_command(command, as_json, lambda: check_reason(reason, yes))
+    run_command(command, as_json, lambda: check_reason(request))
 
 
 def _change(pipeline: str, change: CampaignChange, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,14 @@ import typer
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.approving import WAITING, make_decision, refusal_in, report_name, shown_report
+from cli.approving import WAITING, check_named_report, make_decision, refusal_in, report_name, shown_report
 from cli.context import WRONG_USE, CommandContext
 from cli.layout import print_rows
-from runtime.backfills import read_backfill
+from runtime.backfills import ANSWER_WITHIN, read_backfill
 from runtime.find_run import Handle, describe_run, query_status
 from sluice.approval.decisions import Decision
 from sluice.approval.waivers import describe_checks
+from sluice.audit.verdicts import count_verdicts
 from sluice.contracts.run import RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.presentation.changes import describe_summary
@@ -24,7 +26,20 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 _AT_ONCE = 8
 """How many runs are asked at the same time."""
-_COLUMNS = ("partition", "run", "tables", "rows", "report")
+_COLUMNS = ("partition", "run", "tables", "rows", "checks", "report")
+
+
+@dataclass(frozen=True)
+class DecisionRequest:
+    """What a person decides about the runs of a backfill that wait."""
+
+    approve: bool
+    by: str | None = None
+    reason: str = ""
+    named: Sequence[str] = ()
+    """The reports that the person saw, as `--hash` names them; empty to be shown all and asked."""
+    is_dry_run: bool = False
+    """Whether to show what waits, and decide nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +59,13 @@ class WaitingRun:
     def row(self) -> tuple[str, ...]:
         """Return what a person is shown of it."""
         result = self.status.result
-        report = report_name(shown_report(result))
-        return self.partition, self.handle.id, ", ".join(result.tables), describe_summary(result), report
+        tables, checks = ", ".join(result.tables), count_verdicts(result.checks)
+        return self.partition, self.handle.id, tables, describe_summary(result), checks, self.report
+
+    @property
+    def report(self) -> str:
+        """The name of the report that waits."""
+        return report_name(shown_report(self.status.result))
 
 
 @dataclass(frozen=True)
@@ -58,35 +78,62 @@ class Answer:
     """Why it does not count; empty where it does."""
 
 
-def check_reason(reason: str, yes: bool) -> None:
+def check_reason(request: DecisionRequest) -> None:
     """Make sure that a decision nobody is asked about has a reason.
 
     Raises:
         InvalidPipeline: it has none.
     """
-    if yes and not reason.strip():
-        raise InvalidPipeline("--yes decides without a question: say why, by --reason")
+    if request.named and not request.reason.strip():
+        raise InvalidPipeline("--hash decides without a question: say why, by --reason")
 
 
-async def decide_backfill(
-    context: CommandContext, pipeline: str, *, approve: bool, by: str | None, reason: str, yes: bool
-) -> int:
+async def decide_backfill(context: CommandContext, pipeline: str, request: DecisionRequest) -> int:
     """Show what of a backfill waits for approval, ask once, and send a decision to each run that was shown.
+
+    Reports that are named are decided without a question: a person saw them before.
 
     Returns:
         The exit code: 2 where a run refused its decision, because it changed meanwhile.
+
+    Raises:
+        InvalidPipeline: no run waits with a report of that name.
     """
     present = await find_waiting_runs(context, pipeline)
-    aside = [each for each in present if approve and each.to_waive]
+    aside = [each for each in present if request.approve and each.to_waive]
     waiting = [each for each in present if each not in aside]
+    if request.named:
+        waiting = [_named(waiting, name) for name in dict.fromkeys(request.named)]
     _show(context, aside, waiting)
-    if not waiting:
-        context.print_result({"pipeline": pipeline, "decided": [], "refused": []}, "Nothing was decided.")
+    if not waiting or request.is_dry_run:
+        listed = [_shown_fields(each) for each in waiting]
+        fields = {"pipeline": pipeline, "waiting": listed, "decided": [], "refused": []}
+        context.print_result(fields, "Nothing was decided.")
         return 0
-    decisions = [_decision(context, each, approve=approve, by=by, reason=reason) for each in waiting]
-    _ask(f"{'Approve' if approve else 'Reject'} {format_count(len(waiting), 'report')} above?", yes)
+    decisions = [_decision(context, each, request) for each in waiting]
+    if not request.named:
+        _ask(f"{'Approve' if request.approve else 'Reject'} {format_count(len(waiting), 'report')} above?")
     answers = [await _send(each, decision) for each, decision in zip(waiting, decisions, strict=True)]
-    return _print_answers(context, pipeline, answers, approve=approve)
+    return _print_answers(context, pipeline, answers, approve=request.approve)
+
+
+def _named(waiting: Sequence[WaitingRun], name: str) -> WaitingRun:
+    """Return the run whose report has this name.
+
+    Raises:
+        InvalidPipeline: none has, or this names no report.
+    """
+    problems = []
+    for each in waiting:
+        try:
+            check_named_report(name, shown_report(each.status.result))
+        except InvalidPipeline as error:
+            problems.append(str(error))
+        else:
+            return each
+    if len(waiting) == 1:
+        raise InvalidPipeline(problems[0])
+    raise InvalidPipeline(f"no run waits with the report {name[:140]!r}: list those that do by --dry-run")
 
 
 async def find_waiting_runs(context: CommandContext, pipeline: str) -> list[WaitingRun]:
@@ -128,42 +175,50 @@ def _show(context: CommandContext, aside: list[WaitingRun], waiting: list[Waitin
         context.console.print("No run of it waits for an approval.", highlight=False)
 
 
-def _decision(context: CommandContext, waiting: WaitingRun, *, approve: bool, by: str | None, reason: str) -> Decision:
+def _decision(context: CommandContext, waiting: WaitingRun, request: DecisionRequest) -> Decision:
     """Return a decision about the report that is shown, signed where the person has a key."""
     run_id = waiting.handle.run_id or ""
     return make_decision(
         run_id,
         waiting.status,
-        approve=approve,
-        by=by,
-        reason=reason,
-        named=report_name(shown_report(waiting.status.result)),
+        approve=request.approve,
+        by=request.by,
+        reason=request.reason,
+        named=waiting.report,
         settings=context.settings,
         console=context.console,
         link=context.link(waiting.handle.id, run_id),
     )
 
 
-def _ask(question: str, yes: bool) -> None:
-    if yes:
-        return
+def _ask(question: str) -> None:
     if not sys.stdin.isatty():
-        raise InvalidPipeline("to decide without a terminal, add --yes and --reason: nobody can be asked")
+        raise InvalidPipeline(
+            "to decide without a terminal, name the reports that you saw by --hash: --dry-run lists those that wait"
+        )
     if not typer.confirm(question, err=True):
         raise InvalidPipeline("nothing was decided")
 
 
 async def _send(waiting: WaitingRun, decision: Decision) -> Answer:
-    """Send a decision to its run, which refuses one about another hash or report than waits there."""
+    """Send a decision to its run, which refuses one about another hash or report than waits there.
+
+    Whatever goes wrong with one run, the decisions about the others are sent and reported.
+    """
+    sending = waiting.handle.execute_update(WriteAuditPublish.decide, decision)
     try:
-        counted = await waiting.handle.execute_update(WriteAuditPublish.decide, decision)
+        counted = await asyncio.wait_for(sending, ANSWER_WITHIN)
     except WorkflowUpdateFailedError as error:
         return Answer(waiting, decision, refusal_in(error))
-    except RPCError as error:
-        if error.status != RPCStatusCode.NOT_FOUND:
-            raise
-        return Answer(waiting, decision, "it has ended meanwhile")
+    except (RPCError, asyncio.TimeoutError) as error:
+        if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
+            return Answer(waiting, decision, "it has ended meanwhile")
+        return Answer(waiting, decision, f"no answer ({error or 'no worker'}): look at its status")
     return Answer(waiting, counted)
+
+
+def _shown_fields(waiting: WaitingRun) -> dict[str, Any]:
+    return dict(zip((*_COLUMNS,), waiting.row(), strict=True))
 
 
 def _print_answers(context: CommandContext, pipeline: str, answers: list[Answer], *, approve: bool) -> int:

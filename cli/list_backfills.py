@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from cli.backfill_grid import shown_state
 from cli.context import CommandContext
 from cli.layout import print_entries
 from runtime.installation import with_known_installation
@@ -35,9 +36,9 @@ def _state(listed: ListedBackfill) -> str:
 
 def _counts(listed: ListedBackfill) -> str:
     if listed.status is None:
-        return "not known: no worker answers"
-    campaign = listed.status.campaign
-    counts = ", ".join(f"{number:,} {state}" for state, number in count_states(campaign).items())
+        return "not known: no worker answers" if listed.state == "running" else "not known any more"
+    status, campaign = listed.status, listed.status.campaign
+    counts = ", ".join(f"{number:,} {shown_state(status, state)}" for state, number in count_states(campaign).items())
     return f"{counts}; paused {campaign.paused}" if _state(listed) == "paused" else counts
 
 

@@ -55,13 +55,13 @@ def rehearse(
         return loaded
 
     async def command(context: CommandContext, loaded: Pipeline) -> int:
-        context.interruption.message = _INTERRUPTED
         before = await head_of_main(context.client, context.settings)
         with context.console.status("making rows, and a fault for each check"):
             request = await _request(context, loaded, Options(rows, seed))
             plan = plan_rehearsal(request, DuckDBRows())
         with rehearsal_folder(context.settings, loaded) as folder:
             runs = RehearsalRuns(context.client, context.settings, current_user(), loaded, request, plan, folder)
+            context.interruption.message = _INTERRUPTED
             results, ended = await _run_all(context, runs, plan, loaded)
         after = await head_of_main(context.client, context.settings)
         checks = [results[index] for index in range(len(plan.labels))]

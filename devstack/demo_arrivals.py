@@ -13,7 +13,7 @@ from devstack.stack import ROOT
 
 ORDERS = "demo.orders"
 _PIPELINE = "demo-orders"
-_SET = "demo"
+_SET = "sluice-demo"
 _LANDING = "data/landing/demo-orders"
 """The landing zone, as the pipeline file names it."""
 _PREFIX = "landing/demo-orders"

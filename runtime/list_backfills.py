@@ -7,10 +7,11 @@ from datetime import datetime
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError
 
-from runtime.backfills import backfill_handle, backfill_id, read_backfill
+from runtime.backfills import backfill_id, read_backfill
 from sluice.contracts.backfill import CampaignStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
 from sluice.settings import Settings
+from workflows.backfill import Backfill
 
 _WORKFLOW_TYPE = 'WorkflowType = "Backfill"'
 _MOST_LISTED = 1000
@@ -71,7 +72,8 @@ async def _status(
     """Return how a backfill stands; of one that has ended well, this needs no worker."""
     try:
         if execution.status == WorkflowExecutionStatus.COMPLETED:
-            return await backfill_handle(client, settings, pipeline).result()
+            handle = client.get_workflow_handle_for(Backfill.run, execution.id, run_id=execution.run_id)
+            return await asyncio.wait_for(handle.result(follow_runs=False), _ANSWER_WITHIN)
         return await asyncio.wait_for(read_backfill(client, settings, pipeline), _ANSWER_WITHIN)
     except (*_NO_ANSWER, WorkflowFailureError):
         return None

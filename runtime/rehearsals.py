@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ from sluice.pipeline.publish_options import PublishOptions
 from sluice.settings import Settings
 
 _SUFFIX = "-rehearsal"
+_KEPT = 86400
+"""Seconds after which the folder of a rehearsal is nobody's any more."""
 
 
 def check_rehearsable(pipeline: Pipeline) -> None:
@@ -120,7 +123,8 @@ class RehearsalRuns:
         with contextlib.suppress(WorkflowFailureError):
             await handle.result(follow_runs=False)
         result = await read_result(self.client, await handle.describe())
-        assert result, "it ended"
+        if result is None:
+            raise ServiceUnavailable(f"{handle.id} was ended by force: its branch may be left, until the reaper runs")
         return result
 
 
@@ -137,12 +141,21 @@ def rehearsal_folder(settings: Settings, pipeline: Pipeline) -> Iterator[Path]:
     """Yield a folder for the files of a rehearsal, which workers can read, and delete it."""
     parent = settings.sluice_home.absolute() / "rehearsals"
     parent.mkdir(parents=True, exist_ok=True)
+    _remove_old(parent)
     folder = Path(tempfile.mkdtemp(prefix=f"{pipeline.name}-", dir=parent))
     folder.chmod(0o755)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_old(parent: Path) -> None:
+    """Delete the folders of rehearsals that were killed."""
+    for folder in parent.iterdir():
+        with contextlib.suppress(OSError):
+            if time.time() - folder.stat().st_mtime > _KEPT:
+                shutil.rmtree(folder)
 
 
 async def head_of_main(client: Client, settings: Settings) -> str:

@@ -105,7 +105,10 @@ def test_one_approval_is_asked_for_all_months(rides: Rides, lake: LakeReader) ->
     assert (lake.rows("t.joint"), lake.head()) == ([], before)
     refused = rides.system.command("backfill", *asked)
     assert refused.code == 2 and "are being published" in refused.err
-    code, decided = rides.backfill("approve", "joint", "--yes", "--reason", "both months were looked at")
+    (waiting,) = rides.backfill("approve", "joint", "--dry-run")[1]["waiting"]
+    assert (waiting["partition"], waiting["tables"], waiting["rows"]) == ("all partitions", "t.joint", "100 rows added")
+    seen = ("--hash", waiting["report"], "--reason", "both months were looked at")
+    code, decided = rides.backfill("approve", "joint", *seen)
     assert (code, [each["partition"] for each in decided["decided"]]) == (0, ["all partitions"])
     assert rides.backfill("watch", "joint")[0] == 0
     assert_each_once(lake.rows("t.joint"), [11, 12])

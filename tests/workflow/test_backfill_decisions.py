@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from cli import backfill_decisions
-from cli.backfill_decisions import check_reason, decide_backfill, find_waiting_runs
+from cli.backfill_decisions import DecisionRequest, check_reason, decide_backfill, find_waiting_runs
 from cli.context import CommandContext, Interruption
 from cli.list_backfills import print_backfills
 from runtime.backfills import backfill_handle, start_backfill
@@ -114,8 +114,9 @@ class Waiting:
     async def all_waiting(self) -> list[backfill_decisions.WaitingRun]:
         return await find_waiting_runs(self.context(), "p")
 
-    async def decide(self, *, approve: bool = True, yes: bool = True) -> int:
-        return await decide_backfill(self.context(), "p", approve=approve, by="ana", reason="looked at it", yes=yes)
+    async def decide(self, *named: str, approve: bool = True, is_dry_run: bool = False) -> int:
+        request = DecisionRequest(approve, by="ana", reason="looked at it", named=named, is_dry_run=is_dry_run)
+        return await decide_backfill(self.context(), "p", request)
 
 
 @pytest.fixture
@@ -133,8 +134,8 @@ async def test_each_is_approved_by_the_hash_that_was_shown_and_no_other(
 ) -> None:
     runs = {each.partition: each for each in await waiting.all_waiting()}
 
-    def answer_late(question: str, yes: bool) -> None:
-        assert question == "Approve 3 reports above?" and not yes
+    def answer_late(question: str) -> None:
+        assert question == "Approve 3 reports above?"
         asyncio.get_running_loop().create_task(runs["p1"].handle.signal("move"))
 
     original = backfill_decisions._send
@@ -146,7 +147,7 @@ async def test_each_is_approved_by_the_hash_that_was_shown_and_no_other(
 
     monkeypatch.setattr(backfill_decisions, "_ask", answer_late)
     monkeypatch.setattr(backfill_decisions, "_send", send_late)
-    assert await waiting.decide(yes=False) == 2
+    assert await waiting.decide() == 2
     printed = waiting.out.getvalue()
     assert all(hash[:12] in printed for name, hash in HASHES.items() if name != NEEDS_WAIVER)
     assert "7 rows added" in printed and "t.p" in printed
@@ -161,10 +162,15 @@ async def test_each_is_approved_by_the_hash_that_was_shown_and_no_other(
 async def test_all_are_rejected_and_then_the_list_has_their_states(
     waiting: Waiting, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InvalidPipeline, match="add --yes and --reason"):
-        await waiting.decide(approve=False, yes=False)
+    with pytest.raises(InvalidPipeline, match="name the reports that you saw by --hash"):
+        await waiting.decide(approve=False)
+    with pytest.raises(InvalidPipeline, match="no run waits with the report"):
+        await waiting.decide(HASHES["p0"], MOVED, approve=False)
+    assert await waiting.decide(approve=False, is_dry_run=True) == 0
     assert len(await waiting.all_waiting()) == 4, "nobody was asked, and nothing was decided"
-    assert await waiting.decide(approve=False) == 0
+    names = [each.report for each in await waiting.all_waiting()]
+    assert all(name in waiting.out.getvalue() for name in names)
+    assert await waiting.decide(*names, approve=False) == 0
     await backfill_handle(waiting.client, waiting.settings, "p").result()
     for _ in range(100):
         capsys.readouterr()
@@ -180,5 +186,5 @@ async def test_all_are_rejected_and_then_the_list_has_their_states(
 
 def test_nobody_is_asked_only_with_a_reason() -> None:
     with pytest.raises(InvalidPipeline, match="say why, by --reason"):
-        check_reason("  ", yes=True)
-    check_reason("", yes=False)
+        check_reason(DecisionRequest(approve=True, reason="  ", named=["a" * 12]))
+    check_reason(DecisionRequest(approve=True))
