@@ -106,7 +106,11 @@ def test_one_approval_is_asked_for_all_months(rides: Rides, lake: LakeReader) ->
     refused = rides.system.command("backfill", *asked)
     assert refused.code == 2 and "are being published" in refused.err
     (waiting,) = rides.backfill("approve", "joint", "--dry-run")[1]["waiting"]
-    assert (waiting["partition"], waiting["tables"], waiting["rows"]) == ("all partitions", "t.joint", "100 rows added")
+    assert (waiting["partition"], waiting["tables"], waiting["rows"]) == (
+        "all partitions",
+        "t.joint",
+        "1 table: 100 rows added; new: t.joint",
+    )
     seen = ("--hash", waiting["report"], "--reason", "both months were looked at")
     code, decided = rides.backfill("approve", "joint", *seen)
     assert (code, [each["partition"] for each in decided["decided"]]) == (0, ["all partitions"])
