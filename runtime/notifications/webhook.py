@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from runtime.notifications.connections import ConnectionLimits
 from runtime.notifications.known_zones import KnownZones
 from runtime.notifications.look_sender import LookSender
 from sluice.arrivals.notifications import MAX_BYTES, StoredObject, UnreadableNotification, read_notification
@@ -16,7 +17,8 @@ from sluice.settings import Settings
 
 _TIMEOUT = 5.0
 """The seconds that the body of a request may take."""
-_AT_ONCE = 100
+_CONNECTION_TIME, _CONNECTIONS = 10.0, 100
+"""The seconds that a connection may last, headers, body and answer together; and how many may be open at once."""
 _RETRY = 5.0
 """The seconds between two tries to listen, where another program has the port: another worker, for example."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -55,11 +57,14 @@ async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sen
     app = webhook_app(token, lambda objects: sender.request(known.concerned(objects)))
     runner = web.AppRunner(app, access_log=None, keepalive_timeout=_TIMEOUT, lingering_time=1.0)
     await runner.setup()
+    assert runner.server
+    connections = ConnectionLimits(runner.server, _CONNECTION_TIME, _CONNECTIONS)
+    server: asyncio.Server | None = None
     is_taken = False
     try:
         while True:
             try:
-                await web.TCPSite(runner, host, port).start()
+                server = await asyncio.get_running_loop().create_server(connections, host, port)
                 log.info("takes notifications at http://%s:%d", host, port)
                 await asyncio.Event().wait()
             except OSError as error:
@@ -68,6 +73,8 @@ async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sen
                 is_taken = True
                 await asyncio.sleep(_RETRY)
     finally:
+        if server:
+            server.close()
         await runner.cleanup()
 
 
@@ -76,7 +83,6 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
 
     Each answer ends its connection: versitygw opens one for each event, and closes none.
     """
-    busy = asyncio.Semaphore(_AT_ONCE)
 
     def refused(status: int, why: str) -> web.Response:
         return web.json_response({"message": why}, status=status)
@@ -89,18 +95,15 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
     async def decide(request: web.Request) -> web.Response:
         if token and not _has_token(request, token):
             return refused(401, "this receiver asks for the token of SLUICE_EVENTS_TOKEN_FILE")
-        if busy.locked():
-            return refused(503, "there are too many requests at once")
-        async with busy:
-            try:
-                body = await asyncio.wait_for(request.read(), _TIMEOUT)
-                take(read_notification(body))
-            except web.HTTPRequestEntityTooLarge:
-                return refused(413, f"a notification has at most {MAX_BYTES:,} bytes")
-            except asyncio.TimeoutError:
-                return refused(408, f"the body was not there after {_TIMEOUT:g} s")
-            except UnreadableNotification as error:
-                return refused(400, f"this is no notification: {error}")
+        try:
+            body = await asyncio.wait_for(request.read(), _TIMEOUT)
+            take(read_notification(body))
+        except web.HTTPRequestEntityTooLarge:
+            return refused(413, f"a notification has at most {MAX_BYTES:,} bytes")
+        except asyncio.TimeoutError:
+            return refused(408, f"the body was not there after {_TIMEOUT:g} s")
+        except UnreadableNotification as error:
+            return refused(400, f"this is no notification: {error}")
         return web.Response(status=204)
 
     app = web.Application(client_max_size=MAX_BYTES)

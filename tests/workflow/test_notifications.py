@@ -95,6 +95,42 @@ async def test_a_body_that_does_not_arrive_is_not_waited_for(
         writer.close()
 
 
+@pytest.mark.parametrize("sent", [b"", b"POST / HTTP/1.1\r\nX: "])
+async def test_a_connection_without_a_request_is_cut(
+    sent: bytes, zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook, "_CONNECTION_TIME", 1.0)
+    async with zones.receiving(sluice_events_address=address):
+        await post(address, b"{}")
+        reader, writer = await asyncio.open_connection(*address.split(":"))
+        writer.write(sent)
+        ended = asyncio.ensure_future(reader.read())
+        started = asyncio.get_running_loop().time()
+        while not ended.done():  # what arrives bit by bit makes it last no longer
+            assert asyncio.get_running_loop().time() - started < 10
+            writer.write(b"x" if sent else b"")
+            await asyncio.sleep(0.1)
+        assert ended.exception() or not ended.result()
+        writer.close()
+
+
+async def test_connections_that_do_nothing_keep_nobody_out(
+    zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook, "_CONNECTIONS", 3)
+    async with zones.receiving(sluice_events_address=address):
+        await post(address, b"{}")
+        idle = [await asyncio.open_connection(*address.split(":")) for _ in range(6)]
+        assert (await post(address, b'{"Service": "S3", "Event": "s3:TestEvent"}'))[0] == 204
+        ended = [asyncio.ensure_future(reader.read()) for reader, _ in idle]
+        await asyncio.wait(ended, timeout=2)
+        assert [each.done() for each in ended] == [True] * 4 + [False] * 2, "the oldest were cut, and no others"
+        for _, writer in idle:
+            writer.close()
+        await asyncio.wait(ended)
+        assert all(each.exception() or not each.result() for each in ended)
+
+
 async def test_with_a_token_nobody_else_is_listened_to(zones: NotifiedZones, address: str, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
