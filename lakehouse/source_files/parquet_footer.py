@@ -34,7 +34,7 @@ def read_footer(file: ListedFile) -> ParquetFooter:
     """Read the footer of a Parquet file.
 
     Raises:
-        InvalidInput: it has none, or was changed.
+        InvalidInput: it has none, was changed, or has a list, map or struct of values without a type.
         ServiceUnavailable: its store does not answer.
     """
     from pyarrow import ArrowException, parquet  # noqa: PLC0415  # slow to import
@@ -48,6 +48,12 @@ def read_footer(file: ListedFile) -> ParquetFooter:
         schema = metadata.schema.to_arrow_schema()
     except (ArrowException, OSError) as error:
         raise InvalidInput(f"{file.path} is no whole parquet file: {str(error).splitlines()[0][:200]}") from error
+    for each in schema:
+        if _holds_untyped(each.type):
+            raise InvalidInput(
+                f"{file.path}: the column {each.name} is {each.type}, a type that holds nothing but NULL, which Spark "
+                "reads as whole numbers: write the file with the type that the values have, or without the column"
+            )
     return ParquetFooter(metadata.num_rows, {each.name: _type_name(each.type) for each in schema})
 
 
@@ -67,6 +73,14 @@ def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
         untyped = [name for name, type in zip(mixed, types, strict=True) if type == _UNTYPED]
         groups.setdefault(types, ColumnGroup(files=[], untyped=untyped)).files.append(path)
     return list(groups.values())
+
+
+def _holds_untyped(type: "DataType") -> bool:
+    """Return whether a list, map or struct holds values without a type, at any depth."""
+    from pyarrow import types  # noqa: PLC0415
+
+    inner = [type.field(number).type for number in range(type.num_fields)]
+    return any(types.is_null(each) or _holds_untyped(each) for each in inner)
 
 
 def _type_name(type: "DataType") -> str:

@@ -32,6 +32,22 @@ def test_a_file_that_is_no_whole_parquet_file(content: bytes, tmp_path: Path) ->
         read_footer(describe_local(tmp_path / "a.parquet"))
 
 
+@pytest.mark.parametrize(
+    "type",
+    [
+        pa.list_(pa.null()),
+        pa.struct({"a": pa.int32(), "b": pa.null()}),
+        pa.map_(pa.string(), pa.null()),
+        pa.list_(pa.struct({"a": pa.list_(pa.null())})),
+    ],
+)
+def test_values_without_a_type_inside_others_are_refused(type: pa.DataType, tmp_path: Path) -> None:
+    """Spark would make whole numbers of them, and a table with such a column could not hold what later files bring."""
+    file = _write(tmp_path / "a.parquet", id=[1], tags=pa.nulls(1, type))
+    with pytest.raises(InvalidInput, match=r"a\.parquet: the column tags is .*null.*: write the file with the type"):
+        read_footer(describe_local(file))
+
+
 def test_files_are_grouped_by_columns_without_a_type_and_numbers_of_different_types(tmp_path: Path) -> None:
     contents: dict[str, dict[str, Any]] = {
         "a": {"id": [1], "fee": pa.nulls(1), "note": ["x"]},
