@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, NullType, NumericType, StructField, Stru
 
 from sluice.contracts.spark_jobs import ColumnGroup
 from sluice.identifiers import quoted
-from spark_jobs.exact_values import keep_values_exact
+from spark_jobs.exact_values import inexact_values, keep_values_exact
 from spark_jobs.schemas import merged
 
 
@@ -35,14 +35,13 @@ def load_column_groups(
         InvalidInput: no type holds a column's values.
     """
     known = {field.name.lower(): field.dataType for field in wanted or ()}
-    of_folders = {name.lower() for name in folders}
     names: dict[str, str] = {}
     frames = []
     for group in groups:
         frame = load(group.files)
         for name in frame.columns:
             names.setdefault(name.lower(), name)
-        frames.append(frame.drop(*(name for name in group.untyped if name.lower() not in of_folders)))
+        frames.append(_typed(frame, group, folders))
     types = _common_types(frames, known)
     rows = _as_types(frames[0], types)
     for frame in frames[1:]:
@@ -50,6 +49,32 @@ def load_column_groups(
     typed = {name.lower() for name in rows.columns}
     nulls = {name: F.lit(None).cast(known.get(key, NullType())) for key, name in names.items() if key not in typed}
     return rows.withColumns(nulls).select(*(F.col(quoted(name)).alias(name) for name in names.values()))
+
+
+def inexact_values_of_groups(
+    load: Callable[[list[str]], DataFrame],
+    groups: Sequence[ColumnGroup],
+    wanted: StructType | None,
+    folders: Collection[str] = (),
+) -> list[str]:
+    """Return the columns with values that the type common to all groups cannot hold exactly, each with a file.
+
+    The arguments are those of `load_column_groups`.
+    """
+    frames = [_typed(load(group.files), group, folders) for group in groups]
+    types = _common_types(frames, {field.name.lower(): field.dataType for field in wanted or ()})
+    advice = "state a type that holds all values in source.schema" if wanted is None else ""
+    return [
+        problem
+        for frame in frames
+        for problem in inexact_values(frame, StructType(_common_fields(frame, types)), advice)
+    ]
+
+
+def _typed(rows: DataFrame, group: ColumnGroup, folders: Collection[str]) -> DataFrame:
+    """Return the rows of a group without the columns that have no type in its files."""
+    of_folders = {name.lower() for name in folders}
+    return rows.drop(*(name for name in group.untyped if name.lower() not in of_folders))
 
 
 def _common_types(frames: Sequence[DataFrame], wanted: Mapping[str, DataType]) -> dict[str, DataType]:
@@ -71,9 +96,13 @@ def _common_type(name: str, types: Sequence[DataType], wanted: DataType | None) 
     return common
 
 
+def _common_fields(rows: DataFrame, types: Mapping[str, DataType]) -> list[StructField]:
+    return [StructField(name, types[name.lower()]) for name in rows.columns if name.lower() in types]
+
+
 def _as_types(rows: DataFrame, types: Mapping[str, DataType]) -> DataFrame:
-    common = {name: types[name.lower()] for name in rows.columns if name.lower() in types}
+    common = _common_fields(rows, types)
     if not common:
         return rows
-    exact = keep_values_exact(rows, StructType([StructField(name, type) for name, type in common.items()]))
-    return exact.withColumns({name: F.col(quoted(name)).cast(type) for name, type in common.items()})
+    exact = keep_values_exact(rows, StructType(common))
+    return exact.withColumns({field.name: F.col(quoted(field.name)).cast(field.dataType) for field in common})

@@ -30,6 +30,7 @@ from spark_jobs.load_files import path_of_address
 _KINDS = ((NumericType,), (DateType, TimestampType, TimestampNTZType))
 """Types of one kind are stored in each other's columns."""
 LOSS = "without being rounded or cut"
+_ADVICE = "change the type of the table's column, or round in a transform"
 
 
 def keep_values_exact(rows: DataFrame, target: StructType) -> DataFrame:
@@ -38,8 +39,12 @@ def keep_values_exact(rows: DataFrame, target: StructType) -> DataFrame:
     return rows.withColumns(guarded) if guarded else rows
 
 
-def inexact_values(rows: DataFrame, target: StructType) -> list[str]:
-    """Return the columns with values that the table cannot hold exactly, each with their number and the first file."""
+def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> list[str]:
+    """Return the columns with values that the table cannot hold exactly, each with their number and the first file.
+
+    Args:
+        advice: what to do about it, where there is no table yet.
+    """
     problems = []
     for have, wanted in _lossy_columns(rows.schema, target):
         is_inexact = ~_is_exact(F.col(quoted(have.name)), have.dataType, wanted)
@@ -50,15 +55,15 @@ def inexact_values(rows: DataFrame, target: StructType) -> list[str]:
             .collect()[0]
         )
         if count:
-            problems.append(_problem(have, wanted, count, path_of_address(file)))
+            problems.append(_problem(have, wanted, count, path_of_address(file), advice))
     return problems
 
 
-def _problem(have: StructField, wanted: DataType, count: int, file: str) -> str:
+def _problem(have: StructField, wanted: DataType, count: int, file: str, advice: str) -> str:
     where = f" ({file})" if file else ""
     return (
         f"{have.name}: {format_count(count, 'value')} of type {have.dataType.simpleString()}{where} cannot be stored "
-        f"as {wanted.simpleString()} {LOSS}: change the type of the table's column, or round in a transform"
+        f"as {wanted.simpleString()} {LOSS}: {advice or _ADVICE}"
     )
 
 

@@ -28,7 +28,7 @@ from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
-from spark_jobs.reading import check_names, check_rows_read, read_source
+from spark_jobs.reading import check_names, check_rows_read, find_inexact_values, read_source
 from spark_jobs.unreadable_rows import find_unreadable_rows
 from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
 
@@ -58,10 +58,8 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
             raise
         target = _target(spec, existing)
         problems = type_problems(spark, spec, target)
-        if not problems and existing is not None and LOSS in str(error):
-            problems = inexact_values(
-                _transform(spark, read_source(spark, spec, target), spec.write.transform), existing
-            )
+        if not problems and LOSS in str(error):
+            problems = _inexact_values(spark, spec, existing)
         if problems:
             log_error(error)
             raise InvalidInput("; ".join(problems)) from None
@@ -70,6 +68,15 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
             raise
         log_error(error)
         return answer.model_copy(update={"unreadable": unreadable})
+
+
+def _inexact_values(spark: SparkSession, spec: IngestSpec, existing: StructType | None) -> list[str]:
+    """Return the columns with values that the table, or the type common to all files, cannot hold exactly."""
+    target = _target(spec, existing)
+    problems = find_inexact_values(spark, spec, target)
+    if problems or existing is None:
+        return problems
+    return inexact_values(_transform(spark, read_source(spark, spec, target), spec.write.transform), existing)
 
 
 def _target(spec: IngestSpec, existing: StructType | None) -> StructType | None:

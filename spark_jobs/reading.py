@@ -16,7 +16,7 @@ from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, suggestion
 from sluice.pipeline.source import Format
-from spark_jobs.column_groups import load_column_groups
+from spark_jobs.column_groups import inexact_values_of_groups, load_column_groups
 from spark_jobs.column_types import fits, type_problems
 from spark_jobs.load_files import Reading, columns_of_folders, load, load_plainly, parse_schema
 from spark_jobs.schemas import lost_fields, merged_schema
@@ -49,6 +49,19 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
         rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
     _check_folders(rows.schema, target, spec)
     return rows.coalesce(tasks(spec.bytes))
+
+
+def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> list[str]:
+    """Return the columns whose values the type common to all files cannot hold exactly, each with a file.
+
+    Args:
+        target: as `read_source` gets it.
+    """
+    if not spec.column_groups:
+        return []
+    reading = plan_reading(spark, spec, target)
+    wanted, folders = reading.schema or target, columns_of_folders(spec)
+    return inexact_values_of_groups(lambda files: load(spark, reading, files, {}), spec.column_groups, wanted, folders)
 
 
 def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Reading:
