@@ -120,4 +120,5 @@ def scan_group(session: DuckDBSession, group: ScanGroup) -> dict[str, ScanAnswer
 def _parquet_view(view: TableView) -> ParquetView:
     readable = [each for each in view.fields if kind_of(each.type) in DUCKDB_KINDS]
     fields = [each for each in readable if each.name in view.columns] or readable
-    return ParquetView(view.name, fields, [file.path for file in view.files])
+    deletes = {file.path: file.delete_files for file in view.files if file.deletes}
+    return ParquetView(view.name, fields, [file.path for file in view.files], deletes)

@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ import duckdb
 import pyarrow as pa
 
 from engine.private_files import private_folder
+from engine.row_deletes import deleted_rows
 from engine.store_files import StoreFiles, is_in_store
 from sluice.audit.query_builder import AuditQuery
-from sluice.audit.statistics import SchemaField
+from sluice.audit.statistics import DeleteFile, SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.identifiers import name_elements
@@ -49,6 +50,9 @@ _CONFIG = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,  # no variable of this process is a table
 }
+_DELETED = "sluice_deleted_rows"
+_FILE, _POSITION = "sluice_file", "file_row_number"
+"""The columns that DuckDB adds: the first by this name, the second always by that one."""
 _LOCK = """
     SET TimeZone = 'UTC';
     SET preserve_insertion_order = false;
@@ -66,11 +70,13 @@ class ParquetView:
     name: str
     fields: Sequence[SchemaField]
     paths: Sequence[str]
+    deletes: Mapping[str, Sequence[DeleteFile]] = field(default_factory=dict)
+    """The delete files that apply to a data file, by its path."""
 
     @property
     def local_paths(self) -> list[str]:
         """The paths as DuckDB reads them."""
-        return [path.removeprefix("file://").removeprefix("file:") for path in self.paths]
+        return [_local(path) for path in self.paths]
 
 
 class DuckDBSession:
@@ -134,6 +140,7 @@ class DuckDBSession:
         every = [*views, *(view for each in split.values() for view in each)]
         try:
             connection = self._open([path for view in every for path in view.local_paths])
+            self._register_deleted_rows(connection, every)
             for view in every:
                 connection.execute(f"CREATE OR REPLACE TEMP VIEW {view.name} AS {_select(view)}")
             names = {key: [view.name for view in each] for key, each in split.items()}
@@ -150,6 +157,7 @@ class DuckDBSession:
         """Yield a database with tables by their names, `namespace.table`, of data files and of rows in memory."""
         try:
             connection = self._open([path for view in files for path in view.local_paths])
+            self._register_deleted_rows(connection, files)
             for view in files:
                 connection.execute(f"CREATE VIEW {_created(connection, view.name)} AS {_select(view)}")
             for number, (name, table) in enumerate(rows.items()):
@@ -173,6 +181,19 @@ class DuckDBSession:
         connection.execute("SET VARIABLE paths = ?", [[*dict.fromkeys(paths)]])
         connection.execute(_LOCK)
         return connection
+
+    def _register_deleted_rows(self, connection: duckdb.DuckDBPyConnection, views: Sequence[ParquetView]) -> None:
+        """Make a table of the rows that are deleted in place, which the views leave out."""
+        deletes = {path: files for view in views for path, files in view.deletes.items()}
+        if not any(deletes.values()):
+            return
+        try:
+            rows = deleted_rows(self._io, deletes, {path: _local(path) for path in deletes})
+        except OSError as error:
+            if self._store:
+                self._store.note(error)
+            raise duckdb.IOException(f"a delete file cannot be read: {error}") from error
+        connection.register(_DELETED, rows)
 
     def _close(self) -> None:
         with self._opening:
@@ -206,12 +227,27 @@ def _select(view: ParquetView) -> str:
     if not view.paths:
         nothing = ", ".join(f"NULL::{_type(each.type)} AS {DUCKDB.column(each.name)}" for each in view.fields)
         return f"SELECT {nothing} WHERE FALSE"
-    paths = ", ".join(DUCKDB.text(path) for path in view.local_paths)
     schema = ", ".join(
         f"{each.id}: {{name: {DUCKDB.text(each.name)}, type: '{_type(each.type)}', default_value: NULL}}"
         for each in view.fields
     )
-    return f"SELECT {listed} FROM read_parquet([{paths}], schema = MAP {{{schema}}})"
+
+    def read(paths: Sequence[str], more: str = "") -> str:
+        names = ", ".join(DUCKDB.text(_local(path)) for path in paths)
+        return f"read_parquet([{names}], schema = MAP {{{schema}}}{more})"
+
+    whole = [path for path in view.paths if not view.deletes.get(path)]
+    partly = [path for path in view.paths if view.deletes.get(path)]
+    parts = [f"SELECT {listed} FROM {read(whole)}"] if whole else []
+    if partly:
+        rows = read(partly, f", filename = '{_FILE}', {_POSITION} = true")
+        is_deleted = f"deleted.file = rows.{_FILE} AND deleted.position = rows.{_POSITION}"
+        parts.append(f"SELECT {listed} FROM {rows} AS rows ANTI JOIN {_DELETED} AS deleted ON {is_deleted}")
+    return " UNION ALL ".join(parts)
+
+
+def _local(path: str) -> str:
+    return path.removeprefix("file://").removeprefix("file:")
 
 
 def _type(kind: str) -> str:

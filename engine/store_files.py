@@ -57,7 +57,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
         try:
             part: bytes = self._object(path).read_at(length, start)
         except OSError as error:
-            raise self._noted(error) from None
+            raise self.note(error) from None
         return part
 
     def _object(self, path: str) -> Any:
@@ -66,10 +66,11 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
             try:
                 self._opened[path] = load_file_io(self._io, path).new_input(path).open(seekable=True)
             except OSError as error:
-                raise self._noted(error) from None
+                raise self.note(error) from None
         return self._opened[path]
 
-    def _noted(self, error: OSError) -> OSError:
+    def note(self, error: OSError) -> OSError:
+        """Remember an error if the store may answer later; return it."""
         if not isinstance(error, FileNotFoundError | PermissionError) and "HTTP status 4" not in str(error):
             self.trouble = error
         return error

@@ -11,10 +11,11 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry
+from pyiceberg.manifest import DataFile, ManifestEntry
 from pyiceberg.schema import Schema
 from pyiceberg.types import DecimalType, NestedField
 
+from lakehouse.iceberg.delete_files import DeleteFiles
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.statistics import (
     ChangeStatistics,
@@ -46,11 +47,11 @@ def collect_statistics(
         referenced_rows: the rows of the other tables that checks reference.
     """
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
-    latest = _latest_deletes(state)
+    deletes = DeleteFiles.of(state)
     all_files = StatisticsNeed.LIVE_FILES in needs
     added_paths = {entry.data_file.file_path for entry in state.live.added}
     entries = state.entries(added_only=not all_files)
-    live = [_statistics_of_file(entry, fields, latest) for entry in entries]
+    live = [_statistics_of_file(entry, fields, deletes) for entry in entries]
     added = [file for file in live if file.path in added_paths]
     return TableStatistics(
         types=state.types,
@@ -65,27 +66,8 @@ def collect_statistics(
 def file_statistics(state: TableState, columns: Collection[str]) -> list[FileStatistics]:
     """Return every live file of a table with the statistics of these columns."""
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
-    latest = _latest_deletes(state)
-    return [_statistics_of_file(entry, fields, latest) for entry in state.entries(added_only=False)]
-
-
-def _latest_deletes(state: TableState) -> tuple[int, int]:
-    """Return the highest sequence numbers of position and of equality deletes; -1 where there are none.
-
-    Partitions are not compared, so a file without deletes may count as one with deletes. That proves less, and
-    never something wrong.
-    """
-    position = equality = -1
-    for manifest in state.manifests:
-        if manifest.content != ManifestContent.DELETES:
-            continue
-        for entry in manifest.fetch_manifest_entry(state.table.io, discard_deleted=True):
-            number = entry.sequence_number if entry.sequence_number is not None else 2**62
-            if entry.data_file.content == DataFileContent.EQUALITY_DELETES:
-                equality = max(equality, number)
-            else:
-                position = max(position, number)
-    return position, equality
+    deletes = DeleteFiles.of(state)
+    return [_statistics_of_file(entry, fields, deletes) for entry in state.entries(added_only=False)]
 
 
 def deletes_may_apply(number: int, latest: tuple[int, int]) -> bool:
@@ -97,16 +79,20 @@ def deletes_may_apply(number: int, latest: tuple[int, int]) -> bool:
     return number <= position or number < equality
 
 
-def _statistics_of_file(entry: ManifestEntry, fields: Iterable[NestedField], latest: tuple[int, int]) -> FileStatistics:
+def _statistics_of_file(entry: ManifestEntry, fields: Iterable[NestedField], deletes: DeleteFiles) -> FileStatistics:
     file = entry.data_file
     number = entry.sequence_number if entry.sequence_number is not None else 0
+    may_apply = deletes_may_apply(number, deletes.latest)
+    delete_files, problem = deletes.of_file(number, file) if may_apply else ([], "")
     return FileStatistics(
         rows=file.record_count,
         columns={field.name: _column_statistics(file, field) for field in fields},
         path=file.file_path,
         bytes=file.file_size_in_bytes,
         form=str(getattr(file.file_format, "name", file.file_format)).upper(),
-        deletes=deletes_may_apply(number, latest),
+        deletes=may_apply,
+        delete_files=delete_files,
+        deletes_problem=problem,
     )
 
 

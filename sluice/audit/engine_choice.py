@@ -6,7 +6,7 @@ DuckDB reads the data files itself, so it refuses what it may read differently t
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from sluice.audit.scan_groups import scan_groups
+from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.statistics import FileStatistics
 from sluice.audit.tables import AuditedTable
 from sluice.checks.base import Check
@@ -18,6 +18,11 @@ DUCKDB_KINDS = (
     "binary", "fixed",
 )  # fmt: skip
 """Kinds of columns that DuckDB reads from a data file as Spark does."""
+
+
+_ADDED_COLUMNS = ("sluice_file", "file_row_number")
+_MAX_DELETED_ROWS = 10_000_000
+"""Their positions are read into memory, beside what DuckDB may use: 16 bytes each."""
 
 
 class RefusingEngine(Protocol):
@@ -57,7 +62,7 @@ def duckdb_refusals(table: AuditedTable, checks: Mapping[int, Check], max_bytes:
             files = [*group.files, *group.files_beside(index)]
             columns = {name: table.statistics.types[name] for name in query.columns}
             reason = "unchanged rows are left out" if group.carried else table.field_id_problem
-            reason = reason or _refusal(files, columns, max_bytes)
+            reason = reason or _refusal(files, columns, max_bytes) or _name_problem(group)
             if reason:
                 refusals[index] = reason
     return refusals
@@ -67,12 +72,22 @@ def _refusal(files: Sequence[FileStatistics], columns: Mapping[str, str], max_by
     if sum(file.bytes for file in files) > max_bytes:
         return f"more than {max_bytes} bytes are to be read"
     reasons = {_file_refusal(file) for file in files}
+    deleted = sum(each.rows for each in {each for file in files for each in file.delete_files})
+    if deleted > _MAX_DELETED_ROWS:
+        return f"more than {_MAX_DELETED_ROWS:,} rows are deleted in place"
     reasons |= {f"{name} is {kind}" for name, kind in columns.items() if kind_of(kind) not in DUCKDB_KINDS}
     return next((reason for reason in reasons if reason), None)
 
 
+def _name_problem(group: ScanGroup) -> str | None:
+    """Return which column has the name of one that DuckDB adds where rows are deleted in place, or None."""
+    views = [view for view in group.views if any(file.delete_files for file in view.files)]
+    taken = [each.name for view in views for each in view.fields if each.name.lower() in _ADDED_COLUMNS]
+    return f"rows are deleted in place, and a column is called {taken[0]}" if taken else None
+
+
 def _file_refusal(file: FileStatistics) -> str | None:
-    return "row-level deletes apply" if file.deletes else file_problem(file.path, file.form)
+    return (file.deletes_problem if file.deletes else "") or file_problem(file.path, file.form)
 
 
 def file_problem(path: str, form: str) -> str | None:

@@ -40,6 +40,18 @@ _NOT_RECORDED = ColumnStatistics()
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteFile:
+    """A file of positions of deleted rows: position deletes in Parquet, or deletion vectors in Puffin."""
+
+    path: str
+    form: str
+    rows: int
+    """The deleted rows that the table's metadata records for it, over all data files."""
+    vectors: int = 1
+    """How many of its deletion vectors are live."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileStatistics:
     """Statistics of one data file: its rows, its size, and its columns by name."""
 
@@ -50,6 +62,10 @@ class FileStatistics:
     form: str = "PARQUET"
     deletes: bool = False
     """Whether row-level deletes may apply: then every count is an upper bound."""
+    delete_files: Sequence[DeleteFile] = ()
+    """Those with all deletes that apply, if `deletes_problem` is empty."""
+    deletes_problem: str = "row-level deletes apply"
+    """Why it is not certain which rows are deleted, if deletes may apply."""
 
     def column(self, name: str) -> ColumnStatistics:
         """Return the statistics of a column; all None if the file has none for it."""

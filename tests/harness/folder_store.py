@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
+from unittest import mock
 
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 from engine.duckdb_session import DuckDBSession, ParquetView
+from engine.row_deletes import deleted_rows
 from sluice.contracts.spark_jobs import ScanAnswer
 
 _BUCKET = "s3://folder"
@@ -43,8 +45,23 @@ class FolderStoreSession(DuckDBSession):
     ) -> dict[str, ScanAnswer]:
         """Answer check queries, as the session does."""
         split = {key: _moved(each) for key, each in (disjoint_views or {}).items()}
-        return super().answer(_moved(views), *arguments, disjoint_views=split, **options)
+        recorded = {in_store(path): path for view in views for path in view.deletes}
+
+        def read_deletes(io: Any, deletes: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+            """Read delete files, which name the data files as they lie in the folder."""
+            by_path = {recorded[path]: files for path, files in deletes.items()}
+            return deleted_rows(io, by_path, {recorded[path]: name for path, name in names.items()})
+
+        with mock.patch("engine.duckdb_session.deleted_rows", read_deletes):
+            return super().answer(_moved(views), *arguments, disjoint_views=split, **options)
 
 
 def _moved(views: Sequence[ParquetView]) -> list[ParquetView]:
-    return [replace(view, paths=[in_store(path) for path in view.paths]) for view in views]
+    return [
+        replace(
+            view,
+            paths=[in_store(path) for path in view.paths],
+            deletes={in_store(path): files for path, files in view.deletes.items()},
+        )
+        for view in views
+    ]

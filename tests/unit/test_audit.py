@@ -15,7 +15,7 @@ from sluice.audit.files import other_live_files, referenced_files
 from sluice.audit.planner import plan_audit, prove_checks, sample_group
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.spark_target import spark_target
-from sluice.audit.statistics import ColumnStatistics, FileStatistics, SchemaField, TableStatistics
+from sluice.audit.statistics import ColumnStatistics, DeleteFile, FileStatistics, SchemaField, TableStatistics
 from sluice.audit.tables import AuditedTable, ReferencedTable, referenced_tables
 from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY, expand
@@ -71,6 +71,16 @@ def test_which_tables_cannot_be_read_by_field_id_alone() -> None:
     assert field_id_problem(mapped, has_defaults=False) == "files are mapped by name"
 
 
+def deleted_from(path: str, rows: int) -> FileStatistics:
+    """A file of which it is certain which rows are deleted in place."""
+    deletes = [DeleteFile("/deletes.parquet", "PARQUET", rows)]
+    return replace(file(path), deletes=True, delete_files=deletes, deletes_problem="")
+
+
+def named(audited: AuditedTable, column: str) -> AuditedTable:
+    return replace(audited, fields=[*audited.fields, SchemaField(99, column, "int")])
+
+
 @pytest.mark.parametrize(
     ("audited", "reason"),
     [
@@ -79,6 +89,11 @@ def test_which_tables_cannot_be_read_by_field_id_alone() -> None:
         (table(RANGE, added=[file("gs://b/a")]), "neither local nor on S3"),
         (table(RANGE, added=[file("/a", form="ORC")]), "ORC"),
         (table(RANGE, added=[file("/a", deletes=True)]), "row-level deletes"),
+        (table(RANGE, added=[deleted_from("/a", 5)]), None),
+        (table(RANGE, added=[deleted_from("/a", 6_000_000), deleted_from("/b", 6_000_000)]), None),  # one file of both
+        (table(RANGE, added=[deleted_from("/a", 10_000_001)]), "more than 10,000,000 rows"),
+        (named(table(RANGE, added=[deleted_from("/a", 5)]), "File_Row_Number"), "a column is called File_Row_Number"),
+        (named(table(RANGE, added=[file("/a")]), "file_row_number"), None),
         (table(RANGE, added=[file("/a*")]), "pattern"),
         (table({"not_null": "list"}, added=[file("/a")]), "list<int>"),
         (table(RANGE, added=[file("/a")], field_id_problem="files are mapped by name"), "by name"),

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from engine.duckdb_scan import DuckDBScan, scan_groups_by
 from engine.duckdb_session import DuckDBSession, ParquetView
 from engine.scan_engines import in_process_engines
 from engine.store_files import StoreFiles
-from sluice.audit.statistics import SchemaField
+from sluice.audit.statistics import DeleteFile, SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.errors import ServiceUnavailable
@@ -65,6 +66,35 @@ def test_rows_are_those_of_the_files_whatever_thread_reads_them(session: DuckDBS
     for _ in range(5):
         assert answer(session, WRONG, *paths).metrics["failed"] == 0
     assert answer(session, "SELECT * FROM sluice_rows", *paths).metrics["failed"] == 3 * ROWS
+
+
+def delete_file(folder: Path, *rows: tuple[str, int]) -> DeleteFile:
+    """Write position deletes; return them as metadata describes them."""
+    columns = {"file_path": [path for path, _ in rows], "pos": pyarrow.array([pos for _, pos in rows], pyarrow.int64())}
+    path = folder / "deletes.parquet"
+    parquet.write_table(pyarrow.table(columns), path)
+    return DeleteFile(in_store(str(path)), "PARQUET", len(rows))
+
+
+def test_rows_that_are_deleted_in_place_are_those_of_their_file_alone(session: DuckDBSession, tmp_path: Path) -> None:
+    first, second, third = (data_file(tmp_path / f"{number}.parquet") for number in range(3))
+    deletes = delete_file(tmp_path, (first, 0), (first, 250_000), (first, 250_000), (second, 7), ("s3://folder/x", 1))
+
+    def left(deletes: DeleteFile, *applied: str) -> list[int]:
+        by_path = {first: [], **{path: [deletes] for path in applied}}
+        view = ParquetView("sluice_rows", FIELDS, [first, second, third], by_path)
+        with session.tables([replace(view, name="t.x")], {}) as connection:
+            rows = connection.sql("SELECT id FROM t.x WHERE id IN (0, 7, 250_000) ORDER BY id").fetchall()
+        return [id for (id,) in rows]
+
+    assert left(deletes, first, second) == [0, 0, 7, 7, 250_000, 250_000]
+    assert left(deletes) == [0] * 3 + [7] * 3 + [250_000] * 3
+    with pytest.raises(duckdb.InvalidInputException, match=f"names {first}, to which it does not apply"):
+        left(deletes, second)
+    with pytest.raises(duckdb.InvalidInputException, match="has 5 deletes, and its metadata 4"):
+        left(replace(deletes, rows=4), first, second)
+    with pytest.raises(duckdb.InvalidInputException, match="cannot be read"):
+        left(replace(deletes, form="PUFFIN"), first, second)
 
 
 def test_threads_that_share_an_open_file_do_not_move_one_another(tmp_path: Path) -> None:
