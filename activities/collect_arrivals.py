@@ -10,7 +10,7 @@ from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.source_files import OnProgress
 from runtime.pipeline_input import pipeline_of_text
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult
-from sluice.errors import InvalidInput, InvalidPipeline, ManifestUnreadable
+from sluice.errors import CredentialsExpired, InvalidInput, InvalidPipeline, ManifestUnreadable
 from sluice.redaction import redacted
 
 
@@ -24,11 +24,11 @@ class CollectArrivalsActivity:
     async def collect_arrivals(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         """Return the batches that can be loaded now, or why the zone cannot be looked at."""
 
-        def work(_: OnProgress) -> CollectArrivalsResult:
-            return self.collector.collect(pipeline_of_text(input.pipeline), input)
+        def work(on_progress: OnProgress) -> CollectArrivalsResult:
+            return self.collector.collect(pipeline_of_text(input.pipeline), input, on_progress)
 
         with as_application_error():
             try:
                 return await run_with_progress(work, activity.heartbeat, "listing the landing zone")
-            except (InvalidPipeline, InvalidInput, ManifestUnreadable) as error:
+            except (InvalidPipeline, InvalidInput, ManifestUnreadable, CredentialsExpired) as error:
                 return CollectArrivalsResult(problem=redacted(str(error))[:1000])

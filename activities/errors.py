@@ -10,6 +10,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 
 from activities.heartbeats import missed_heartbeats
+from lakehouse.iceberg.store_errors import explain_store_error
 from sluice.errors import SluiceError, Terminal
 from sluice.redaction import redacted
 from sluice.row_values import mask_values
@@ -47,6 +48,8 @@ def as_application_error() -> Iterator[None]:
     except SluiceError as error:
         raise _application_error(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
     except Exception as error:
+        if isinstance(error, OSError) and (explained := explain_store_error(error)):
+            raise _application_error(error, str(explained), type(explained).__name__, final=False) from None
         kind = type(error).__name__
         text = mask_values(str(error)) if type(error).__module__.startswith(_QUOTE_ROWS) else str(error)
         raise _application_error(error, f"{kind}: {text}", kind, _count_unexpected() >= _UNEXPECTED_ATTEMPTS) from None

@@ -23,8 +23,8 @@ class ListArrivalsActivity:
     async def list_arrivals(self, input: ListArrivalsInput) -> ListArrivalsResult:
         """Return the files of a landing zone, the latest first, each with what became of it."""
 
-        def work(_: OnProgress) -> ListArrivalsResult:
-            return self.collector.list_arrivals(pipeline_of_text(input.pipeline), input)
+        def work(on_progress: OnProgress) -> ListArrivalsResult:
+            return self.collector.list_arrivals(pipeline_of_text(input.pipeline), input, on_progress)
 
         with as_application_error():
             result = await run_with_progress(work, activity.heartbeat, "listing the landing zone")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pyiceberg.io import FileIO, load_file_io
 
+from lakehouse.iceberg.store_errors import explain_store_error
 from sluice.contracts.input import ManifestRef
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
 from sluice.input.manifest import InputManifest, manifest_digest, read_manifest
@@ -47,7 +48,8 @@ class InputManifests:
                 f"the input manifest {ref.location} is missing: restore it from a backup"
             ) from error
         except OSError as error:
-            raise ServiceUnavailable(f"the input manifest {ref.location} cannot be read now: {error}") from error
+            plain = ServiceUnavailable(f"the input manifest {ref.location} cannot be read now: {error}")
+            raise explain_store_error(error) or plain from error
         return read_manifest(content, ref.location, ref.digest)
 
     @property

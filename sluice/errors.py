@@ -20,6 +20,7 @@ SluiceError
 │   └── RegistrationRefused  a target refuses a publication for good
 └── Transient                a retry may succeed: retried
     ├── ServiceUnavailable   the catalog (or what is behind it) does not answer
+    │   └── CredentialsExpired   an object store refuses credentials that are too old
     ├── DiskFull             the worker's machine has too little free space to begin
     ├── SparkServerCrashed   the Spark server that a job shared with others ended under it
     ├── JobFailed            a Spark job failed, for a reason that may be temporary
@@ -105,6 +106,10 @@ class RegistrationRefused(Terminal):
 
 class ServiceUnavailable(Transient):
     """Raised when a service cannot be reached or answers that it cannot serve."""
+
+
+class CredentialsExpired(ServiceUnavailable):
+    """Raised when an object store refuses credentials because they expired; a retry succeeds once they are renewed."""
 
 
 class DiskFull(Transient):

@@ -7,6 +7,7 @@ from pathlib import Path
 from engine.job import JobResult
 from sluice.errors import InvalidInput, JobFailed, SluiceError, WriteRefused
 from sluice.row_values import mask_cause, mask_error
+from sluice.store_trouble import is_expiry
 
 _EXCEPTION = re.compile(r"^[\w.$]*(?:Error|Exception)\b.*: .+")
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
@@ -26,7 +27,8 @@ _FINAL_ERRORS = (
 
 _STORE_ABSENT = re.compile(
     r"Unable to execute HTTP request|"
-    r"(?:S3Exception|AmazonS3|s3a).*(?:SlowDown|Slow Down|Service Unavailable|Status Code: 50[03])"
+    r"(?:S3Exception|AmazonS3|s3a).*(?:SlowDown|Slow Down|Service Unavailable|Status Code: 50[03])|"
+    r"(?:S3Exception|AmazonS3|s3a).*(?:ExpiredToken|token has expired|TokenRefreshRequired)"
 )
 """What the S3 clients of Iceberg and Hadoop say of a store that is away, or answers that it cannot serve."""
 
@@ -34,7 +36,14 @@ _STORE_ABSENT = re.compile(
 def store_absence(lines: Iterable[str]) -> str | None:
     """Return how the object store was away while a job ran, if one of its lines of output tells so."""
     absent = next((line.strip() for line in lines if _STORE_ABSENT.search(line)), None)
-    return f"the object store was not there for the job: {absent[:500]}" if absent else None
+    if absent is None:
+        return None
+    why = (
+        "refuses the job's credentials, which have expired: renew them"
+        if is_expiry(absent)
+        else "was not there for the job"
+    )
+    return f"the object store {why}: {absent[:500]}"
 
 
 def job_failure(

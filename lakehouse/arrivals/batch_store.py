@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pyiceberg.io import FileIO, load_file_io
 
+from lakehouse.iceberg.store_errors import explain_store_error
 from sluice.contracts.arrivals import ArrivedFile, BatchRef
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
 
@@ -47,7 +48,8 @@ class BatchStore:
         except ValueError as error:
             raise ManifestUnreadable(f"the batch {ref.location} was altered: restore it from a backup") from error
         except OSError as error:
-            raise ServiceUnavailable(f"the batch {ref.location} cannot be read now: {error}") from error
+            plain = ServiceUnavailable(f"the batch {ref.location} cannot be read now: {error}")
+            raise explain_store_error(error) or plain from error
 
     @property
     def _io(self) -> FileIO:

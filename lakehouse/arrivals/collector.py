@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.zone_memory import ZoneMemory
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
-from lakehouse.source_files import find_files
-from lakehouse.source_files.arriving import file_exists, list_arriving
+from lakehouse.source_files import OnProgress, find_files
+from lakehouse.source_files.arriving import ArrivingFile, file_exists, list_arriving
 from lakehouse.source_files.paths import source_of_files
 from sluice.arrivals.batching import WaitingFile, plan_batches
 from sluice.contracts.arrivals import (
@@ -24,7 +24,7 @@ from sluice.contracts.arrivals import (
     ListArrivalsResult,
     OverwrittenFile,
 )
-from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
 from sluice.pipeline.model import Pipeline
 
 _MOST_WAITING = 20_000
@@ -33,8 +33,13 @@ _MOST_REPORTED = 20
 _MOST_BATCHES = 50
 """So many batches one look makes; the others follow at the next one, which is due at once."""
 _AT_ONCE = 400
+_REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
 _ROLLED_BACK = " (rolled back)"
+
+
+def _silent(_: str) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -51,34 +56,46 @@ class ArrivalCollector:
         digest = hashlib.sha256(pipeline.encode()).hexdigest()[:16]
         return ZoneMemory(self.home / _FOLDER / f"{digest}.sqlite")
 
-    def collect(self, pipeline: Pipeline, input: CollectArrivalsInput) -> CollectArrivalsResult:
+    def collect(
+        self, pipeline: Pipeline, input: CollectArrivalsInput, on_progress: OnProgress = _silent
+    ) -> CollectArrivalsResult:
         """List the zone of a pipeline; write and return the batches that can be loaded now.
+
+        Args:
+            on_progress: called again and again with what is done; what it raises stops the look.
 
         Raises:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        return _Look(self, pipeline, input.held).collect(min(input.room, _MOST_BATCHES))
+        return _Look(self, pipeline, input.held, on_progress).collect(min(input.room, _MOST_BATCHES))
 
-    def list_arrivals(self, pipeline: Pipeline, input: ListArrivalsInput) -> ListArrivalsResult:
+    def list_arrivals(
+        self, pipeline: Pipeline, input: ListArrivalsInput, on_progress: OnProgress = _silent
+    ) -> ListArrivalsResult:
         """List the zone of a pipeline, and return what became of its files; no batch is made.
+
+        Args:
+            on_progress: as `collect` has it.
 
         Raises:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
         memory = self.memory(pipeline.name)
-        _Look(self, pipeline, input.held).sort_out()
+        _Look(self, pipeline, input.held, on_progress).sort_out()
         return ListArrivalsResult(files=memory.files(input.status, input.file, input.limit), counts=memory.counts())
 
 
 class _Look:
     """One look at one zone."""
 
-    def __init__(self, collector: ArrivalCollector, pipeline: Pipeline, held: Sequence[BatchRef]) -> None:
+    def __init__(
+        self, collector: ArrivalCollector, pipeline: Pipeline, held: Sequence[BatchRef], on_progress: OnProgress
+    ) -> None:
         if pipeline.arrival is None or pipeline.write.source is None:
             raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
-        self._collector, self._pipeline = collector, pipeline
+        self._collector, self._pipeline, self._on_progress = collector, pipeline, on_progress
         self._arrival, self._source = pipeline.arrival, pipeline.write.source
         self._memory = collector.memory(pipeline.name)
         self._refs = {ref.id: {file.identity for file in collector.batches.read(ref)} for ref in held}
@@ -111,9 +128,16 @@ class _Look:
             self._sort(settled[start : start + _AT_ONCE], reports=False)
 
     def _list(self, now: float) -> list[WaitingFile]:
-        self._memory.record_listing(list_arriving(self._arrival.from_), now)
+        self._memory.record_listing(self._listed(), now)
         self._memory.release_batches([*self._refs])
         return self._memory.waiting(_MOST_WAITING)
+
+    def _listed(self) -> Iterator[ArrivingFile]:
+        """Yield the files of the zone, and report how many there were."""
+        for number, file in enumerate(list_arriving(self._arrival.from_), 1):
+            if number % _REPORTED_EVERY == 0:
+                self._on_progress(f"listed {number:,} files")
+            yield file
 
     def _manifests(self, waiting: Sequence[WaitingFile]) -> list[str]:
         if not self._arrival.manifest:
@@ -168,7 +192,10 @@ class _Look:
             self._overwritten.append(OverwrittenFile(path=file.path, run=run))
 
     def _identify(self, files: Sequence[WaitingFile]) -> list[ArrivedFile]:
-        """Identify files by what they hold; one that cannot be loaded is marked, and stops no other one."""
+        """Identify files by what they hold; one that cannot be loaded is marked, and stops no other one.
+
+        One that changes or vanishes meanwhile waits: the next listing shows what became of it.
+        """
         try:
             return self._find([file.path for file in files])
         except InvalidInput:
@@ -177,13 +204,15 @@ class _Look:
         for file in files:
             try:
                 identified += self._find([file.path])
+            except InputChanged:
+                continue
             except InvalidInput as error:
                 self._mark(file, "refused", str(error)[:500])
         return identified
 
     def _find(self, paths: list[str]) -> list[ArrivedFile]:
         order = {path: number for number, path in enumerate(paths)}
-        listed = find_files(source_of_files(self._source, paths))
+        listed = find_files(source_of_files(self._source, paths), self._on_progress)
         files = [ArrivedFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
         return sorted(files, key=lambda file: order.get(file.path, 0))
 

@@ -5,14 +5,14 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.source_files.listing import CHUNK, ListedFile, changed, empty, unreadable, vanished
+from lakehouse.source_files.listing import CHUNK, ListedFile, changed, empty, vanished
 from lakehouse.source_files.paths import has_wildcards, is_hidden, path_matches
-from sluice.errors import InvalidInput, ServiceUnavailable
+from lakehouse.source_files.store_errors import map_store_errors
+from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -22,7 +22,6 @@ SCHEMES = ("s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "adl", "azure")
 _CONTENT_ETAG = re.compile(r'"?([0-9a-f]{32}(?:-[0-9]{1,5})?)"?', re.IGNORECASE)
 """An MD5, or the MD5 of the MD5s of an upload's parts with their number. Where the store encrypts by a key, it is a
 random number of the same form: then equal objects have different identities, and never the other way round."""
-_REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 
 
@@ -38,7 +37,7 @@ def list_objects(path: str) -> Iterator[ListedFile]:
     import obstore  # noqa: PLC0415  # only sources in a store need it
 
     bucket, key = split_url(path)
-    with _errors(path):
+    with map_store_errors(path):
         store = open_store(bucket)
         try:
             if key and not path.endswith("/"):
@@ -67,7 +66,7 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str]]:
     bucket, key = split_url(path)
     parts = [part for part in key.split("/") if part]
     fixed = next((number for number, part in enumerate(parts) if has_wildcards(part)), len(parts))
-    with _errors(path):
+    with map_store_errors(path):
         store = open_store(bucket)
         for page in obstore.list(store, "/".join(parts[:fixed]) or None):
             for each in page:
@@ -87,7 +86,7 @@ def object_exists(path: str) -> bool:
     import obstore  # noqa: PLC0415
 
     bucket, key = split_url(path)
-    with _errors(path):
+    with map_store_errors(path):
         try:
             obstore.head(open_store(bucket), key)
             return True
@@ -105,7 +104,7 @@ def describe_object(path: str) -> ListedFile:
     import obstore  # noqa: PLC0415
 
     bucket, key = split_url(path)
-    with _errors(path):
+    with map_store_errors(path):
         try:
             store = open_store(bucket)
             return _describe(store, bucket, obstore.head(store, key))
@@ -181,7 +180,7 @@ def store_identity(path: str, size: int, etag: str | None, version: str | None) 
 def _state(store: "ObjectStore", path: str, key: str) -> tuple[object, ...]:
     import obstore  # noqa: PLC0415
 
-    with _errors(path):
+    with map_store_errors(path):
         try:
             now = obstore.head(store, key)
         except FileNotFoundError:
@@ -193,7 +192,7 @@ def _read(store: "ObjectStore", path: str, meta: "ObjectMeta") -> Iterator[bytes
     import obstore  # noqa: PLC0415
     from obstore.exceptions import PreconditionError  # noqa: PLC0415
 
-    with _errors(path):
+    with map_store_errors(path):
         try:
             options: Any = {"if_match": meta["e_tag"]} if meta["e_tag"] else {}
             for piece in obstore.get(store, meta["path"], options=options).stream(min_chunk_size=CHUNK):
@@ -207,29 +206,8 @@ def _read(store: "ObjectStore", path: str, meta: "ObjectMeta") -> Iterator[bytes
 def _read_tail(store: "ObjectStore", path: str, meta: "ObjectMeta", size: int) -> bytes:
     import obstore  # noqa: PLC0415
 
-    with _errors(path):
+    with map_store_errors(path):
         try:
             return bytes(obstore.get_range(store, meta["path"], start=meta["size"] - size, length=size))
         except FileNotFoundError:
             raise vanished(path) from None
-
-
-@contextmanager
-def _errors(path: str) -> Iterator[None]:
-    """Map errors of the store: what it refuses fails for good, what it cannot do now is tried again."""
-    from obstore import exceptions  # noqa: PLC0415
-
-    try:
-        yield
-    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, exceptions.InvalidPathError) as error:
-        raise unreadable(path, _first_line(error)) from error
-    except ValueError as error:
-        raise unreadable(path, _first_line(error)) from error
-    except exceptions.BaseError as error:
-        if _REFUSED.search(str(error)):
-            raise unreadable(path, _first_line(error)) from error
-        raise ServiceUnavailable(f"the store of {path} does not answer: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -20,6 +20,7 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
     "ManifestUnreadable": "invalid",
     "NothingToDo": "nothing_to_do",
     "ServiceUnavailable": "unreachable",
+    "CredentialsExpired": "unreachable",
 }
 _EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "checked": 0, "cancelled": 5, "failed": 6}
 _EXIT_BY_CAUSE: dict[Cause, int] = {

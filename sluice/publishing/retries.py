@@ -33,6 +33,7 @@ _BLAME_BY_KIND: dict[str, Blame] = {
     WORKER_STOPPED: "worker",
     "DiskFull": "worker",
     "ServiceUnavailable": "service",
+    "CredentialsExpired": "service",
     "SparkServerCrashed": "shared server",
 }
 

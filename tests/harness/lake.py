@@ -14,8 +14,9 @@ from lakehouse.audit_results_table import BRANCH as AUDIT_RESULTS_BRANCH
 class LakeReader:
     """Reads the lake through Nessie's REST API and Iceberg's files alone."""
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        self._uri = variables["NESSIE_URI"]
+    def __init__(self, variables: Mapping[str, str], io: Mapping[str, str] | None = None) -> None:
+        """Read the lake of a stack; `io` has the properties by which PyIceberg reads a store."""
+        self._uri, self._io = variables["NESSIE_URI"], dict(io or {})
         token = Path(variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
         self._http = requests.Session()
         self._http.headers["Authorization"] = f"Bearer {token}"
@@ -26,7 +27,8 @@ class LakeReader:
         if response.status_code == 404:
             return []
         metadata_location = response.json()["content"]["metadataLocation"]
-        rows: list[dict[str, Any]] = StaticTable.from_metadata(metadata_location).scan().to_arrow().to_pylist()
+        table_version = StaticTable.from_metadata(metadata_location, self._io)
+        rows: list[dict[str, Any]] = table_version.scan().to_arrow().to_pylist()
         return rows
 
     def head(self, ref: str = "main") -> str:

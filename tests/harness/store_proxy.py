@@ -13,18 +13,20 @@ from tests.harness.proxies import ProxyThread
 
 StoreFault = Literal["SlowDown", "InternalError", "NoSuchKey", "ExpiredToken", "slow", "cut"]
 """An error by the code that S3 gives it; an answer that is late; an answer that ends in its middle."""
-StoreRule = Callable[[str, int], StoreFault | None]
-"""Takes the kind of a request, `list`, `head` or `read`, and its number among those of its kind, from 1."""
+StoreRule = Callable[[str, str, int], StoreFault | None]
+"""Takes the kind of a request (`list`, `head`, `read` or `write`), its path, and its number among those of its kind."""
 _STATUS = {"SlowDown": 503, "InternalError": 500, "NoSuchKey": 404, "ExpiredToken": 400}
+_MESSAGES = {"ExpiredToken": "The provided token has expired."}
 _LATE = 3.0
-_NOT_PASSED_ON = {"transfer-encoding", "connection", "keep-alive"}
+_MOST_BYTES = 2**28
+_NOT_PASSED_ON = {"transfer-encoding", "connection", "keep-alive", "expect"}
 
 
 class StoreProxy:
     """Stands before a store. Requests keep their Host header, which their signatures cover."""
 
     def __init__(self, target: str) -> None:
-        self.rule: StoreRule = lambda kind, number: None
+        self.rule: StoreRule = lambda kind, path, number: None
         self.seen: Counter[str] = Counter()
         self._target = target
         self._thread = ProxyThread()
@@ -33,11 +35,11 @@ class StoreProxy:
     def break_all(self, fault: StoreFault, *kinds: str, first: int | None = None) -> None:
         """Answer every request of these kinds with a fault from now on, or only so many."""
         self.seen.clear()
-        self.rule = lambda kind, number: fault if kind in kinds and (first is None or number <= first) else None
+        self.rule = lambda kind, _, number: fault if kind in kinds and (first is None or number <= first) else None
 
     async def _start(self) -> str:
         self._session = aiohttp.ClientSession(auto_decompress=False)
-        app = web.Application()
+        app = web.Application(client_max_size=_MOST_BYTES)
         app.router.add_route("*", "/{tail:.*}", self._handle)
         self._runner = web.AppRunner(app)
         await self._runner.setup()
@@ -46,16 +48,16 @@ class StoreProxy:
         return f"http://127.0.0.1:{address[1]}"
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        kind = _kind_of(request)
+        kind, body = _kind_of(request), await request.read()
         self.seen[kind] += 1
-        fault = self.rule(kind, self.seen[kind])
+        fault = self.rule(kind, request.path, self.seen[kind])
         if fault in _STATUS:
             return _error(request, fault)
         if fault == "slow":
             await asyncio.sleep(_LATE)
         headers = {key: value for key, value in request.headers.items() if key.lower() not in _NOT_PASSED_ON}
         url = URL(self._target + request.raw_path, encoded=True)
-        async with self._session.request(request.method, url, headers=headers) as answer:
+        async with self._session.request(request.method, url, headers=headers, data=body or None) as answer:
             content = await answer.read()
             kept = {key: value for key, value in answer.headers.items() if key.lower() not in _NOT_PASSED_ON}
         shown = web.StreamResponse(status=answer.status, headers=kept)
@@ -78,13 +80,14 @@ class StoreProxy:
 
 
 def _kind_of(request: web.Request) -> str:
-    if request.method == "HEAD":
-        return "head"
+    if request.method != "GET":
+        return "head" if request.method == "HEAD" else "write"
     return "read" if request.path.strip("/").count("/") else "list"
 
 
 def _error(request: web.Request, code: str) -> web.Response:
     """Return an error as S3 writes it; the answer to HEAD has no body."""
-    text = f"<Error><Code>{code}</Code><Message>made up by the test</Message></Error>"
+    message = _MESSAGES.get(code, "made up by the test")
+    text = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
     body = None if request.method == "HEAD" else text
     return web.Response(status=_STATUS[code], text=body, content_type="application/xml")

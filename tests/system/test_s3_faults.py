@@ -7,15 +7,17 @@ from typing import Any
 import pyarrow
 import pytest
 from pyarrow import parquet
+from pyiceberg.io import load_file_io
 
 from engine.duckdb_scan import scan_groups_by
 from engine.duckdb_session import DuckDBSession, ParquetView
 from lakehouse.iceberg.file_io import file_io_properties
+from lakehouse.iceberg.store_errors import explain_store_error
 from lakehouse.source_files.object_store import describe_object, list_objects
 from sluice.audit.statistics import SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
-from sluice.errors import InvalidInput, ServiceUnavailable
+from sluice.errors import CredentialsExpired, InvalidInput, ServiceUnavailable
 from sluice.settings import read_settings
 from tests.harness.object_store import running_store, store_files
 from tests.harness.store_proxy import StoreFault, StoreProxy
@@ -92,11 +94,42 @@ def test_a_source_file_that_vanishes_is_named(proxy: StoreProxy) -> None:
 
 
 @pytest.mark.parametrize("kind", ["list", "read"])
-def test_expired_credentials_of_a_source_are_refused_at_once(proxy: StoreProxy, kind: str) -> None:
+def test_expired_credentials_of_a_source_are_named_at_once(proxy: StoreProxy, kind: str) -> None:
     proxy.break_all("ExpiredToken", kind)
-    with pytest.raises(InvalidInput, match=r"s3://landing/orders/.* cannot be read") as refused:
-        source_size()
-    assert proxy.seen[kind] == 1 and "\n" not in str(refused.value)
+    messages = set()
+    for tries in (1, 2):
+        with pytest.raises(
+            CredentialsExpired, match=r"s3://landing/orders/.*: the store's credentials have expired"
+        ) as refused:
+            source_size()
+        assert proxy.seen[kind] == tries
+        messages.add(str(refused.value))
+    if kind == "read":
+        listed = list(list_objects("s3://landing/orders/"))
+        proxy.break_all("ExpiredToken", "head")  # its answer has no body
+        with pytest.raises(CredentialsExpired):
+            listed[0].state()
+    (message,) = messages  # people are notified of each other one
+    assert "renew them" in message and "<" not in message and "\n" not in message
+
+
+@pytest.mark.parametrize("fault", ["SlowDown", "InternalError", "ExpiredToken", "NoSuchKey"])
+@pytest.mark.parametrize("is_read", [True, False])
+def test_errors_of_the_lake_in_trouble(proxy: StoreProxy, fault: StoreFault, is_read: bool) -> None:
+    proxy.break_all(fault, "head", "read", "write")
+    io = load_file_io(file_io_properties(read_settings({"AWS_ENDPOINT_URL_S3": proxy.uri})), "s3://landing/lake")
+    with pytest.raises(OSError) as raised:
+        if is_read:
+            io.new_input(SOURCE).open().read()
+        else:
+            with io.new_output("s3://landing/lake/x").create(overwrite=True) as file:
+                file.write(b"x")
+    explained = explain_store_error(raised.value)
+    if fault == "NoSuchKey":
+        assert explained is None
+        return
+    assert type(explained) is (CredentialsExpired if fault == "ExpiredToken" else ServiceUnavailable), raised.value
+    assert "s3://landing/" in str(explained) and "\n" not in str(explained)
 
 
 @pytest.mark.parametrize("fault", ["SlowDown", "InternalError"])

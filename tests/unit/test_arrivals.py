@@ -6,17 +6,21 @@ from typing import Any
 
 import pytest
 
+from lakehouse.arrivals import collector
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
+from lakehouse.source_files import find_files
 from sluice.contracts.arrivals import (
     BatchRef,
     CollectArrivalsInput,
     CollectArrivalsResult,
     ListArrivalsInput,
 )
+from sluice.contracts.run import InputFile
 from sluice.contracts.starting import PipelineText
-from sluice.errors import InvalidInput, ManifestUnreadable
+from sluice.errors import InputChanged, InvalidInput, ManifestUnreadable
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.source import Source
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.unit.test_loaded_files import TABLE, Folder, roll_back
@@ -273,3 +277,38 @@ def test_names_that_could_be_patterns_are_files_like_others(zone: Zone) -> None:
     for name in ("a[1].csv", "b*.csv", "c d.csv", "é.csv"):
         zone.landing.file(name, name)
     assert sorted(zone.settled()[0]) == sorted(["a[1].csv", "b*.csv", "c d.csv", "é.csv"])
+
+
+def test_a_look_reports_how_far_it_is_and_stops_when_nobody_waits(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_REPORTED_EVERY", 2)
+    for number in range(5):
+        zone.landing.file(f"{number}.csv", str(number))
+    reported: list[str] = []
+    given = CollectArrivalsInput(pipeline=TEXT)
+    zone.collector.collect(zone.pipeline, given, reported.append)
+    assert reported == ["listed 2 files", "listed 4 files"]
+
+    def stop(_: str) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        zone.collector.collect(zone.pipeline, given, stop)
+    assert zone.look().waiting == 5
+
+
+def test_a_file_that_vanishes_before_it_is_read_is_looked_at_again(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.landing.file("b.csv", "2")
+    zone.look()
+
+    def find(source: Source, *_: Any) -> list[InputFile]:
+        files = find_files(source)
+        if any(each.path.endswith("a.csv") for each in files):
+            raise InputChanged("a.csv was removed or renamed while the run read it")
+        return files
+
+    with monkeypatch.context() as patched:
+        patched.setattr(collector, "find_files", find)
+        assert zone.names(zone.look(after=60)) == [["b.csv"]]
+    assert zone.states()["a.csv"][0] == "waiting"
+    assert zone.names(zone.look(after=5)) == [["a.csv"]]

@@ -23,6 +23,7 @@ from lakehouse.source_files import (
 )
 from lakehouse.source_files.in_threads import Counter, map_in_threads
 from lakehouse.source_files.object_store import store_identity
+from lakehouse.source_files.store_errors import map_store_errors
 from sluice.errors import InvalidInput, ServiceUnavailable
 from sluice.pipeline.source import Source
 
@@ -289,7 +290,7 @@ def test_what_a_store_says_of_an_object() -> None:
 
 def test_a_store_that_refuses_and_one_that_does_not_answer() -> None:
     def fail(status: int) -> None:
-        with object_store._errors("s3://b/x"):
+        with map_store_errors("s3://b/x"):
             raise GenericError(f"Server returned non-2xx status code: {status} Why: <xml/>")
 
     with pytest.raises(InvalidInput, match=r"s3://b/x cannot be read: .* 404 Why"):
@@ -297,3 +298,9 @@ def test_a_store_that_refuses_and_one_that_does_not_answer() -> None:
     for status in (503, 429, 408):
         with pytest.raises(ServiceUnavailable, match="the store of s3://b/x does not answer"):
             fail(status)
+    messages = set()
+    for passed in ("958.72µs", "1.736945824s, after 5 retries, max_retries: 5, retry_timeout: 30s "):
+        with pytest.raises(ServiceUnavailable) as refused, map_store_errors("s3://b/x"):
+            raise GenericError(f"Error performing GET http://b/x in {passed} - status code: 503 Service Unavailable")
+        messages.add(" ".join(str(refused.value).split()))
+    assert len(messages) == 1, "people are notified of each other one"

@@ -71,6 +71,16 @@ def test_an_object_store_that_is_away(line: str) -> None:
     assert (store_absence([line]) or "").startswith("the object store was not there for the job: ")
 
 
+def test_credentials_that_expired_under_a_job() -> None:
+    line = (
+        "software.amazon.awssdk.services.s3.model.S3Exception: The provided token has expired. (Service: S3, Status "
+        "Code: 400, Request ID: x)"
+    )
+    assert (store_absence([line]) or "").startswith(
+        "the object store refuses the job's credentials, which have expired"
+    )
+
+
 def failed(answer: JobAnswer | None, *tail: str) -> str | None:
     return describe_absence(Catalog(), answer, JobResult(1, list(tail), Path("log")))
 

@@ -1,0 +1,156 @@
+"""A landing zone and a lake on S3 while the store is in trouble: each row is on main exactly once."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from devstack.jars import install_jars
+from devstack.object_store import upload
+from devstack.stack import Stack
+from runtime.store_access import CREDENTIALS_FILE
+from sluice.contracts.arrivals import ZoneStatus
+from tests.harness.lake import LakeReader
+from tests.harness.object_store import store_program
+from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.rides import ROWS, assert_each_once, write_month
+from tests.harness.store_proxy import StoreFault, StoreProxy
+from tests.harness.system import SystemHarness, link_tools
+from tests.harness.temporal_thread import TEMPORAL
+from workflows.landing_zone import LandingZone
+
+SOURCE, TABLE = "/source/rides/", "city.rides"
+PIPELINE = f"""
+name: rides
+write: {{source: {{format: parquet}}}}
+tables:
+  {TABLE}:
+    checks: [not_null: [ride_id], unique: [ride_id]]
+arrival: {{from: "s3:/{SOURCE}", settle: 1s, look: 2s}}
+"""
+EVERYTHING = ("list", "head", "read", "write")
+
+
+class StoreZone:
+    """A landing zone in a bucket. The worker reaches the store by a proxy; nobody receives its notifications."""
+
+    def __init__(self, stack: Stack, folder: Path) -> None:
+        self._folder, self._stack = folder, stack.variables()
+        access = json.loads(Path(self._stack[CREDENTIALS_FILE]).read_text())
+        self.proxy = StoreProxy(access["AWS_ENDPOINT_URL_S3"])
+        through = {"AWS_ENDPOINT_URL_S3": self.proxy.uri, "SLUICE_EVENTS_ADDRESS": "", "SPARK_ENGINE": "connect"}
+        self._environment = {**os.environ, **self._stack, **access, **through, "SLUICE_HOME": str(stack.home)}
+        self._worker = WorkerProcess(self._environment, folder)
+        self.system = SystemHarness(folder, self._environment)
+        self.lake = LakeReader(
+            self._stack,
+            {
+                "s3.endpoint": access["AWS_ENDPOINT_URL_S3"],
+                "s3.region": access["AWS_REGION"],
+                "s3.access-key-id": access["AWS_ACCESS_KEY_ID"],
+                "s3.secret-access-key": access["AWS_SECRET_ACCESS_KEY"],
+            },
+        )
+        self.loaded: list[int] = []
+
+    def deploy(self) -> None:
+        """Deploy the zone."""
+        pipelines = self._folder / "pipelines"
+        pipelines.mkdir()
+        (pipelines / "rides.yml").write_text(PIPELINE)
+        deployed = self.system.command("deploy", str(pipelines), "--yes")
+        assert deployed.code == 0, deployed.err
+
+    def put(self, month: int) -> str:
+        """Put the file of a month into the bucket; return the part of its key behind the prefix."""
+        file = write_month(self._folder, month)
+        upload(self._stack, [(file, f"rides/{file.name}")])
+        return file.name
+
+    def load_despite(self, month: int, fault: StoreFault, seconds: float, kind: str, prefix: str) -> None:
+        """Put a month. From the first request of a kind below a prefix on, the store is in trouble for some seconds."""
+        began: list[float] = []
+
+        def rule(requested: str, path: str, _: int) -> StoreFault | None:
+            if not began and requested == kind and path.startswith(prefix):
+                began.append(time.monotonic())
+            return fault if began and time.monotonic() < began[0] + seconds else None
+
+        self.proxy.rule = rule
+        self.put(month)
+        self.wait_until_loaded(month)
+        assert began, f"there was no {kind} of {prefix}"
+
+    def wait_until_loaded(self, month: int) -> None:
+        """Wait until main has the rows of one more month, and make sure that it has each row once."""
+        self.loaded.append(month)
+        wait_for(lambda: len(self.lake.rows(TABLE)) >= ROWS * len(self.loaded), lambda: str(self.status()), 120)
+        assert_each_once(self.lake.rows(TABLE), self.loaded)
+
+    def status(self) -> ZoneStatus:
+        """Return what the landing zone says of itself."""
+
+        async def ask() -> ZoneStatus:
+            client = await TEMPORAL.client(self._environment)
+            (zone,) = [each async for each in client.list_workflows("WorkflowType = 'LandingZone'")]
+            return await client.get_workflow_handle_for(LandingZone.run, zone.id).query(LandingZone.status)
+
+        return TEMPORAL.run(ask())
+
+    def wait_for_problem(self) -> str:
+        """Wait until the zone shows a problem; return it."""
+        wait_for(lambda: self.status().problem, lambda: str(self.status()), 60)
+        return self.status().problem
+
+    def close(self) -> None:
+        """End the worker and the proxy."""
+        self._worker.stop()
+        self.proxy.stop()
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Iterator[StoreZone]:
+    """A landing zone in the source bucket of a stack of the test's own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    link_tools(home)
+    store_program()
+    install_jars(home, ["s3"])
+    stack = Stack(home, {**os.environ, "SLUICE_HOME": str(home)}, s3=True)
+    with mock.patch.dict(os.environ):  # the stack puts the credentials of its store there
+        try:
+            stack.up(with_worker=False)
+            zone = StoreZone(stack, tmp_path)
+            try:
+                zone.deploy()
+                yield zone
+            finally:
+                zone.close()
+        finally:
+            stack.down()
+
+
+@pytest.mark.timeout(900)  # the store may have to be built
+def test_each_row_is_published_once_whatever_the_store_does(zone: StoreZone) -> None:
+    zone.put(13)
+    zone.wait_until_loaded(13)  # found by a listing: the store's notifications reach nobody
+
+    zone.load_despite(14, "SlowDown", 6, "read", SOURCE)
+    zone.load_despite(15, "SlowDown", 6, "write", "/lake/warehouse/city/")
+    zone.load_despite(16, "slow", 3, "read", SOURCE)
+    zone.load_despite(17, "NoSuchKey", 3, "read", SOURCE)  # it was listed, and vanishes before it is read
+
+    wait_for(lambda: not zone.status().batches, lambda: str(zone.status()), 60)
+    zone.proxy.break_all("ExpiredToken", *EVERYTHING)
+    problem = zone.wait_for_problem()
+    assert "s3://source/rides/ cannot be read" in problem and "renew them" in problem, problem
+    time.sleep(3)  # it looks again meanwhile
+    assert zone.status().problem == problem, "people are notified of each other problem"
+    zone.load_despite(18, "ExpiredToken", 5, "head", SOURCE)  # renewed, and expired again under a run
+    zone.proxy.rule = lambda *_: None
+    wait_for(lambda: not zone.status().batches, lambda: str(zone.status()), 60)
+    wait_for(lambda: not zone.lake.branches(), lambda: str(zone.lake.branches()), 60)
