@@ -14,7 +14,7 @@ from engine.duckdb_session import DuckDBSession, ParquetView
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.iceberg.store_errors import explain_store_error
 from lakehouse.source_files.object_store import describe_object, list_objects
-from sluice.audit.statistics import SchemaField
+from sluice.audit.statistics import DeleteFile, SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.errors import CredentialsExpired, InvalidInput, ServiceUnavailable
@@ -51,9 +51,11 @@ def source_size() -> int:
     return sum(len(piece) for file in list_objects("s3://landing/orders/*.parquet") for piece in file.read())
 
 
-def audit(proxy: StoreProxy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ScanAnswer]:
-    """Count the rows of the file as an audit does."""
-    view = ParquetView("sluice_rows", [SchemaField(1, "id", "long")], [SOURCE])
+def audit(
+    proxy: StoreProxy, folder: Path, monkeypatch: pytest.MonkeyPatch, *deletes: DeleteFile
+) -> dict[str, ScanAnswer]:
+    """Count the rows of the file as an audit does, without those that delete files name."""
+    view = ParquetView("sluice_rows", [SchemaField(1, "id", "long")], [SOURCE], {SOURCE: deletes})
     query = {"rows": CheckQuery(user_query="SELECT * FROM sluice_rows")}
 
     def scan_group(session: DuckDBSession, _: object) -> dict[str, ScanAnswer]:
@@ -149,6 +151,20 @@ def test_an_audit_waits_for_a_store_that_stays_in_trouble(
     proxy.break_all(fault, kind)
     with pytest.raises(ServiceUnavailable, match=r"the object store does not serve sales\.orders"):
         audit(proxy, tmp_path, monkeypatch)
+
+
+def test_rows_that_are_deleted_in_place_are_left_out_of_an_audit(
+    proxy: StoreProxy, store: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pyarrow.table({"file_path": [SOURCE] * 2, "pos": pyarrow.array([0, 150_000], pyarrow.int64())})
+    parquet.write_table(rows, "landing/deletes/1.parquet", filesystem=store_files(store))
+    deletes = DeleteFile("s3://landing/deletes/1.parquet", "PARQUET", 2)
+    assert audit(proxy, tmp_path, monkeypatch, deletes)["rows"].metrics["failed"] == ROWS - 2
+    proxy.rule = lambda _, path, __: "SlowDown" if "deletes" in path else None
+    with pytest.raises(ServiceUnavailable, match=r"the object store does not serve sales\.orders"):
+        audit(proxy, tmp_path, monkeypatch, deletes)
+    proxy.rule = lambda _, path, __: "NoSuchKey" if "deletes" in path else None
+    assert audit(proxy, tmp_path, monkeypatch, deletes) == {}
 
 
 @pytest.mark.parametrize("fault", ["NoSuchKey", "ExpiredToken"])
