@@ -2,20 +2,33 @@
 
 By Spark's store assignment, 2.5 becomes 2 in a column of whole numbers, 12.345 becomes 12.35 in DECIMAL(10, 2), and a
 timestamp in a column of dates loses its time, all without an error. Here each such value fails the write.
+
+A DOUBLE with a fraction may become the nearest FLOAT: who chose FLOAT chose its seven digits, and hardly any DOUBLE has
+so few. Whole numbers stay whole in both, and may be identifiers: these must stay the same.
 """
 
+import math
 from collections.abc import Iterator
 from functools import reduce
 from operator import and_
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    ByteType,
     DataType,
     DateType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    IntegralType,
+    LongType,
     MapType,
     NumericType,
+    ShortType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -25,12 +38,15 @@ from pyspark.sql.types import (
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
 from spark_jobs.column_types import fits
+from spark_jobs.job import log_error
 from spark_jobs.load_files import path_of_address
 
 _KINDS = ((NumericType,), (DateType, TimestampType, TimestampNTZType))
 """Types of one kind are stored in each other's columns."""
+_BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
+_MAX_WHOLE = 2.0**53
+"""From here on, every DOUBLE is whole, and says nothing about what it counts."""
 LOSS = "without being rounded or cut"
-_ADVICE = "change the type of the table's column, or round in a transform"
 
 
 def keep_values_exact(rows: DataFrame, target: StructType) -> DataFrame:
@@ -47,13 +63,13 @@ def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> lis
     """
     problems = []
     for have, wanted in _lossy_columns(rows.schema, target):
-        is_inexact = ~_is_exact(F.col(quoted(have.name)), have.dataType, wanted)
-        count, file = (
-            rows.select(is_inexact.alias("is_inexact"), F.input_file_name().alias("file"))
-            .filter("is_inexact")
-            .agg(F.count(F.lit(1)), F.min("file"))
-            .collect()[0]
-        )
+        is_changed = ~_is_exact(F.col(quoted(have.name)), have.dataType, wanted)
+        changed = rows.select(is_changed.alias("is_changed"), F.input_file_name().alias("file")).filter("is_changed")
+        try:
+            count, file = changed.agg(F.count(F.lit(1)), F.min("file")).collect()[0]
+        except (PySparkException, Py4JJavaError) as error:  # then the error of the write itself has to do
+            log_error(error)
+            continue
         if count:
             problems.append(_problem(have, wanted, count, path_of_address(file), advice))
     return problems
@@ -63,7 +79,13 @@ def _problem(have: StructField, wanted: DataType, count: int, file: str, advice:
     where = f" ({file})" if file else ""
     return (
         f"{have.name}: {format_count(count, 'value')} of type {have.dataType.simpleString()}{where} cannot be stored "
-        f"as {wanted.simpleString()} {LOSS}: {advice or _ADVICE}"
+        f"as {wanted.simpleString()} {LOSS}: {advice or _advice(have, wanted)}"
+    )
+
+
+def _advice(have: StructField, wanted: DataType) -> str:
+    return (
+        f"change the type of the column, or write CAST({have.name} AS {wanted.simpleString().upper()}) in a transform"
     )
 
 
@@ -113,7 +135,23 @@ def _is_exact(column: Column, have: DataType, wanted: DataType) -> Column:
         case MapType(), MapType():
             keys = _all_exact(F.map_keys(column), have.keyType, wanted.keyType)
             return keys & _all_exact(F.map_values(column), have.valueType, wanted.valueType)
-    return column.cast(wanted).cast(have).eqNullSafe(column)
+    return _is_same_value(column, have, wanted)
+
+
+def _is_same_value(column: Column, have: DataType, wanted: DataType) -> Column:
+    """Return whether a number or time is the same after a cast to another type, by a cast back."""
+    stored = column.try_cast(wanted)
+    is_same = stored.try_cast(have).eqNullSafe(column)
+    if isinstance(have, DoubleType) and isinstance(wanted, FloatType):
+        is_whole = (column == F.rint(column)) & (F.abs(column) < _MAX_WHOLE)
+        is_in_range = (F.abs(stored) < math.inf) & (stored != 0.0)
+        return is_same | (~is_whole & is_in_range)
+    whole, other = (have, wanted) if isinstance(have, IntegralType) else (wanted, have)
+    if isinstance(whole, IntegralType) and isinstance(other, FloatType | DoubleType):
+        # Spark casts 2^63 to the BIGINT 2^63 - 1, and that to the DOUBLE 2^63.
+        floating = (stored if whole == have else column).cast(DoubleType())
+        return is_same & (column.isNull() | (floating < 2.0 ** (_BITS[type(whole)] - 1)))
+    return is_same
 
 
 def _all_exact(elements: Column, have: DataType, wanted: DataType) -> Column:
