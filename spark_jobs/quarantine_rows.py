@@ -21,6 +21,7 @@ from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, quoted_table
 from spark_jobs.job import report_progress, run_job
 from spark_jobs.scan import FILE, POSITION, rows_of, rows_on_main
+from spark_jobs.schemas import sql_type
 
 _BAD, _KEY = "sluice_bad", "sluice_key_of_bad"
 
@@ -134,13 +135,13 @@ def _keep_old_versions(
 def _create_or_extend(spark: SparkSession, quarantine: str, rows: DataFrame) -> None:
     """Create the quarantine table, or add the columns that its table has and it has not."""
     if not spark.catalog.tableExists(quarantine):
-        nullable = ", ".join(f"{quoted(each.name)} {each.dataType.simpleString()}" for each in rows.schema)
+        nullable = ", ".join(f"{quoted(each.name)} {sql_type(each.dataType)}" for each in rows.schema)
         spark.sql(f"CREATE TABLE {quarantine} ({nullable}) USING iceberg COMMENT 'Rows that broke a check'")
         return
     present = {name.lower() for name in spark.table(quarantine).columns}
     missing = [each for each in rows.schema if each.name.lower() not in present]
     if missing:
-        listed = ", ".join(f"{quoted(each.name)} {each.dataType.simpleString()}" for each in missing)
+        listed = ", ".join(f"{quoted(each.name)} {sql_type(each.dataType)}" for each in missing)
         spark.sql(f"ALTER TABLE {quarantine} ADD COLUMNS ({listed})")
 
 

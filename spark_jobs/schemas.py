@@ -16,6 +16,10 @@ from pyspark.sql.types import (
 )
 
 from sluice.errors import InvalidInput
+from sluice.identifiers import quoted
+
+STATE_TYPE = "name its type in source.schema"
+_MAX_PRECISION = 38
 
 
 def lost_fields(have: DataType, wanted: DataType, path: str = "") -> list[str]:
@@ -84,35 +88,59 @@ def merged_schema(schemas: Sequence[StructType]) -> StructType:
     return schema
 
 
-def merged(left: DataType, right: DataType, path: str = "") -> DataType:
+def merged(
+    left: DataType, right: DataType, path: str = "", *, widens: bool = True, advice: str = STATE_TYPE
+) -> DataType:
     """Return the type that holds every value of two types.
+
+    Args:
+        path: the name of the column.
+        widens: whether that may be another type than both, or the wider one of two numbers.
+        advice: what to do where there is none.
 
     Raises:
         InvalidInput: none does.
     """
+
+    def inner(left: DataType, right: DataType, path: str) -> DataType:
+        return merged(left, right, path, widens=widens, advice=advice)
+
     if left == right or isinstance(right, NullType):
         return left
     if isinstance(left, NullType):
         return right
-    if isinstance(left, StructType) and isinstance(right, StructType):
-        others = {field.name: field for field in right}
-        fields = []
-        for field in left:
-            other = others.pop(field.name, None)
-            name = f"{path}.{field.name}" if path else field.name
-            fields.append(
-                StructField(field.name, merged(field.dataType, other.dataType, name)) if other is not None else field
-            )
-        return StructType([*fields, *others.values()])
-    if isinstance(left, ArrayType) and isinstance(right, ArrayType):
-        return ArrayType(merged(left.elementType, right.elementType, f"{path}[]"))
+    match left, right:
+        case StructType(), StructType():
+            others = {field.name: field for field in right}
+            fields = []
+            for field in left:
+                other = others.pop(field.name, field)
+                name = f"{path}.{field.name}" if path else field.name
+                fields.append(StructField(field.name, inner(field.dataType, other.dataType, name)))
+            return StructType([*fields, *others.values()])
+        case ArrayType(), ArrayType():
+            return ArrayType(inner(left.elementType, right.elementType, f"{path}[]"))
+        case DecimalType(), DecimalType() if widens:
+            scale = max(left.scale, right.scale)
+            precision = scale + max(left.precision - left.scale, right.precision - right.scale)
+            if precision <= _MAX_PRECISION:
+                return DecimalType(precision, scale)
     types = {type(left), type(right)}
-    if types <= {FloatType, DoubleType, *IntegralType.__subclasses__()}:
+    if widens and types <= {FloatType, DoubleType, *IntegralType.__subclasses__()}:
         return DoubleType() if types & {FloatType, DoubleType} else max(left, right, key=_width)
-    raise InvalidInput(
-        f"{path} is {left.simpleString()} in some files and {right.simpleString()} in others: name its type in "
-        "source.schema"
-    )
+    raise InvalidInput(f"{path} is {left.simpleString()} in some files and {right.simpleString()} in others: {advice}")
+
+
+def sql_type(type: DataType) -> str:
+    """Return a type as SQL, with the names of its fields quoted: files choose them, and may choose SQL."""
+    match type:
+        case StructType():
+            return f"STRUCT<{', '.join(f'{quoted(field.name)}: {sql_type(field.dataType)}' for field in type)}>"
+        case ArrayType():
+            return f"ARRAY<{sql_type(type.elementType)}>"
+        case MapType():
+            return f"MAP<{sql_type(type.keyType)}, {sql_type(type.valueType)}>"
+    return type.simpleString()
 
 
 def _width(type: DataType) -> int:

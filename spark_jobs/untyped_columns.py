@@ -11,6 +11,7 @@ from pyspark.sql.types import NullType, StructType
 
 from sluice.identifiers import literal, quoted
 from spark_jobs.job import report_progress
+from spark_jobs.schemas import sql_type
 
 UNTYPED_PROPERTY = "sluice.untyped-columns"
 """The property of a table with the names of columns that no file gave a type yet, as JSON."""
@@ -35,7 +36,7 @@ def add_typed_columns(spark: SparkSession, rows: DataFrame, table: str, existing
     if not added:
         return existing
     report_progress(f"adding columns that have a type now: {', '.join(field.name for field in added)}")
-    columns = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in added)
+    columns = ", ".join(f"{quoted(field.name)} {sql_type(field.dataType)}" for field in added)
     spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({columns})")
     typed = {field.name.lower() for field in added}
     left = [name for name in remembered if name.lower() not in typed]
