@@ -39,7 +39,7 @@ _MAX_PROBLEMS = 5
 _WHOLE = ((ByteType, 3), (ShortType, 5), (IntegerType, 10), (LongType, 20))
 """The types of whole numbers, and how many digits a decimal needs for Spark to read one as it."""
 _TIMESTAMPS = (TimestampType, TimestampNTZType)
-_MERGED = (IntegralType, FloatType, DoubleType)
+_MERGED = ((IntegralType, FloatType, DoubleType), DecimalType)
 _EXACT_IN_DOUBLE = (ByteType, ShortType, IntegerType, FloatType)
 
 
@@ -65,14 +65,16 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
     first: dict[str, tuple[DataType, str]] = {}
     """The type of each column in the first file that has it: without a stated schema, Spark merges those of files."""
     folders = columns_of_folders(spec)
-    untyped = {file: group.untyped for group in spec.column_groups for file in group.files}
+    untyped = {file: {name.lower() for name in group.untyped} for group in spec.column_groups for file in group.files}
     for file in spec.files[:_MAX_FILES]:
         schema = load_plainly(spark, source.reader_format(), _options(source.options), [file], None).schema
         for field in schema:
             name, type = field.name.lower(), field.dataType
             other = expected.get(name)
-            is_good = fits if source.schema_ else _is_assignable
-            if field.name in folders or field.name in untyped.get(file, ()):
+            is_good = (
+                _is_assignable if not source.schema_ else fits if source.reader_format() == "orc" else _is_readable
+            )
+            if field.name in folders or name in untyped.get(file, ()):
                 continue
             if other is not None and not is_good(type, other):
                 yield _problem(file, field, owner, other)
@@ -89,7 +91,7 @@ def _are_merged(type: DataType, other: DataType, *, by_groups: bool) -> bool:
         by_groups: whether each group of files is read by itself (`column_groups`); Spark's own merge takes no numbers
             of two kinds.
     """
-    return type == other or (by_groups and isinstance(type, _MERGED) and isinstance(other, _MERGED))
+    return type == other or (by_groups and any(isinstance(type, kind) and isinstance(other, kind) for kind in _MERGED))
 
 
 def _problem(file: str, field: StructField, owner: str, type: DataType) -> str:
@@ -133,6 +135,11 @@ def _digits(type: NumericType) -> tuple[int, int] | None:
     if isinstance(type, DecimalType):
         return type.precision - type.scale, type.scale
     return next(((digits, 0) for whole, digits in _WHOLE if isinstance(type, whole)), None)
+
+
+def _is_readable(have: DataType, wanted: DataType) -> bool:
+    """Return whether a column of Parquet is read as another type: of numbers, each value that stays the same is."""
+    return fits(have, wanted) or (isinstance(have, NumericType) and isinstance(wanted, NumericType))
 
 
 def _is_assignable(have: DataType, wanted: DataType) -> bool:

@@ -7,16 +7,17 @@ are read whole, and how many rows there are.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import NumericType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, NumericType, StringType, StructField, StructType
 
-from sluice.contracts.spark_jobs import IngestSpec
+from sluice.contracts.spark_jobs import ColumnGroup, IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, suggestion
 from sluice.pipeline.source import Format
-from spark_jobs.column_groups import inexact_values_of_groups, load_column_groups
+from spark_jobs.column_groups import GroupedFiles
 from spark_jobs.column_types import fits, type_problems
 from spark_jobs.load_files import Reading, columns_of_folders, load, load_plainly, parse_schema
 from spark_jobs.schemas import lost_fields, merged_schema
@@ -41,9 +42,8 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
         InvalidInput: the columns of the files are not those of the table, or would not be read whole.
     """
     reading = plan_reading(spark, spec, target)
-    if spec.column_groups:
-        wanted, folders = reading.schema or target, columns_of_folders(spec)
-        rows = load_column_groups(lambda files: load(spark, reading, files, {}), spec.column_groups, wanted, folders)
+    if reading.format == "parquet" and (spec.column_groups or reading.schema is not None):
+        rows = _grouped_files(spark, spec, reading, target).read()
     else:
         frames = [load(spark, reading, files, more) for files, more in reading.groups]
         rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
@@ -59,9 +59,33 @@ def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructTyp
     """
     if not spec.column_groups:
         return []
-    reading = plan_reading(spark, spec, target)
-    wanted, folders = reading.schema or target, columns_of_folders(spec)
-    return inexact_values_of_groups(lambda files: load(spark, reading, files, {}), spec.column_groups, wanted, folders)
+    return _grouped_files(spark, spec, plan_reading(spark, spec, target), target).inexact_values()
+
+
+def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, target: StructType | None) -> GroupedFiles:
+    """Return Parquet files to be read by the types that they have, and their numbers cast to the wanted ones.
+
+    Spark's reader refuses most numbers of another type than the one that it is to read.
+    """
+    wanted = reading.schema or target
+    groups = spec.column_groups or [ColumnGroup(files=spec.files, untyped=[])]
+    folders: dict[str, DataType] = {}
+    if names := columns_of_folders(spec):  # the files of one group may be in the folder 1 alone, others in abc
+        options = {**reading.options, "mergeSchema": "false"}
+        inferred = load_plainly(spark, reading.format, options, spec.files, None).schema
+        folders = {field.name: field.dataType for field in [*inferred, *(reading.schema or ())] if field.name in names}
+
+    def check_fields(schemas: Sequence[StructType]) -> None:
+        assert wanted is not None
+        _check_fields(schemas, wanted, spec)
+
+    return GroupedFiles(
+        lambda files, schema: load(spark, replace(reading, schema=schema), files, {}),
+        groups,
+        wanted,
+        folders,
+        check_fields if reading.schema is not None else None,
+    )
 
 
 def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Reading:
@@ -176,27 +200,37 @@ def _schema(
         if is_stated:
             return wanted  # a header of other names fails the read
         return _in_order_of(load_plainly(spark, format, options, spec.files[:1], None).columns, wanted, spec)
-    if format != "json" and not is_stated:
-        return None
+    if format == "parquet" or (format == "orc" and not is_stated):
+        return wanted if is_stated else None
     inferred = [load_plainly(spark, format, {**options, **more}, files, None).schema for files, more in groups]
     if wanted is None:
         return merged_schema(inferred)
     if not is_stated:
         names = {name.lower(): name for schema in inferred for name in schema.names}
         wanted = _in_order_of(list(names.values()), wanted, spec)
+    _check_fields(inferred, wanted, spec)
     folders = columns_of_folders(spec)
-    lost = {name for schema in inferred for name in lost_fields(schema, wanted) if name not in folders}
-    if lost:
-        owner = "source.schema" if is_stated else next(iter(spec.tables))
-        raise InvalidInput(
-            f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to it, or leave "
-            "them out by a transform"
-        )
     own = StructType([field for schema in inferred for field in schema if field.name not in folders])
     if format == "orc" and not fits(own, wanted):  # Spark would read the values as NULL
         problems = type_problems(spark, spec, None)
         raise InvalidInput("; ".join(problems) or "the files have other types than source.schema")
     return wanted
+
+
+def _check_fields(schemas: Sequence[StructType], wanted: StructType, spec: IngestSpec) -> None:
+    """Make sure that files hold no field that would be dropped.
+
+    Raises:
+        InvalidInput: they do.
+    """
+    source, folders = spec.write.source, columns_of_folders(spec)
+    lost = {name for schema in schemas for name in lost_fields(schema, wanted) if name not in folders}
+    if lost:
+        owner = "source.schema" if source and source.schema_ else next(iter(spec.tables))
+        raise InvalidInput(
+            f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to it, or leave "
+            "them out by a transform"
+        )
 
 
 def _in_order_of(names: Sequence[str], wanted: StructType, spec: IngestSpec) -> StructType:

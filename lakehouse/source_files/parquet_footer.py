@@ -3,6 +3,7 @@
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from sys import intern
 from typing import TYPE_CHECKING
 
@@ -54,25 +55,47 @@ def read_footer(file: ListedFile) -> ParquetFooter:
                 f"{file.path}: the column {each.name} is {each.type}, a type that holds nothing but NULL, which Spark "
                 "reads as whole numbers: write the file with the type that the values have, or without the column"
             )
-    return ParquetFooter(metadata.num_rows, {each.name: _type_name(each.type) for each in schema})
+    return ParquetFooter(
+        metadata.num_rows, _shared(tuple((intern(each.name), _type_name(each.type)) for each in schema))
+    )
 
 
 def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
     """Return the files in groups in which each column has one type, or none; nothing if that is so for all files.
 
     Only columns without a type and numbers of different types make groups: what else differs, Spark merges or refuses.
+    Spark does not distinguish names by capital letters. Each group is a read of its own, which costs time to plan: a
+    file joins the first group that has no other type for one of its columns.
     """
     by_column: dict[str, set[str]] = {}
     for footer in footers.values():
         for name, type in footer.types.items():
-            by_column.setdefault(name, set()).add(type)
-    mixed = [name for name, types in by_column.items() if _UNTYPED in types or (len(types) > 1 and "" not in types)]
-    groups: dict[tuple[str | None, ...], ColumnGroup] = {}
+            by_column.setdefault(name.lower(), set()).add(type)
+    mixed = {name for name, types in by_column.items() if _UNTYPED in types or (len(types) > 1 and "" not in types)}
+    by_types: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for path, footer in footers.items() if mixed else ():
-        types = tuple(footer.types.get(name) for name in mixed)
-        untyped = [name for name, type in zip(mixed, types, strict=True) if type == _UNTYPED]
-        groups.setdefault(types, ColumnGroup(files=[], untyped=untyped)).files.append(path)
-    return list(groups.values())
+        types = tuple((name, type) for name, type in footer.types.items() if name.lower() in mixed)
+        by_types.setdefault(types, []).append(path)
+    groups: list[tuple[dict[str, str], ColumnGroup]] = []
+    for types, files in by_types.items():
+        own = {name.lower(): type for name, type in types}
+        known, group = next(
+            (each for each in groups if all(each[0].get(name, type) == type for name, type in own.items())),
+            (None, None),
+        )
+        if known is None or group is None:
+            known, group = {}, ColumnGroup(files=[], untyped=[])
+            groups.append((known, group))
+        group.files.extend(files)
+        group.untyped.extend(name for name, type in types if type == _UNTYPED and name.lower() not in known)
+        known |= own
+    return [group for _, group in groups]
+
+
+@lru_cache(maxsize=32)
+def _shared(types: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Return the types by column: one mapping for all files with the same columns, of which there may be 100,000."""
+    return dict(types)
 
 
 def _holds_untyped(type: "DataType") -> bool:
@@ -86,5 +109,5 @@ def _holds_untyped(type: "DataType") -> bool:
 def _type_name(type: "DataType") -> str:
     from pyarrow import types  # noqa: PLC0415
 
-    is_number = types.is_integer(type) or types.is_floating(type)
+    is_number = types.is_integer(type) or types.is_floating(type) or types.is_decimal(type)
     return intern(str(type)) if is_number or types.is_null(type) else ""

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from lakehouse.source_files.local import describe_local
-from lakehouse.source_files.parquet_footer import column_groups, read_footer
+from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, read_footer
 from sluice.errors import InvalidInput
 
 
@@ -62,3 +62,30 @@ def test_files_are_grouped_by_columns_without_a_type_and_numbers_of_different_ty
     assert column_groups({name: footers[name] for name in "bc"}) == []
     assert [group.untyped for group in column_groups({"a": footers["a"]})] == [["fee"]]
     assert column_groups({}) == []
+
+
+def _footers(tmp_path: Path, *contents: dict[str, Any]) -> dict[str, ParquetFooter]:
+    files = {f"{number}": _write(tmp_path / f"{number}", **columns) for number, columns in enumerate(contents)}
+    return {name: read_footer(describe_local(file)) for name, file in files.items()}
+
+
+def test_files_without_a_column_join_a_group_of_files_that_have_it(tmp_path: Path) -> None:
+    footers = _footers(
+        tmp_path, {"a": [1]}, {"b": [1]}, {"a": [1.5], "b": [1.5]}, {"c": pa.nulls(1)}, {"C": [1]}, {"a": [2.5]}
+    )
+    groups = [(group.files, group.untyped) for group in column_groups(footers)]
+    assert groups == [(["0", "1", "3"], ["c"]), (["2", "4", "5"], [])]
+
+
+def test_columns_are_the_same_whatever_their_capital_letters(tmp_path: Path) -> None:
+    footers = _footers(tmp_path, {"Fee": [1]}, {"FEE": [1.5]}, {"fee": pa.nulls(1)})
+    assert [(group.files, group.untyped) for group in column_groups(footers)] == [
+        (["0"], []),
+        (["1"], []),
+        (["2"], ["fee"]),
+    ]
+
+
+def test_files_of_the_same_columns_share_what_is_known_of_them(tmp_path: Path) -> None:
+    first, second = _footers(tmp_path, {"a": [1], "b": ["x"]}, {"a": [2], "b": ["y"]}).values()
+    assert first.types is second.types
