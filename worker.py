@@ -39,6 +39,7 @@ from activities.examine_spark import ExamineSparkActivity
 from activities.find_conflicts import FindConflictsActivity
 from activities.find_run_end import FindRunEndActivity
 from activities.find_waivers import FindWaiversActivity
+from activities.finish_arrivals import FinishArrivalsActivity
 from activities.heartbeats import Heartbeats
 from activities.inspect_schedule import InspectScheduleActivity
 from activities.list_arrivals import ListArrivalsActivity
@@ -93,6 +94,7 @@ from engine.spark.java import find_java
 from engine.spark_scan import SparkScan
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
+from lakehouse.arrivals.finisher import ArrivalFinisher
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.catalog import BranchCatalog
@@ -262,6 +264,7 @@ def control_activities(
         PauseScheduleActivity(client).pause_schedule,
         NotifyScheduleActivity(settings).notify_schedule,
         CollectArrivalsActivity(collector).collect_arrivals,
+        FinishArrivalsActivity(ArrivalFinisher(collector)).finish_arrivals,
         ReadBatchActivity(batches).read_batch,
         SplitBatchActivity(batches).split_batch,
         NotifyLandingZoneActivity(settings).notify_landing_zone,

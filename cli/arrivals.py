@@ -37,7 +37,7 @@ def arrivals_command(
     ] = None,
     file: Annotated[str, typer.Option("--file", help="Only files whose path has this part.")] = "",
     status: Annotated[
-        str | None, typer.Option("--status", help="Only files: waiting, in a batch, loaded, ignored, refused.")
+        str | None, typer.Option("--status", help="Only files: waiting, in a batch, loaded, ignored, refused, moved.")
     ] = None,
     limit: Annotated[int, typer.Option(help="How many files, the latest first.", min=1, max=5000)] = 100,
     retry: Annotated[
@@ -157,6 +157,8 @@ def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
         context.console.print(f"paused: {escape(zone.paused)}", highlight=False, soft_wrap=True)
     if zone.problem:
         print(f"problem: {zone.problem}", file=sys.stderr)
+    if zone.unfinished:
+        print(f"after: {zone.unfinished}", file=sys.stderr)
     for batch in _kept_out(zone.batches):
         text = f"batch {batch.ref.id}: {describe_batch(batch)}: {batch.reason}"
         context.console.print(escape(text), highlight=False, soft_wrap=True)

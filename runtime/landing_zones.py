@@ -12,6 +12,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.pipeline_input import resolve_arrival
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
     Batch,
@@ -49,12 +50,19 @@ class DeployedLandingZones:
         self._working_directory = str(working_directory)
 
     def wanted(self, file: PipelineFile) -> DeployedItem | None:
-        """Return what a file wants of this kind, if anything."""
-        arrival = file.pipeline.arrival
-        if arrival is None:
+        """Return what a file wants of this kind, if anything.
+
+        Raises:
+            InvalidPipeline: loaded files would be moved to where the landing zone lists them.
+        """
+        if file.pipeline.arrival is None:
             return None
+        try:
+            arrival = resolve_arrival(file.pipeline.arrival, Path(self._working_directory))
+        except InvalidPipeline as error:
+            raise InvalidPipeline(f"{file.name}: {error}") from error
         properties = {
-            "from": arrival.from_,
+            "from": file.pipeline.arrival.from_,
             "look": format_duration(arrival.look),
             "at once": str(arrival.at_once),
             "pipeline": hashlib.sha256(file.text.encode()).hexdigest()[:_DIGITS],

@@ -1,6 +1,7 @@
 """The pipeline of a start and its input, read where the run is started: this needs no server."""
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,14 @@ from lakehouse.source_files import (
     hints_on_almost_typed,
     identify_input,
     is_remote,
+    may_list,
     read_column_names,
     without_scheme,
 )
 from sluice.contracts.run import RunInput
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.file import locate, parse_pipeline, read_pipeline
 from sluice.pipeline.input_columns import (
@@ -96,14 +99,11 @@ def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:
     """Return a pipeline whose local paths are absolute, since a worker may run in another folder.
 
     Raises:
-        InvalidPipeline: its job does not exist.
+        InvalidPipeline: its job does not exist, or loaded files would be moved into the landing zone.
     """
-    write, arrival = pipeline.write, pipeline.arrival
+    write, arrival = pipeline.write, pipeline.arrival and resolve_arrival(pipeline.arrival, working_directory)
     if write.source:
         write = write.model_copy(update={"source": absolute_source(write.source, working_directory)})
-    if arrival and not is_remote(arrival.from_):
-        absolute = str(absolute_path(without_scheme(arrival.from_), working_directory))
-        arrival = arrival.model_copy(update={"from_": absolute})
     if not write.built_in:
         job = absolute_path(write.job, working_directory)
         if not job.is_file():
@@ -113,6 +113,25 @@ def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:
             )
         write = write.model_copy(update={"job": str(job)})
     return pipeline.model_copy(update={"write": write, "arrival": arrival})
+
+
+def resolve_arrival(arrival: Arrival, working_directory: Path) -> Arrival:
+    """Return an arrival with absolute local paths.
+
+    Raises:
+        InvalidPipeline: loaded files would be moved to where the landing zone lists them.
+    """
+    paths = {"from_": arrival.from_} | ({"move_to": arrival.move_to} if arrival.move_to else {})
+    for name, path in paths.items():
+        if not is_remote(path):
+            paths[name] = str(absolute_path(without_scheme(path), working_directory))
+    plain = {name: path if is_remote(path) else os.path.normpath(path) for name, path in paths.items()}
+    if "move_to" in plain and may_list(plain["from_"], plain["move_to"]):
+        raise InvalidPipeline(
+            f"arrival: the files moved to {arrival.move_to} would be in the landing zone {arrival.from_} again: move "
+            "them to a folder beside it, or to a hidden one in it (its name begins with _ or .)"
+        )
+    return arrival.model_copy(update=paths)
 
 
 def find_input(pipeline: Pipeline, file: Path | None = None) -> RunInput:

@@ -18,6 +18,8 @@ with workflow.unsafe.imports_passed_through():
         BatchRef,
         CollectArrivalsInput,
         CollectArrivalsResult,
+        FinishArrivalsInput,
+        FinishArrivalsResult,
         ListArrivalsInput,
         ListArrivalsResult,
         SplitBatchInput,
@@ -238,6 +240,9 @@ class ActivityCalls(ActivityCaller):
     collect_arrivals = ActivityCall(
         "collect_arrivals", CollectArrivalsInput, CollectArrivalsResult, Kind.LONG, lambda input: input.pipeline.name,
         timeout=step_timeout)
+    finish_arrivals = ActivityCall(  # what cannot be tagged or moved is part of the result
+        "finish_arrivals", FinishArrivalsInput, FinishArrivalsResult, Kind.LONG, lambda input: input.pipeline.name,
+        timeout=step_timeout, retry=_HOUSEKEEPING)
     read_batch = ActivityCall("read_batch", BatchRef, BatchPaths, Kind.LOCAL_FIRST, lambda input: input.id)
     split_batch = ActivityCall(
         "split_batch", SplitBatchInput, SplitBatchResult, Kind.LOCAL_FIRST, lambda input: input.ref.id)

@@ -31,6 +31,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.batch_runs import BatchRuns
     from workflows.failures import is_cancelled, root_cause
+    from workflows.finished_files import FinishedFiles
 
 _SOON, _EVERY = 0.2, 1.0
 """Seconds to wait after a notification, for those that come together with it; the fewest between two looks for them."""
@@ -48,6 +49,7 @@ class LandingZone:
         self._calls = ActivityCalls(pipeline=input.name)
         self._batches = HeldBatches(input.batches)
         self._runs = BatchRuns(self._batches, self._calls)
+        self._finished_files = FinishedFiles(self._calls)
         self._paused, self._problem = input.paused, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
         self._waiting = 0
@@ -65,7 +67,7 @@ class LandingZone:
                 await self._look()
             await self._start_batches()
             await self._tell_of_silence()
-            if workflow.info().is_continue_as_new_suggested() and workflow.all_handlers_finished():
+            if self._can_continue_as_new():
                 workflow.continue_as_new(self._state())
             await self._wait()
 
@@ -142,6 +144,7 @@ class LandingZone:
             waiting=self._waiting,
             latest_arrival=self._latest_arrival,
             next_look=_iso(next_look),
+            unfinished=self._finished_files.problem,
         )
 
     async def _look(self) -> None:
@@ -159,6 +162,9 @@ class LandingZone:
             self._problem, delay = root_cause(error)[1][:500], min(delay, _ON_ERROR)
         else:
             await self._take(result)
+            self._finished_files.note(result)
+            if result.to_finish and not self._paused:
+                self._finished_files.start(self._input.pipeline, self._batches)
             delay = delay if result.look_in is None else min(delay, result.look_in)
             if not room and not self._problem:
                 self._problem = f"{len(held)} batches are not loaded: retry them or set them aside, so that more follow"
@@ -223,6 +229,10 @@ class LandingZone:
 
     def _can_start(self) -> bool:
         return not self._paused and self._runs.can_start(self._input)
+
+    def _can_continue_as_new(self) -> bool:
+        is_idle = workflow.all_handlers_finished() and not self._finished_files.are_under_way
+        return workflow.info().is_continue_as_new_suggested() and is_idle
 
     def _state(self) -> LandingZoneInput:
         """Return the input with which the workflow continues."""

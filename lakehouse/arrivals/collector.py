@@ -110,6 +110,7 @@ class _Look:
         plan = plan_batches(waiting, self._manifests(waiting), self._arrival, now)
         batches = [ref for files in plan.batches[:room] if (ref := self._make_batch(files))]
         look_at = now if 0 < room < len(plan.batches) else plan.look_at
+        done = self._arrival.done
         return CollectArrivalsResult(
             batches=batches,
             loaded=self._loaded_batches(),
@@ -118,6 +119,8 @@ class _Look:
             more_overwritten=max(0, len(self._overwritten) - _MOST_REPORTED),
             look_in=None if look_at is None else max(0.0, look_at - self._collector.clock()),
             latest_arrival=self._memory.latest_arrival(),
+            to_finish=self._memory.count_to_finish(done, self._collector.clock()) if done else 0,
+            put_off=self._memory.count_put_off() if done else 0,
         )
 
     def sort_out(self) -> None:
@@ -170,11 +173,12 @@ class _Look:
         chosen: dict[str, ArrivedFile] = {}
         for file in identified:
             if load := by_identity.get(file.identity):
-                self._mark(file, "loaded", load.file.workflow_id + ("" if load.in_effect else _ROLLED_BACK))
+                rolled_back = "" if load.in_effect else _ROLLED_BACK
+                self._mark(file, "loaded", load.file.workflow_id + rolled_back, file.identity)
             elif held := self._held.get(file.identity):
                 self._mark(file, "in a batch", held)
             elif other := chosen.get(file.identity):
-                self._mark(file, "ignored", f"same content as {other.path}")
+                self._mark(file, "ignored", f"same content as {other.path}", file.identity)
             elif (earlier := by_path.get(file.path)) and self._arrival.overwritten != "load":
                 if reports:
                     self._keep_out(file, earlier)
@@ -182,8 +186,8 @@ class _Look:
                 chosen[file.identity] = file
         return list(chosen.values())
 
-    def _mark(self, file: ArrivedFile | WaitingFile, status: FileStatus, detail: str) -> None:
-        self._memory.mark(file.path, self._changed_at[file.path], status, detail)
+    def _mark(self, file: ArrivedFile | WaitingFile, status: FileStatus, detail: str, identity: str = "") -> None:
+        self._memory.mark(file.path, self._changed_at[file.path], status, detail, identity)
 
     def _keep_out(self, file: ArrivedFile, earlier: FileLoad) -> None:
         run = earlier.file.workflow_id
@@ -221,13 +225,7 @@ class _Look:
 
         A file whose run was rolled back is not loaded again by its landing zone: a person decides that.
         """
-        tables = list(self._pipeline.tables)
-        loads: list[FileLoad] = []
-        for start in range(0, len(values), _AT_ONCE):
-            some = values[start : start + _AT_ONCE]
-            condition = f"f.table_name IN ({_marks(tables)}) AND {column} IN ({_marks(some)})"
-            loads += self._collector.loaded_files.list_files(condition, [*tables, *some], -1)[0]
-        return loads
+        return find_loads(self._collector.loaded_files, list(self._pipeline.tables), column, values)
 
     def _loaded_batches(self) -> list[str]:
         """Return the held batches all of whose files are loaded: by a release, or by a run that a person started."""
@@ -236,6 +234,16 @@ class _Look:
             if identities <= {load.identity for load in self._loads("f.identity", sorted(identities))}:
                 done.append(id)
         return done
+
+
+def find_loads(loaded_files: LoadedFiles, tables: Sequence[str], column: str, values: Sequence[str]) -> list[FileLoad]:
+    """Return the loads into tables of files with these values of a column, whether they are in effect or not."""
+    loads: list[FileLoad] = []
+    for start in range(0, len(values), _AT_ONCE):
+        some = values[start : start + _AT_ONCE]
+        condition = f"f.table_name IN ({_marks(tables)}) AND {column} IN ({_marks(some)})"
+        loads += loaded_files.list_files(condition, [*tables, *some], -1)[0]
+    return loads
 
 
 def _marks(values: Sequence[object]) -> str:

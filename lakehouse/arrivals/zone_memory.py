@@ -7,6 +7,7 @@ reading of files that did not change, and knows since when they have not. Withou
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,26 +16,49 @@ from lakehouse.source_files.arriving import ArrivingFile
 from sluice.arrivals.batching import WaitingFile
 from sluice.contracts.arrivals import ArrivalEntry, FileStatus
 
-_VERSION = 1
+_VERSION = 2
 _WAIT = 30.0
 _AT_ONCE = 1000
 _SCHEMA = """
 CREATE TABLE files (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, state TEXT NOT NULL,
     arrived_at REAL NOT NULL, changed_at REAL NOT NULL, status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '',
-    listing INTEGER NOT NULL
+    listing INTEGER NOT NULL, identity TEXT NOT NULL DEFAULT '', finished TEXT NOT NULL DEFAULT '',
+    problem TEXT NOT NULL DEFAULT '', try_at REAL NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX files_by_status ON files (status);
+CREATE INDEX identified_files ON files (try_at) WHERE identity != '';
+CREATE TABLE moved (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, size INTEGER NOT NULL, arrived_at REAL NOT NULL,
+    detail TEXT NOT NULL
+);
 CREATE TABLE listings (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
 """
+_DROP = "DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS listings; DROP TABLE IF EXISTS moved;"
 _RECORD = """
 INSERT INTO files (path, size, state, arrived_at, changed_at, status, detail, listing)
 VALUES (:path, :size, :state, :now, :now, :status, :detail, :listing)
 ON CONFLICT (path) DO UPDATE SET
     listing = :listing, changed_at = :now, status = :status, detail = :detail, size = :size, state = :state,
+    identity = '', finished = '', problem = '', try_at = 0,
     arrived_at = CASE WHEN status = 'waiting' THEN arrived_at ELSE :now END
     WHERE listing <= :listing AND state != :state
 """
+_TO_FINISH = "identity != '' AND try_at <= :now AND finished != :done AND status IN ('loaded', 'ignored')"
+_MOST_MOVED = 10_000
+"""So many moved files are remembered: `files` has all that were loaded."""
+
+
+@dataclass(frozen=True)
+class LoadedFile:
+    """A file that main held when it was last asked, and that is still in the zone."""
+
+    path: str
+    size: int
+    state: str
+    identity: str
+    arrived_at: float
+    detail: str
 
 
 def _row(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
@@ -90,12 +114,65 @@ class ZoneMemory:
             )
             return [WaitingFile(*row) for row in rows]
 
-    def mark(self, path: str, changed_at: float, status: FileStatus, detail: str) -> None:
-        """Set what became of a file, unless it changed since it was listed."""
+    def mark(self, path: str, changed_at: float, status: FileStatus, detail: str, identity: str = "") -> None:
+        """Set what became of a file, unless it changed since it was listed.
+
+        Args:
+            identity: what it holds, for a file that is to be tagged or moved once main has that.
+        """
         with self._open() as database:
             database.execute(
-                "UPDATE files SET status = ?, detail = ? WHERE path = ? AND changed_at = ?",
-                [status, detail, path, changed_at],
+                "UPDATE files SET status = ?, detail = ?, identity = ? WHERE path = ? AND changed_at = ?",
+                [status, detail, identity, path, changed_at],
+            )
+            database.execute("COMMIT")
+
+    def count_to_finish(self, done: str, now: float) -> int:
+        """Return how many files are to be looked at now: `done` is what was done with others, `tagged` or `moved`."""
+        with self._open() as database:
+            values = {"done": done, "now": now}
+            return int(database.execute(f"SELECT count(*) FROM files WHERE {_TO_FINISH}", values).fetchone()[0])
+
+    def count_put_off(self) -> int:
+        """Return how many files could not be tagged or moved so far."""
+        with self._open() as database:
+            counted = database.execute("SELECT count(*) FROM files WHERE identity != '' AND problem != ''")
+            return int(counted.fetchone()[0])
+
+    def to_finish(self, done: str, now: float, limit: int) -> list[LoadedFile]:
+        """Return files that are to be tagged or moved now, those first that were tried longest ago."""
+        with self._open() as database:
+            rows = database.execute(
+                f"SELECT path, size, state, identity, arrived_at, detail FROM files WHERE {_TO_FINISH} "
+                "ORDER BY try_at, arrived_at, path LIMIT :limit",
+                {"done": done, "now": now, "limit": limit},
+            )
+            return [LoadedFile(*row) for row in rows]
+
+    def finish(self, file: LoadedFile, done: str, moved_to: str = "") -> None:
+        """Remember that a file was tagged, or moved to a path."""
+        with self._open() as database:
+            if moved_to:
+                database.execute("DELETE FROM files WHERE path = ? AND state = ?", [file.path, file.state])
+                detail = f"to {moved_to}; {file.detail}"
+                new = database.execute(
+                    "INSERT INTO moved (path, size, arrived_at, detail) VALUES (?, ?, ?, ?)",
+                    [file.path, file.size, file.arrived_at, detail],
+                )
+                database.execute("DELETE FROM moved WHERE number <= ?", [(new.lastrowid or 0) - _MOST_MOVED])
+            else:
+                database.execute(
+                    "UPDATE files SET finished = ?, problem = '' WHERE path = ? AND state = ?",
+                    [done, file.path, file.state],
+                )
+            database.execute("COMMIT")
+
+    def put_off(self, file: LoadedFile, problem: str, try_at: float) -> None:
+        """Remember why a file was not tagged or moved, and when to try again."""
+        with self._open() as database:
+            database.execute(
+                "UPDATE files SET problem = ?, try_at = ? WHERE path = ? AND state = ?",
+                [problem, try_at, file.path, file.state],
             )
             database.execute("COMMIT")
 
@@ -113,7 +190,9 @@ class ZoneMemory:
     def counts(self) -> dict[str, int]:
         """Return how many files there are by status."""
         with self._open() as database:
-            return dict(database.execute("SELECT status, count(*) FROM files GROUP BY status").fetchall())
+            counts = dict(database.execute("SELECT status, count(*) FROM files GROUP BY status").fetchall())
+            (moved,) = database.execute("SELECT count(*) FROM moved").fetchone()
+            return counts | ({"moved": moved} if moved else {})
 
     def latest_arrival(self) -> float | None:
         """Return when the latest file was listed for the first time."""
@@ -125,11 +204,13 @@ class ZoneMemory:
         """Return files whose path has a part, the latest first; of one status, or of any."""
         with self._open() as database:
             rows = database.execute(
-                "SELECT path, size, arrived_at, status, detail FROM files WHERE ? IN ('', status) "
-                "AND instr(path, ?) ORDER BY arrived_at DESC, path LIMIT ?",
-                [status or "", part, limit],
+                "SELECT path, size, arrived_at, status, detail, coalesce(nullif(problem, ''), finished) FROM files "
+                "WHERE :status IN ('', status) AND instr(path, :part) "
+                "UNION ALL SELECT path, size, arrived_at, 'moved', detail, '' FROM moved "
+                "WHERE :status IN ('', 'moved') AND instr(path, :part) ORDER BY 3 DESC, 1 LIMIT :limit",
+                {"status": status or "", "part": part, "limit": limit},
             )
-            names = ("path", "size", "arrived_at", "status", "detail")
+            names = ("path", "size", "arrived_at", "status", "detail", "after")
             return [ArrivalEntry.model_validate(dict(zip(names, row, strict=True))) for row in rows]
 
     @contextmanager
@@ -152,6 +233,6 @@ class ZoneMemory:
     def _prepare(self) -> sqlite3.Connection:
         database = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)
         if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):
-            database.executescript(f"DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS listings; {_SCHEMA}")
+            database.executescript(f"{_DROP} {_SCHEMA}")
             database.execute(f"PRAGMA user_version = {_VERSION}")
         return database

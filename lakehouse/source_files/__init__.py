@@ -10,6 +10,7 @@ from lakehouse.source_files.paths import (
     absolute_source,
     base_path,
     is_remote,
+    may_list,
     source_of_files,
     without_scheme,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "inspect_files",
     "is_remote",
     "local_folder",
+    "may_list",
     "read_column_names",
     "source_of_files",
     "stated_encoding",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lakehouse.source_files.listing import unreadable
 from lakehouse.source_files.local import expand_pattern
+from lakehouse.source_files.moving import local_state
 from lakehouse.source_files.object_store import SCHEMES, list_object_states, object_exists
 from lakehouse.source_files.paths import absolute_path, has_wildcards, is_hidden, is_remote, without_scheme
 from sluice.errors import InvalidInput
@@ -100,4 +101,4 @@ def _list_folder(folder: str, seen: set[str]) -> Iterator[ArrivingFile]:
 
 def _arriving(path: str, now: os.stat_result) -> ArrivingFile:
     path.encode()
-    return ArrivingFile(path, now.st_size, f"{now.st_size}:{now.st_mtime_ns}:{now.st_ctime_ns}:{now.st_ino}")
+    return ArrivingFile(path, now.st_size, local_state(now))

@@ -104,3 +104,46 @@ def path_matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
         deeper = bool(parts) and not is_hidden(parts[0]) and path_matches(parts[1:], pattern)
         return path_matches(parts, pattern[1:]) or deeper
     return bool(parts) and part_matches(parts[0], pattern[0]) and path_matches(parts[1:], pattern[1:])
+
+
+def may_list(path: str, folder: str) -> bool:
+    """Return whether a listing of a path or pattern may have files that are put into a folder; both are absolute.
+
+    A folder above the path counts, since the files may have folders of their own.
+    """
+    listed, parts = _parts(path), _parts(folder)
+    fixed = _fixed(listed)
+    if parts[:fixed] != listed[:fixed]:
+        return listed[: len(parts)] == parts
+    return _may_match(parts[fixed:], listed[fixed:])
+
+
+def path_below(path: str, file: str) -> str:
+    """Return the path of a file below the folder that a path or pattern lists: that before its first wildcard."""
+    listed, parts = _parts(path), _parts(file)
+    return "/".join(parts[_fixed(listed) :] or parts[-1:])
+
+
+def _parts(path: str) -> list[str]:
+    if not is_remote(path):
+        return [part for part in without_scheme(path).split("/") if part]
+    scheme, rest = path.split("://", 1)
+    name = "s3:" if scheme.lower() in ("s3", "s3a", "s3n") else f"{scheme}:"
+    return [name, *(part for part in rest.split("/") if part)]
+
+
+def _fixed(parts: Sequence[str]) -> int:
+    """Return how many parts there are before the first one with a wildcard."""
+    return next((number for number, part in enumerate(parts) if has_wildcards(part)), len(parts))
+
+
+def _may_match(folder: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether some file below a folder may match a pattern of parts."""
+    if not folder:
+        return True
+    if not pattern:
+        return not any(map(is_hidden, folder))
+    if pattern[0] == _ANY_FOLDERS:
+        deeper = not is_hidden(folder[0]) and _may_match(folder[1:], pattern)
+        return deeper or _may_match(folder, pattern[1:])
+    return part_matches(folder[0], pattern[0]) and _may_match(folder[1:], pattern[1:])

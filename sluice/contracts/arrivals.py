@@ -10,7 +10,7 @@ from sluice.contracts.starting import PipelineText
 ZONE_MEMO = "sluice.landing_zone"
 """The memo of `LandingZone` with what `deploy` compares."""
 BatchState = Literal["waiting", "running", "kept out", "set aside"]
-FileStatus = Literal["waiting", "in a batch", "loaded", "ignored", "refused"]
+FileStatus = Literal["waiting", "in a batch", "loaded", "ignored", "refused", "moved"]
 
 
 def landing_zone_id(installation: str, pipeline: str) -> str:
@@ -85,6 +85,30 @@ class CollectArrivalsResult(Model):
     """The seconds after which files are settled if nothing else arrives."""
     latest_arrival: float | None = None
     """When the latest file was listed for the first time, in seconds since 1970."""
+    to_finish: int = 0
+    """How many files that main holds are to be tagged or moved now."""
+    put_off: int = 0
+    """How many of them could not be, and are tried again later."""
+
+
+class FinishArrivalsInput(Model):
+    """Input of `finish_arrivals`: tag or move the files that main holds, as the pipeline states."""
+
+    pipeline: PipelineText
+    held: list[BatchRef] = Field(default_factory=list)
+    """The batches that the zone holds: a run may read their files."""
+
+
+class FinishArrivalsResult(Model):
+    """Result of `finish_arrivals`."""
+
+    finished: int = 0
+    """How many files were tagged or moved."""
+    failed: int = 0
+    """How many stay as they are, and are tried again later."""
+    problem: str = ""
+    """Why the first of those does."""
+    has_more: bool = False
 
 
 class ListArrivalsInput(Model):
@@ -109,6 +133,8 @@ class ArrivalEntry(Model):
     status: FileStatus
     detail: str
     """The batch that it is in, the run that loaded it, or why it is not loaded."""
+    after: str = ""
+    """What was done with it when main held it, or why that is still to be done."""
 
 
 class ListArrivalsResult(Model):
@@ -158,6 +184,8 @@ class ZoneStatus(Model):
     latest_arrival: float | None
     next_look: str
     """When the zone is listed again at the latest, in ISO 8601."""
+    unfinished: str = ""
+    """How many files that main holds could not be tagged or moved, and why."""
 
 
 class BatchCommand(Model):

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sluice.base_model import Model
 from sluice.pipeline.durations import Duration
@@ -12,6 +12,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+_S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 
 
 def _bytes(value: object) -> int:
@@ -54,6 +55,10 @@ class Arrival(Model):
     """Whether batches behind one that failed are loaded."""
     expect: Annotated[Duration, BeforeValidator(_without_every)] | None = None
     """Slack is told when nothing arrived for so many seconds."""
+    after: Literal["keep", "tag", "move"] = "keep"
+    """What is done with a file when main holds it."""
+    move_to: str | None = Field(default=None, min_length=1)
+    """The folder or prefix that files are moved to, outside of the landing zone."""
 
     model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
 
@@ -63,6 +68,46 @@ class Arrival(Model):
         if manifest is not None and not _FILE_NAME.fullmatch(manifest):
             raise ValueError(f"{manifest!r} is no name of a file: write one such as _SUCCESS, without a folder")
         return manifest
+
+    @model_validator(mode="after")
+    def _after_is_possible(self) -> "Arrival":
+        if self.after == "tag" and not _S3.match(self.from_):
+            raise ValueError(
+                f"after: tag sets a tag of an object in S3, and `from: {self.from_}` is not in S3: use keep or move"
+            )
+        if self.after == "move" and self.move_to is None:
+            raise ValueError("after: move needs `move_to`, the folder or prefix that loaded files are moved to")
+        if self.after != "move" and self.move_to is not None:
+            raise ValueError(f"move_to is for `after: move`, and it is `after: {self.after}`")
+        if self.move_to is not None:
+            _check_move_to(self.from_, self.move_to)
+        return self
+
+    @property
+    def done(self) -> str:
+        """What was done with a file that main holds, in one word; empty where files are kept as they are."""
+        return {"keep": "", "tag": "tagged", "move": "moved"}[self.after]
+
+
+def _check_move_to(from_: str, to: str) -> None:
+    """Make sure that files can be moved from one to the other, as far as their names tell.
+
+    Raises:
+        ValueError: they cannot.
+    """
+    kinds = {_kind(from_), _kind(to)}
+    if kinds not in ({"folder"}, {"S3"}):
+        raise ValueError(
+            f"after: move is possible from folder to folder and from S3 to S3, not from {from_} to {to}: use keep"
+        )
+    if ({".", ".."} & set(to.split("/")) and kinds == {"S3"}) or re.search(r"[*?\[]", to):
+        raise ValueError(f"move_to: {to} is no folder: write its path without wildcards and without `..`")
+
+
+def _kind(path: str) -> str:
+    if _S3.match(path):
+        return "S3"
+    return "folder" if "://" not in path or path.startswith("file:") else "another store"
 
 
 def with_source_of_arrival(pipeline: dict[str, Any]) -> dict[str, Any]:

@@ -24,10 +24,11 @@ def describe_file(file: ArrivalEntry, batches: Mapping[str, Batch]) -> tuple[str
     """Return the state of a file, and why it is in that state."""
     if file.status == "waiting":
         return "waiting", "it is not settled, or its batch is not closed"
+    after = f"; {file.after}" if file.after else ""
     if file.status == "loaded":
-        return "rolled back" if file.detail.endswith("(rolled back)") else "published", f"run {file.detail}"
+        return "rolled back" if file.detail.endswith("(rolled back)") else "published", f"run {file.detail}{after}"
     if file.status != "in a batch":
-        return file.status, file.detail
+        return file.status, file.detail + after
     batch = batches.get(file.detail)
     if batch is None:
         return "waiting", f"batch {file.detail}"

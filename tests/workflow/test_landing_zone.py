@@ -20,6 +20,8 @@ from sluice.contracts.arrivals import (
     BatchRef,
     CollectArrivalsInput,
     CollectArrivalsResult,
+    FinishArrivalsInput,
+    FinishArrivalsResult,
     LandingZoneInput,
     OverwrittenFile,
     PauseZone,
@@ -69,6 +71,10 @@ class Zone:
         self.answers: list[CollectArrivalsResult | Exception] = []
         self.looks: list[list[str]] = []
         self.notices: list[str] = []
+        self.finishes: list[list[str]] = []
+        self.finish_answers: list[FinishArrivalsResult | Exception] = []
+        self.pause_finish: asyncio.Event | None = None
+        """What tagging or moving files waits for."""
         self.pause: asyncio.Event | None = None
         """What a look waits for before it answers."""
 
@@ -92,6 +98,16 @@ class Zone:
     async def split(self, input: SplitBatchInput) -> SplitBatchResult:
         halves = [input.ref.model_copy(update={"id": f"{input.ref.id}-{half}", "files": 1}) for half in range(2)]
         return SplitBatchResult(halves=halves)
+
+    @activity.defn(name="finish_arrivals")
+    async def finish(self, input: FinishArrivalsInput) -> FinishArrivalsResult:
+        self.finishes.append([ref.id for ref in input.held])
+        if self.pause_finish:
+            await self.pause_finish.wait()
+        answer = self.finish_answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     @activity.defn(name="notify_landing_zone")
     async def notify(self, input: ZoneNotice) -> None:
@@ -151,7 +167,7 @@ async def zone(client: Client) -> AsyncIterator[Zone]:
         task_queue=zone.name,
         workflows=[LandingZone, RunOfATest],
         workflow_runner=sandbox(),
-        activities=[zone.collect, zone.read, zone.split, zone.notify],
+        activities=[zone.collect, zone.read, zone.split, zone.notify, zone.finish],
     ):
         yield zone
         await zone.handle.terminate()
@@ -347,6 +363,35 @@ async def test_a_look_that_fails_is_repeated_and_its_history_is_replayed(zone: Z
     await zone.until(lambda now: now == {"a": "running"})
     await zone.end("a", "published")
     await zone.until(lambda now: now == {})
+    replayer = Replayer(workflows=[LandingZone], workflow_runner=sandbox(), data_converter=converter({}))
+    await replayer.replay_workflow(await zone.handle.fetch_history())
+
+
+async def test_files_that_main_holds_are_finished_while_the_zone_goes_on(zone: Zone) -> None:
+    zone.pause_finish = asyncio.Event()
+    problem = "not moved: the store refuses DeleteObject: 403"
+    zone.finish_answers = [FinishArrivalsResult(failed=2, problem=problem, has_more=True), FinishArrivalsResult()]
+    zone.answers = [arrived("a", to_finish=3, put_off=0)]
+    await zone.start()
+    await zone.until(lambda now: now == {"a": "running"} and zone.finishes == [["a"]])
+    await zone.look(arrived("b", to_finish=3))
+    assert zone.finishes == [["a"]], "one call at a time"
+    zone.pause_finish.set()
+    await zone.until(lambda _: len(zone.finishes) == 2)
+    await zone.look(arrived(put_off=2))
+    assert (await zone.status()).unfinished == f"2 files: {problem}"
+    await zone.look(arrived())
+    await zone.until(lambda _: len(zone.looks) == 4)
+    assert (await zone.status()).unfinished == ""
+    zone.finish_answers = [ApplicationError("main is another one", type="CatalogChanged", non_retryable=True)]
+    await zone.look(arrived(to_finish=1, put_off=1))
+    await zone.until(lambda _: len(zone.finishes) == 3)
+    await zone.look(arrived(put_off=1))
+    assert (await zone.status()).unfinished == "main is another one"
+    await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=True, by="ana"))
+    await zone.look(arrived(to_finish=1, put_off=1))
+    await zone.status()
+    assert len(zone.finishes) == 3, "a paused zone touches no file"
     replayer = Replayer(workflows=[LandingZone], workflow_runner=sandbox(), data_converter=converter({}))
     await replayer.replay_workflow(await zone.handle.fetch_history())
 

@@ -1,0 +1,266 @@
+"""Tag or move objects of S3 that main holds: none is overwritten, and none is lost.
+
+An object is copied under the condition that it still has its ETag and that the target has no object, and it is deleted
+under the first of them. A copy has the ETag of the object where the store allows it, so that Sluice knows its content
+by it: it is made of the same parts. Its metadata name the identity in any case.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+from lakehouse.source_files.listing import CHUNK, changed, vanished
+from lakehouse.source_files.moving import Unmovable, names_at
+from lakehouse.source_files.object_store import split_url, store_identity
+from sluice.errors import InputChanged, ServiceUnavailable
+
+TAG, TAG_VALUE = "sluice", "loaded"
+_PART = 1024**3
+"""The bytes of a part where those of the object are not known: 10,000 of them are more than the largest object."""
+_LARGEST = 5 * 1024**3
+"""The bytes that a store takes in one piece."""
+_IN_MEMORY = 16 * 1024**2
+_OF_PARTS = re.compile(r'"?[0-9a-f]{32}-(\d{1,5})"?')
+"""The ETag of an object that was uploaded in parts, with their number."""
+_IDENTITY = "sluice-identity"
+"""The metadata of a moved object: the identity that it had in the landing zone."""
+_KEPT = (
+    *("CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage", "ContentType", "Expires"),
+    "StorageClass",
+)
+_MISSING = ("404", "NoSuchKey", "NotFound", "NoSuchVersion")
+_NOT_MET = ("412", "PreconditionFailed")
+_NO_UPLOAD = "NoSuchUpload"
+_BUSY = (
+    *("SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "Throttling", "ThrottlingException"),
+    *("RequestLimitExceeded", "OperationAborted", "ConditionalRequestConflict", "500", "502", "503", "504"),
+)
+
+
+class LoadedObjects:
+    """Tags and moves objects, by the credentials and the endpoint of the environment."""
+
+    def __init__(self) -> None:
+        import botocore.session  # noqa: PLC0415  # slow to import, and few landing zones need it
+        from botocore.config import Config  # noqa: PLC0415
+
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+        config = Config(
+            connect_timeout=10,
+            read_timeout=300,  # the store copies a part meanwhile
+            max_pool_connections=32,
+            retries={"mode": "standard", "total_max_attempts": 4},
+            request_checksum_calculation="when_required",
+            s3={"addressing_style": "path"} if endpoint else {},
+        )
+        self._is_amazon = not endpoint
+        session = botocore.session.get_session()
+        self._s3: Any = session.create_client("s3", region_name=region, endpoint_url=endpoint, config=config)
+
+    def move(self, path: str, identity: str, target: str, progress: Callable[[], None]) -> str:
+        """Move an object if it still has an identity; return where it is now.
+
+        Args:
+            target: where it is moved to, unless an object of other content is there.
+            progress: called between the parts of a large object; what it raises stops the copy.
+
+        Raises:
+            InputChanged: it is not there any more, or is another one.
+            Unmovable: the store refuses.
+            ServiceUnavailable: the store does not answer.
+        """
+        with _errors(path):
+            head = self._head_of(path, identity)
+            for name in names_at(target, identity):
+                if self._has(name, head, identity) or self._copy(path, name, head, identity, progress):
+                    self._delete(path, identity)
+                    return name
+        raise Unmovable(f"other objects have its names in {target.rpartition('/')[0]}")
+
+    def tag(self, path: str, identity: str) -> None:
+        """Add the tag to an object if it still has an identity; its other tags stay.
+
+        Raises:
+            InputChanged: it is not there any more, or is another one.
+            Unmovable: the store refuses.
+            ServiceUnavailable: the store does not answer.
+        """
+        with _errors(path):
+            head = self._head_of(path, identity)
+            version = {"VersionId": head["VersionId"]} if "VersionId" in head else {}
+            tags = self._call("get_object_tagging", path, **version)["TagSet"]
+            others = [tag for tag in tags if tag["Key"] != TAG]
+            if {"Key": TAG, "Value": TAG_VALUE} not in tags:
+                tagged = [*others, {"Key": TAG, "Value": TAG_VALUE}]
+                self._call("put_object_tagging", path, Tagging={"TagSet": tagged}, **version)
+            if self._call("head_object", path)["ETag"] != head["ETag"] and not version:
+                self._remove_tag(path)  # it was replaced meanwhile, and nobody loaded that one
+                raise changed(path)
+
+    def _delete(self, path: str, identity: str) -> None:
+        """Delete an object that was copied; one that has its path now stays."""
+        try:
+            head = self._head_of(path, identity)  # some stores do not hold the condition of a deletion
+            self._call("delete_object", path, IfMatch=head["ETag"])
+        except Exception as error:
+            if _code(error) not in _MISSING:  # another worker deleted it, or the answer of a try before was lost
+                raise
+
+    def _remove_tag(self, path: str) -> None:
+        tags = self._call("get_object_tagging", path)["TagSet"]
+        others = [tag for tag in tags if tag["Key"] != TAG]
+        self._call("put_object_tagging", path, Tagging={"TagSet": others})
+
+    def _head_of(self, path: str, identity: str) -> dict[str, Any]:
+        """Return what the store says of an object, if it has the identity."""
+        head: dict[str, Any] = self._call("head_object", path)
+        if store_identity(path, head["ContentLength"], head.get("ETag"), head.get("VersionId")) != identity:
+            raise changed(path)
+        return head
+
+    def _has(self, target: str, head: dict[str, Any], identity: str) -> bool:
+        """Return whether an object of this content is at the target: moved before, or a copy with the same ETag.
+
+        Raises:
+            ClientError: the store refuses to say.
+        """
+        try:
+            there = self._call("head_object", target)
+        except Exception as error:
+            if _code(error) in _MISSING:
+                return False
+            raise
+        if there["ContentLength"] != head["ContentLength"]:
+            return False
+        here = store_identity(target, there["ContentLength"], there.get("ETag"), None)
+        return here == identity or there.get("Metadata", {}).get(_IDENTITY) == identity
+
+    def _copy(self, path: str, target: str, head: dict[str, Any], identity: str, progress: Callable[[], None]) -> bool:
+        """Copy an object to where none is; return whether its content is there now."""
+        kept = {name: head[name] for name in _KEPT if name in head}
+        if head.get("TagCount"):
+            tags = self._call("get_object_tagging", path)["TagSet"]
+            kept["Tagging"] = urlencode([(tag["Key"], tag["Value"]) for tag in tags])
+        kept["Metadata"] = {**head.get("Metadata", {}), _IDENTITY: identity}
+        in_parts = head["ContentLength"] > _LARGEST or _OF_PARTS.fullmatch(head["ETag"])
+        try:
+            if in_parts:
+                self._copy_parts(path, target, head, kept, progress)
+            elif self._is_amazon:
+                self._copy_in_store(path, target, head, kept)
+            else:
+                self._copy_whole(path, target, head, kept, progress)
+        except Exception as error:
+            if _code(error) not in (*_NOT_MET, _NO_UPLOAD):
+                raise
+            # Another worker was faster, an answer was lost, another object is there, or this one changed.
+            has_it = self._has(target, self._head_of(path, identity), identity)
+            if not has_it and _code(error) == _NO_UPLOAD:
+                raise
+            return has_it
+        return True
+
+    def _copy_in_store(self, path: str, target: str, head: dict[str, Any], kept: dict[str, Any]) -> None:
+        conditions = {"CopySourceIfMatch": head["ETag"], "IfNoneMatch": "*"}
+        replaced = {"MetadataDirective": "REPLACE", "TaggingDirective": "REPLACE" if "Tagging" in kept else "COPY"}
+        self._call("copy_object", target, CopySource=_source(path), **conditions, **replaced, **kept)
+
+    def _copy_whole(
+        self, path: str, target: str, head: dict[str, Any], kept: dict[str, Any], progress: Callable[[], None]
+    ) -> None:
+        """Read an object and write it: other stores than Amazon's may ignore the condition of a copy on its target."""
+        body = self._call("get_object", path, IfMatch=head["ETag"])["Body"]
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+            for piece in body.iter_chunks(CHUNK):
+                progress()
+                file.write(piece)
+            file.seek(0)
+            self._call("put_object", target, Body=file, IfNoneMatch="*", **kept)
+
+    def _copy_parts(
+        self, path: str, target: str, head: dict[str, Any], kept: dict[str, Any], progress: Callable[[], None]
+    ) -> None:
+        """Have the store copy an object part by part."""
+        id = self._call("create_multipart_upload", target, **kept)["UploadId"]
+        try:
+            parts = []
+            for number, (start, size) in enumerate(self._parts(path, head), 1):
+                progress()
+                copied = self._call(
+                    "upload_part_copy",
+                    target,
+                    UploadId=id,
+                    PartNumber=number,
+                    CopySource=_source(path),
+                    CopySourceIfMatch=head["ETag"],
+                    CopySourceRange=f"bytes={start}-{start + size - 1}",
+                )
+                parts.append({"PartNumber": number, "ETag": copied["CopyPartResult"]["ETag"]})
+            done = {"UploadId": id, "MultipartUpload": {"Parts": parts}, "IfNoneMatch": "*"}
+            self._call("complete_multipart_upload", target, **done)
+        except BaseException:
+            self._abort(target, id)
+            raise
+
+    def _parts(self, path: str, head: dict[str, Any]) -> list[tuple[int, int]]:
+        """Return where each part of an object begins, and its size: as it was uploaded, where the store knows that."""
+        whole, match = head["ContentLength"], _OF_PARTS.fullmatch(head["ETag"])
+        size = _PART
+        if match:
+            first = self._call("head_object", path, PartNumber=1, IfMatch=head["ETag"])["ContentLength"]
+            if -(-whole // first) == int(match[1]):  # all have one size, but for the last
+                size = first
+        return [(start, min(size, whole - start)) for start in range(0, whole, size)]
+
+    def _abort(self, target: str, id: str) -> None:
+        try:
+            self._call("abort_multipart_upload", target, UploadId=id)
+        except Exception as error:
+            if not _code(error) and not type(error).__module__.startswith("botocore"):
+                raise
+
+    def _call(self, operation: str, path: str, **arguments: Any) -> Any:
+        bucket, key = _bucket_and_key(path)
+        return getattr(self._s3, operation)(Bucket=bucket, Key=key, **arguments)
+
+
+def _source(path: str) -> dict[str, str]:
+    bucket, key = _bucket_and_key(path)
+    return {"Bucket": bucket, "Key": key}
+
+
+def _bucket_and_key(path: str) -> tuple[str, str]:
+    bucket, key = split_url(path)
+    return bucket.split("://", 1)[1], key
+
+
+def _code(error: BaseException) -> str:
+    response = getattr(error, "response", None)
+    return str(response["Error"].get("Code", "")) if isinstance(response, dict) and "Error" in response else ""
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    """Map errors of the store: what it refuses stays as it is, and what it cannot do now is tried again."""
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    try:
+        yield
+    except (InputChanged, Unmovable):
+        raise
+    except ClientError as error:
+        code = _code(error)
+        if code in _MISSING:
+            raise vanished(path) from None
+        if code in _NOT_MET:
+            raise changed(path) from None
+        if code in _BUSY:
+            raise ServiceUnavailable(f"the store of {path} does not answer: {error}") from error
+        raise Unmovable(f"the store refuses {error.operation_name}: {code}") from error
+    except BotoCoreError as error:
+        raise ServiceUnavailable(f"the store of {path} does not answer: {error}") from error
