@@ -37,6 +37,7 @@ from activities.emit_lineage import EmitLineageActivity
 from activities.examine_installation import ExamineInstallationActivity
 from activities.examine_spark import ExamineSparkActivity
 from activities.find_conflicts import FindConflictsActivity
+from activities.find_ended_workflows import FindEndedWorkflowsActivity
 from activities.find_run_end import FindRunEndActivity
 from activities.find_waivers import FindWaiversActivity
 from activities.finish_arrivals import FinishArrivalsActivity
@@ -69,6 +70,7 @@ from activities.reap_branches import ReapBranchesActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.record_run import RecordRunActivity
 from activities.register_publication import RegisterPublicationActivity
+from activities.report_arrival_runs import ReportArrivalRunsActivity
 from activities.require_approval import ApprovalPolicy, RequireApprovalActivity
 from activities.restore_tables import RestoreTablesActivity
 from activities.resume_branch import ResumeBranchActivity
@@ -117,6 +119,7 @@ from sluice.publishing.capabilities import describe_capabilities
 from sluice.registration.targets import read_targets
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql import parsing  # noqa: F401  # before there are threads: two that import sqlglot at once see half of it
+from workflows.arrival_runs import ArrivalRuns
 from workflows.backfill import Backfill
 from workflows.check_registrations import CheckRegistrations
 from workflows.lake_query import LakeQuery
@@ -153,6 +156,7 @@ WORKFLOWS = (
     StartScheduled,
     Backfill,
     LandingZone,
+    ArrivalRuns,
 )
 Activity = Callable[..., Any]
 MakeActivities = Callable[[BranchCatalog], list[Activity]]
@@ -267,6 +271,10 @@ def control_activities(
         FinishArrivalsActivity(ArrivalFinisher(collector)).finish_arrivals,
         ReadBatchActivity(batches).read_batch,
         SplitBatchActivity(batches).split_batch,
+        ReportArrivalRunsActivity(
+            client, installation, settings.sluice_task_queue, settings.sluice_arrival_runs
+        ).report_arrival_runs,
+        FindEndedWorkflowsActivity(running).find_ended_workflows,
         NotifyLandingZoneActivity(settings).notify_landing_zone,
         # What the command line asks about the lake:
         ListQuarantineActivity(catalog, io).list_quarantine,

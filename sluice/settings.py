@@ -145,7 +145,9 @@ class Settings(Model):
     sluice_reap_grace: float = Field(default=3600.0, ge=0)
     """A branch with a commit within so many seconds is left alone by the reaper."""
 
-    # --- Advanced: notifications of files that arrive ---
+    # --- Advanced: files that arrive ---
+    sluice_arrival_runs: int = Field(default=8, ge=1, le=1000)
+    """How many runs the landing zones of the installation have at a time, all together."""
     sluice_events_address: str = Field(default="", pattern=r"^(\S+:\d{1,5})?$")
     """Where a worker takes notifications of object stores by HTTP, as `127.0.0.1:7099`; empty means nowhere."""
     sluice_events_token_file: str = ""

@@ -13,6 +13,7 @@ from temporalio.workflow import ActivityCancellationType
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.required import RequiredApproval
     from sluice.approval.waivers import WaivedCheck, describe_checks
+    from sluice.contracts.arrival_runs import WorkflowIds, ZoneRuns
     from sluice.contracts.arrivals import (
         BatchPaths,
         BatchRef,
@@ -246,6 +247,12 @@ class ActivityCalls(ActivityCaller):
     read_batch = ActivityCall("read_batch", BatchRef, BatchPaths, Kind.LOCAL_FIRST, lambda input: input.id)
     split_batch = ActivityCall(
         "split_batch", SplitBatchInput, SplitBatchResult, Kind.LOCAL_FIRST, lambda input: input.ref.id)
+    report_arrival_runs = ActivityCall(
+        "report_arrival_runs", ZoneRuns, type(None), Kind.LOCAL_FIRST,
+        lambda input: f"{len(input.running)} running, {len(input.wanted)} wanted", total_timeout=fixed(60))
+    find_ended_workflows = ActivityCall(
+        "find_ended_workflows", WorkflowIds, WorkflowIds, Kind.LOCAL_FIRST,
+        lambda input: f"of {len(input.ids)} runs of landing zones", total_timeout=fixed(60))
     notify_landing_zone = ActivityCall(
         "notify_landing_zone", ZoneNotice, type(None), Kind.ACTIVITY, lambda input: input.text[:200],
         timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)

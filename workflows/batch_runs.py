@@ -12,6 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.starting import StartPipelineInput
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, root_cause
+    from workflows.zone_runs import GrantedRuns
 
 
 class BatchRuns:
@@ -22,16 +23,15 @@ class BatchRuns:
         self._children: dict[str, object] = {}
         """What runs a batch, as far as this run of the workflow started it."""
 
-    def can_start(self, zone: LandingZoneInput) -> bool:
-        """Return whether a batch waits, and may be started."""
-        return bool(self._batches.count("waiting")) and self._batches.count("running") < zone.at_once
+    def room(self, zone: LandingZoneInput) -> int:
+        """Return how many more runs the landing zone may have, by its own limit."""
+        return zone.at_once - self._batches.count("running")
 
-    async def start_waiting(self, zone: LandingZoneInput) -> None:
-        """Start a run for the oldest batch that waits, if one may be started."""
-        for batch in self._batches.all:
-            if batch.state == "waiting":
-                await self._start(zone, batch, batch.tries + 1)
-                return
+    async def start(self, zone: LandingZoneInput, id: str) -> None:
+        """Start the run of a batch, if it waits and there is room for it."""
+        batch = self._batches.get(id)
+        if batch and batch.state == "waiting" and self.room(zone) > 0:
+            await self._start(zone, batch, batch.tries + 1)
 
     async def start_lost(self, zone: LandingZoneInput) -> None:
         """Start the runs of batches that a former run of this workflow started; those that are under way go on."""
@@ -63,7 +63,7 @@ class BatchRuns:
             child = await workflow.start_child_workflow(
                 "StartPipeline",
                 input,
-                id=f"{workflow_id}-{id}-{tries}",
+                id=GrantedRuns.run_id(id, tries),
                 parent_close_policy=ParentClosePolicy.ABANDON,
                 static_summary=f"{zone.name}: {batch.ref.files} files that arrived",
             )

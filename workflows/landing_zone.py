@@ -13,6 +13,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.arrivals.held_batches import HeldBatches
+    from sluice.contracts.arrival_runs import GRANT_SIGNAL, RunGrant
     from sluice.contracts.arrivals import (
         ZONE_MEMO,
         Batch,
@@ -32,6 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.batch_runs import BatchRuns
     from workflows.failures import is_cancelled, root_cause
     from workflows.finished_files import FinishedFiles
+    from workflows.zone_runs import GrantedRuns
 
 _SOON, _EVERY = 0.2, 1.0
 """Seconds to wait after a notification, for those that come together with it; the fewest between two looks for them."""
@@ -49,6 +51,7 @@ class LandingZone:
         self._calls = ActivityCalls(pipeline=input.name)
         self._batches = HeldBatches(input.batches)
         self._runs = BatchRuns(self._batches, self._calls)
+        self._grants = GrantedRuns(self._batches, self._calls, input.answered)
         self._finished_files = FinishedFiles(self._calls)
         self._paused, self._problem = input.paused, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
@@ -86,6 +89,11 @@ class LandingZone:
             self._is_look_due = True  # its files are asked about again: main has them now, or they settle again
         elif became and self._input.on_failure == "pause" and not self._paused:
             self._paused = f"batch {ended.key} was kept out: {ended.reason[:200]}"
+
+    @workflow.signal(name=GRANT_SIGNAL)
+    def start_batch(self, grant: RunGrant) -> None:
+        """Learn that the run of a batch may be started, under the limit of all landing zones."""
+        self._grants.granted(grant)
 
     @workflow.update
     def pause(self, request: PauseZone) -> str:
@@ -169,6 +177,7 @@ class LandingZone:
             if not room and not self._problem:
                 self._problem = f"{len(held)} batches are not loaded: retry them or set them aside, so that more follow"
         await self._runs.start_lost(self._input)
+        self._grants.report_again()
         if self._is_notified:  # while the zone was listed: it may be about a file that came after that
             delay = min(delay, _EVERY)
         self._look_at = workflow.now().timestamp() + delay
@@ -179,7 +188,7 @@ class LandingZone:
             if result.problem != problem:
                 await self._notify(f"cannot be looked at: {result.problem}")
             return
-        self._batches.add(result.batches)
+        self._batches.add(result.batches, workflow.now().timestamp())
         self._batches.remove(result.loaded)  # a run that is under way for one reports about no batch then
         self._waiting = result.waiting
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
@@ -190,9 +199,11 @@ class LandingZone:
             await self._notify(f"{result.more_overwritten:,} more files came again with other content")
 
     async def _start_batches(self) -> None:
-        """Start runs for the oldest batches that wait, as many as may run at a time."""
-        while self._can_start():
-            await self._runs.start_waiting(self._input)
+        """Start the runs that were granted, and ask for those of the oldest batches that wait."""
+        while (batch := self._grants.take()) is not None:
+            if not self._paused:
+                await self._runs.start(self._input, batch)
+        await self._grants.report(self._room)
 
     async def _tell_of_silence(self) -> None:
         """Tell people, once, that nothing arrived for longer than the pipeline expects."""
@@ -212,7 +223,7 @@ class LandingZone:
 
     async def _wait(self) -> None:
         """Wait until a look is due, or there is something to start."""
-        while not self._is_look_due and not self._can_start():
+        while not self._is_look_due and not self._grants.has_news(self._room):
             remaining = self._look_at - workflow.now().timestamp()
             if remaining <= 0:
                 self._is_look_due = True
@@ -225,13 +236,16 @@ class LandingZone:
                 self._is_look_due = True
 
     def _has_news(self, look_at: float) -> bool:
-        return self._is_look_due or self._can_start() or self._look_at < look_at
+        return self._is_look_due or self._grants.has_news(self._room) or self._look_at < look_at
 
-    def _can_start(self) -> bool:
-        return not self._paused and self._runs.can_start(self._input)
+    @property
+    def _room(self) -> int:
+        """How many more runs the zone would start."""
+        return 0 if self._paused else self._runs.room(self._input)
 
     def _can_continue_as_new(self) -> bool:
-        is_idle = workflow.all_handlers_finished() and not self._finished_files.are_under_way
+        is_busy = self._finished_files.are_under_way or self._grants.are_pending
+        is_idle = workflow.all_handlers_finished() and not is_busy
         return workflow.info().is_continue_as_new_suggested() and is_idle
 
     def _state(self) -> LandingZoneInput:
@@ -243,6 +257,7 @@ class LandingZone:
             "silence_reported": self._silence_reported,
             "problem": self._problem,
             "since": self._since,
+            "answered": self._grants.answered,
         }
         return self._input.model_copy(update=update)
 

@@ -45,10 +45,10 @@ class HeldBatches:
         """Return how many batches are in a state."""
         return sum(batch.state == state for batch in self._batches.values())
 
-    def add(self, refs: Iterable[BatchRef]) -> None:
+    def add(self, refs: Iterable[BatchRef], now: float) -> None:
         """Hold new batches; one that is held already stays as it is."""
         for ref in refs:
-            self._batches.setdefault(ref.id, Batch(ref=ref))
+            self._batches.setdefault(ref.id, Batch(ref=ref, since=now))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Hold these batches no more."""
@@ -93,7 +93,7 @@ class HeldBatches:
         """Hold batches in the place of another one that waits for a person; return them, or nothing if it does not."""
         if self.problem_of_decision(id):
             return []
-        new = [Batch(ref=ref) for ref in halves]
+        new = [Batch(ref=ref, since=self._batches[id].since) for ref in halves]
         batches = [each for batch in self.all for each in (new if batch.ref.id == id else [batch])]
         self._batches = {batch.ref.id: batch for batch in batches}
         return new

@@ -41,6 +41,8 @@ class Batch(Model):
 
     ref: BatchRef
     state: BatchState = "waiting"
+    since: float = 0.0
+    """When it was made, in seconds since 1970: the oldest are loaded first, over all landing zones."""
     tries: int = 0
     workflow_id: str = ""
     """Of its latest run."""
@@ -169,6 +171,8 @@ class LandingZoneInput(Model):
     silence_reported: bool = False
     since: float | None = None
     """When the zone was made, in seconds since 1970."""
+    answered: int = 0
+    """The number of the latest grant of a run that the zone followed or declined."""
     problem: str = ""
 
 

@@ -210,7 +210,7 @@ NO_IDENTITY = {
             *("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify"),
             *("start_registrations", "notify_registration"),
             *("inspect_schedule", "pause_schedule", "notify_schedule", "prepare_run", "find_run_end"),
-            *("read_batch", "split_batch", "notify_landing_zone"),
+            *("read_batch", "split_batch", "notify_landing_zone", "report_arrival_runs", "find_ended_workflows"),
         ),
         "no catalog",
     ),

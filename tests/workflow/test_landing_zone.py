@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
+from activities.report_arrival_runs import ReportArrivalRunsActivity
 from runtime.temporal_client import converter
+from sluice.contracts.arrival_runs import arrival_runs_id
 from sluice.contracts.arrivals import (
     Batch,
     BatchCommand,
@@ -32,6 +35,7 @@ from sluice.contracts.arrivals import (
     ZoneStatus,
 )
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from workflows.arrival_runs import ArrivalRuns
 from workflows.landing_zone import LandingZone
 from workflows.sandbox import sandbox
 
@@ -115,9 +119,10 @@ class Zone:
         raise ApplicationError("Slack is away", type="SlackRefused", non_retryable=True)
 
     async def start(self, **more: Any) -> WorkflowHandle[LandingZone, None]:
+        queue = more.pop("task_queue", self.name)
         stated = {"look": 600, "at_once": 1, "on_failure": "continue", "name": "p", "installation": "here", **more}
         self.handle = await self.client.start_workflow(
-            LandingZone.run, LandingZoneInput(pipeline=TEXT, **stated), id=self.name, task_queue=self.name
+            LandingZone.run, LandingZoneInput(pipeline=TEXT, **stated), id=self.name, task_queue=queue
         )
         return self.handle
 
@@ -162,15 +167,18 @@ class Zone:
 @pytest.fixture
 async def zone(client: Client) -> AsyncIterator[Zone]:
     zone = Zone(client)
+    reporting = ReportArrivalRunsActivity(client, zone.name, zone.name, 100)
     async with Worker(
         client,
         task_queue=zone.name,
-        workflows=[LandingZone, RunOfATest],
+        workflows=[LandingZone, RunOfATest, ArrivalRuns],
         workflow_runner=sandbox(),
-        activities=[zone.collect, zone.read, zone.split, zone.notify, zone.finish],
+        activities=[zone.collect, zone.read, zone.split, zone.notify, zone.finish, reporting.report_arrival_runs],
     ):
         yield zone
         await zone.handle.terminate()
+        with suppress(RPCError):  # nothing was to be started
+            await client.get_workflow_handle(arrival_runs_id(zone.name)).terminate()
 
 
 def arrived(*names: str, **more: Any) -> CollectArrivalsResult:

@@ -1,0 +1,36 @@
+"""Report what a landing zone runs and wants to the workflow that limits the runs of all landing zones."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+from temporalio.client import Client
+
+from activities.errors import as_application_error
+from sluice.contracts.arrival_runs import RunSlotsState, ZoneRuns, arrival_runs_id
+
+
+@dataclass(frozen=True)
+class ReportArrivalRunsActivity:
+    """The activity `report_arrival_runs`.
+
+    Needs Temporal's client, the installation, the task queue of its workflows, and how many runs there may be.
+    """
+
+    client: Client
+    installation: str
+    task_queue: str
+    limit: int
+
+    @activity.defn(name="report_arrival_runs")
+    async def report_arrival_runs(self, input: ZoneRuns) -> None:
+        """Signal the workflow that limits the runs, and start it where it does not run."""
+        with as_application_error():
+            await self.client.start_workflow(
+                "ArrivalRuns",
+                RunSlotsState(limit=self.limit),
+                id=arrival_runs_id(self.installation),
+                task_queue=self.task_queue,
+                start_signal="report",
+                start_signal_args=[input, self.limit],
+                static_summary="limits the runs of landing zones",
+            )
