@@ -130,8 +130,7 @@ class ActivityCalls(ActivityCaller):
         lambda input: f"{input.write.job.rsplit('/', 1)[-1]} on {input.branch}",
         timeout=lambda policy, input: input.write.timeout, total_timeout=None, retry=ONCE)
     verify_write = ActivityCall(
-        "verify_write", VerifyWriteInput, WriteResult, Kind.LOCAL_FIRST,
-        lambda input: f"snapshots on {input.branch.name}")
+        "verify_write", VerifyWriteInput, WriteResult, Kind.LOCAL_FIRST, lambda of: f"snapshots on {of.branch.name}")
     audit_branch = ActivityCall(
         "audit_branch", AuditInput, AuditResult, Kind.ACTIVITY,
         lambda input: f"{format_count(input.check_count, 'check')} at {input.head[:12]}, by metadata")
@@ -158,11 +157,9 @@ class ActivityCalls(ActivityCaller):
         "rebase_branch", RebaseBranchInput, RebaseResult, Kind.LOCAL_FIRST,
         lambda input: f"{input.branch.name} onto the new head of main")
     acquire_merge_slot = ActivityCall(
-        "acquire_merge_slot", MergeTicket, type(None), Kind.LOCAL_FIRST,
-        lambda ticket: ticket.table, total_timeout=fixed(10))
+        "acquire_merge_slot", MergeTicket, type(None), Kind.LOCAL_FIRST, lambda of: of.table, total_timeout=fixed(10))
     release_merge_slot = ActivityCall(
-        "release_merge_slot", MergeTicket, type(None), Kind.LOCAL_FIRST,
-        lambda ticket: ticket.table, total_timeout=fixed(10))
+        "release_merge_slot", MergeTicket, type(None), Kind.LOCAL_FIRST, lambda of: of.table, total_timeout=fixed(10))
     require_approval = ActivityCall(
         "require_approval", RequireApprovalInput, RequiredApproval, Kind.LOCAL_FIRST,
         lambda input: f"which approval {input.head[:12]} needs")
@@ -248,11 +245,9 @@ class ActivityCalls(ActivityCaller):
     split_batch = ActivityCall(
         "split_batch", SplitBatchInput, SplitBatchResult, Kind.LOCAL_FIRST, lambda input: input.ref.id)
     report_arrival_runs = ActivityCall(
-        "report_arrival_runs", ZoneRuns, type(None), Kind.LOCAL_FIRST,
-        lambda input: f"{len(input.running)} running, {len(input.wanted)} wanted", total_timeout=fixed(60))
+        "report_arrival_runs", ZoneRuns, type(None), Kind.LOCAL_FIRST, lambda of: of.zone, total_timeout=fixed(60))
     find_ended_workflows = ActivityCall(
-        "find_ended_workflows", WorkflowIds, WorkflowIds, Kind.LOCAL_FIRST,
-        lambda input: f"of {len(input.ids)} runs of landing zones", total_timeout=fixed(60))
+        "find_ended_workflows", WorkflowIds, WorkflowIds, Kind.LOCAL_FIRST, lambda _: "runs", total_timeout=fixed(60))
     notify_landing_zone = ActivityCall(
         "notify_landing_zone", ZoneNotice, type(None), Kind.ACTIVITY, lambda input: input.text[:200],
         timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)

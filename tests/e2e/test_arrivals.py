@@ -87,3 +87,33 @@ def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeR
     assert [each["action"] for each in removed.json["changes"]] == ["remove"], removed.err
     unknown = system.command("arrivals", NAME)
     assert (unknown.code, "has no landing zone" in unknown.err) == (2, True), unknown.err
+
+
+@pytest.mark.slow
+def test_files_that_main_holds_are_moved(system: SystemHarness, tmp_path: Path) -> None:
+    landing, loaded, folder = tmp_path / "landing", tmp_path / "loaded", tmp_path / "pipelines"
+    landing.mkdir()
+    folder.mkdir()
+    (folder / "arriving.yml").write_text(
+        pipeline(
+            *(NAME, landing / "*.csv", "[not_null: [id]]"),
+            f"arrival: {{from: {landing}, settle: 1s, look: 3s, after: move, move_to: {landing}}}",
+        )
+    )
+    refused = system.command("deploy", str(folder), "--yes")
+    assert (refused.code, "would be in the landing zone" in refused.err) == (2, True), refused.err
+    text = (folder / "arriving.yml").read_text()
+    (folder / "arriving.yml").write_text(text.replace(f"move_to: {landing}", f"move_to: {loaded}"))
+    csv_file(landing / "good.csv", [{"id": 1, "kind": "x"}])
+    deployed = system.command("deploy", str(folder), "--yes")
+    assert deployed.code == 0, deployed.err
+    zone = Zone(system)
+    (moved,) = zone.until("good.csv", "moved")["files"]
+    assert moved["detail"].startswith(f"to {loaded}/good.csv; ")
+    csv_file(landing / "bad.csv", [{"id": None, "kind": "x"}])
+    zone.until("bad.csv", "in a batch", "kept out")
+    csv_file(landing / "good.csv", [{"id": 1, "kind": "x"}])
+    wait_for(lambda: [path.name for path in landing.iterdir()] == ["bad.csv"])
+    assert [path.name for path in loaded.iterdir()] == ["good.csv"]
+    (folder / "arriving.yml").unlink()
+    assert system.command("deploy", str(folder), "--yes").code == 0
