@@ -32,6 +32,7 @@ class ArrivalRuns:
         self._slots = RunSlots(state)
         self._calls = ActivityCalls()
         self._has_news = True
+        self._check_at = workflow.now() + _CHECK
 
     @workflow.run
     async def run(self, state: RunSlotsState) -> None:
@@ -66,15 +67,18 @@ class ArrivalRuns:
                 self._slots.zone_ended(granted.zone)
 
     async def _wait(self) -> bool:
-        """Wait for a report; return whether there is still something to do."""
+        """Wait for a report, or until it is time to check; return whether there is still something to do."""
         is_idle, is_short = self._slots.is_empty, self._slots.is_short
+        until_check = max(self._check_at - workflow.now(), timedelta(0))
         try:
-            limit = _IDLE if is_idle else _CHECK if is_short else None
+            limit = _IDLE if is_idle else until_check if is_short else None
             await workflow.wait_condition(lambda: self._has_news, timeout=limit)
         except asyncio.TimeoutError:
-            if is_short:
-                await self._check()
-            return not is_idle or self._has_news
+            if is_idle:
+                return self._has_news
+        if is_short and self._check_at <= workflow.now():  # also where reports come all the time
+            await self._check()
+            self._check_at = workflow.now() + _CHECK
         return True
 
     @staticmethod

@@ -161,9 +161,7 @@ class LandingZone:
         self._looked_at = workflow.now().timestamp()
         held, room = self._batches.refs, self._batches.room
         try:
-            result = await self._calls.collect_arrivals(
-                CollectArrivalsInput(pipeline=self._input.pipeline, held=held, room=room)
-            )
+            result = await self._collect(CollectArrivalsInput(pipeline=self._input.pipeline, held=held, room=room))
         except ActivityError as error:
             if is_cancelled(error):
                 raise
@@ -181,6 +179,19 @@ class LandingZone:
         if self._is_notified:  # while the zone was listed: it may be about a file that came after that
             delay = min(delay, _EVERY)
         self._look_at = workflow.now().timestamp() + delay
+
+    async def _collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
+        """List the zone, and start what is granted meanwhile: a listing may take long, and slots are scarce."""
+        listing = asyncio.create_task(self._calls.collect_arrivals(input))
+        try:
+            while not listing.done():
+                await workflow.wait_condition(lambda: listing.done() or self._grants.has_news(self._room))
+                await self._start_batches()
+        except asyncio.CancelledError:
+            listing.cancel()
+            await workflow.wait([listing])
+            raise
+        return await listing
 
     async def _take(self, result: CollectArrivalsResult) -> None:
         problem, self._problem = self._problem, result.problem

@@ -24,7 +24,6 @@ from sluice.contracts.arrivals import Batch, PauseZone
 from tests.workflow.test_landing_zone import RunOfATest, Zone, batch
 from workflows.arrival_runs import ArrivalRuns
 from workflows.landing_zone import LandingZone
-from workflows.sandbox import sandbox
 
 
 def _has(batch: str, running: set[str]) -> bool:
@@ -105,7 +104,9 @@ async def test_all_zones_together_have_so_many_runs_and_the_oldest_batches_first
     await installation.until(lambda now: now == {"b4"})
     await busy.end("b4", "published")
     await installation.until(lambda now: not now)
-    replayer = Replayer(workflows=[LandingZone, ArrivalRuns], workflow_runner=sandbox(), data_converter=converter({}))
+    replayer = Replayer(
+        workflows=[LandingZone, ArrivalRuns], workflow_runner=UnsandboxedWorkflowRunner(), data_converter=converter({})
+    )
     for handle in (busy.handle, installation.slots):
         await replayer.replay_workflow(await handle.fetch_history())
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from temporalio import activity, workflow
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
@@ -176,7 +176,8 @@ async def zone(client: Client) -> AsyncIterator[Zone]:
         activities=[zone.collect, zone.read, zone.split, zone.notify, zone.finish, reporting.report_arrival_runs],
     ):
         yield zone
-        await zone.handle.terminate()
+        with suppress(RPCError):  # the test ended it
+            await zone.handle.terminate()
         with suppress(RPCError):  # nothing was to be started
             await client.get_workflow_handle(arrival_runs_id(zone.name)).terminate()
 
@@ -339,6 +340,19 @@ async def test_a_notification_during_a_look_leads_to_another_one(zone: Zone) -> 
     await zone.status()
     zone.pause.set()
     await zone.until(lambda _: len(zone.looks) == 2)
+
+
+async def test_a_batch_is_started_while_the_zone_is_listed(zone: Zone) -> None:
+    zone.pause = asyncio.Event()
+    await zone.start(batches=[Batch(ref=batch("a")), Batch(ref=batch("b"))])
+    await zone.until(lambda now: now == {"a": "running", "b": "waiting"})
+    await zone.end("a", "published")
+    await zone.until(lambda now: now == {"b": "running"})
+    assert len(zone.looks) == 1
+    await zone.handle.cancel()
+    zone.pause.set()
+    with pytest.raises(WorkflowFailureError):
+        await zone.handle.result()
 
 
 async def test_files_that_settle_are_looked_at_without_a_notification(zone: Zone) -> None:
