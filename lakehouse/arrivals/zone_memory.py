@@ -18,7 +18,8 @@ from sluice.contracts.arrivals import ArrivalEntry, FileStatus
 
 _VERSION = 2
 _WAIT = 30.0
-_AT_ONCE = 1000
+_AT_ONCE = 400
+"""So many files one statement names: SQLite before 3.32 takes 999 parameters."""
 _SCHEMA = """
 CREATE TABLE files (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, state TEXT NOT NULL,
@@ -178,12 +179,12 @@ class ZoneMemory:
 
     def release_batches(self, held: Sequence[str]) -> None:
         """Let the files of batches that the zone no longer holds wait again: main is asked what it has of them."""
-        marks = ", ".join("?" * len(held))
+        known = set(held)
         with self._open() as database:
-            database.execute(
-                f"UPDATE files SET status = 'waiting', detail = '' WHERE status = 'in a batch' "
-                f"AND detail NOT IN ({marks})",
-                list(held),
+            batches = database.execute("SELECT DISTINCT detail FROM files WHERE status = 'in a batch'").fetchall()
+            database.executemany(
+                "UPDATE files SET status = 'waiting', detail = '' WHERE status = 'in a batch' AND detail = ?",
+                [row for row in batches if row[0] not in known],
             )
             database.execute("COMMIT")
 

@@ -67,13 +67,11 @@ def _list_local(path: str) -> Iterator[ArrivingFile]:
     if not has_wildcards(path) and not start.exists():
         raise InvalidInput(f"there is no folder {start}: make it, or correct `arrival.from`")
     for each in expand_pattern(Path(start.anchor), start.parts[1:]):
-        yield from _list_folder(str(each), set()) if each.is_dir() else _list_file(each)
-
-
-def _list_file(file: Path) -> Iterator[ArrivingFile]:
-    with contextlib.suppress(FileNotFoundError, UnicodeEncodeError):
-        if not is_hidden(file.name):
-            yield _arriving(str(file), file.stat())
+        with _skips_unreadable(each):
+            if each.is_dir():
+                yield from _list_folder(str(each), set())
+            elif not is_hidden(each.name):
+                yield _arriving(str(each), each.stat())
 
 
 def _list_folder(folder: str, seen: set[str]) -> Iterator[ArrivingFile]:
@@ -87,8 +85,7 @@ def _list_folder(folder: str, seen: set[str]) -> Iterator[ArrivingFile]:
             for entry in entries:
                 if is_hidden(entry.name):
                     continue
-                # It may be renamed just now, or have no name in UTF-8.
-                with contextlib.suppress(FileNotFoundError, UnicodeEncodeError):
+                with _skips_unreadable(entry):
                     if entry.is_dir():
                         yield from _list_folder(entry.path, seen)
                     elif entry.is_file():
@@ -97,6 +94,22 @@ def _list_folder(folder: str, seen: set[str]) -> Iterator[ArrivingFile]:
         return
     except OSError as error:
         raise unreadable(folder, error.strerror) from error
+
+
+@contextlib.contextmanager
+def _skips_unreadable(entry: Path | os.DirEntry[str]) -> Iterator[None]:
+    """Skip one entry that was renamed just now, has no name in UTF-8, or is a link to itself or to what nobody may see.
+
+    Raises:
+        InvalidInput: nothing of its folder may be seen, so that all files in it would be skipped.
+    """
+    try:
+        yield
+    except UnicodeEncodeError:
+        return
+    except OSError as error:
+        if isinstance(error, PermissionError) and not entry.is_symlink():
+            raise unreadable(str(Path(entry).parent), error.strerror) from error
 
 
 def _arriving(path: str, now: os.stat_result) -> ArrivingFile:

@@ -1,6 +1,7 @@
 """What a look at a landing zone brings: real files, main's history in memory, and a clock that tests move."""
 
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from lakehouse.arrivals import collector
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.source_files import find_files
+from lakehouse.source_files.arriving import ArrivingFile
 from sluice.contracts.arrivals import (
     BatchRef,
     CollectArrivalsInput,
@@ -312,3 +314,30 @@ def test_a_file_that_vanishes_before_it_is_read_is_looked_at_again(zone: Zone, m
         assert zone.names(zone.look(after=60)) == [["b.csv"]]
     assert zone.states()["a.csv"][0] == "waiting"
     assert zone.names(zone.look(after=5)) == [["a.csv"]]
+
+
+@pytest.mark.parametrize("pattern", ["", "/*"])
+def test_a_link_to_itself_stops_no_file(tmp_path: Path, pattern: str) -> None:
+    zone = Zone(tmp_path, **{"from": f"{tmp_path}/landing{pattern}"})
+    zone.landing.file("a.csv", "1")
+    (zone.landing.path / "loop").symlink_to("loop")
+    assert zone.settled() == [["a.csv"]]
+
+
+def test_a_sqlite_that_takes_few_parameters_is_enough(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite before 3.32 takes 999."""
+    connect = sqlite3.connect
+
+    def limited(*args: Any, **more: Any) -> sqlite3.Connection:
+        database = connect(*args, **more)
+        database.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", limited)
+    memory = zone.collector.memory("p")
+    memory.record_listing([ArrivingFile(f"/in/{number}", 1, "1") for number in range(1500)], 5.0)
+    assert len(memory.waiting(2000)) == 1500
+    for number, batch in ((1, "held"), (2, "gone")):
+        memory.mark(f"/in/{number}", 5.0, "in a batch", batch)
+    memory.release_batches(["held", *map(str, range(1500))])
+    assert memory.counts() == {"in a batch": 1, "waiting": 1499}
