@@ -262,7 +262,7 @@ def control_activities(
         lineage.emit_lineage,
         OpenBackfillActivity(catalog, installation).open_backfill,
         CollectBackfillActivity(catalog, io, loaded_files.manifests, installation).collect_backfill,
-        PrepareRunActivity(client, settings).prepare_run,
+        PrepareRunActivity(client, settings, batches).prepare_run,
         FindRunEndActivity(client).find_run_end,
         InspectScheduleActivity(client).inspect_schedule,
         PauseScheduleActivity(client).pause_schedule,

@@ -9,11 +9,11 @@ from temporalio.client import Client
 
 from activities.errors import as_application_error
 from activities.source_progress import run_with_progress
-from lakehouse.source_files import OnProgress, source_of_files
-from lakehouse.source_files.arriving import file_exists
+from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.source_files import OnProgress, have_changed, source_of_files
 from runtime.pipeline_input import find_input, pipeline_of_text
 from runtime.start_run import Starter, StartOptions, describe_work, make_request
-from sluice.contracts.run import RunInput
+from sluice.contracts.run import InputFile, RunInput
 from sluice.contracts.starting import PreparedRun, StartPipelineInput
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
 from sluice.pipeline.model import Pipeline
@@ -25,10 +25,14 @@ _MAX_PROBLEM = 2000
 
 @dataclass(frozen=True)
 class PrepareRunActivity:
-    """The activity `prepare_run`. Needs Temporal's client. It reads the source: the machine must reach its files."""
+    """The activity `prepare_run`.
+
+    Needs Temporal's client, and the store of batches. It reads the source: the machine must reach its files.
+    """
 
     client: Client
     settings: Settings
+    batches: BatchStore
 
     @activity.defn(name="prepare_run")
     async def prepare_run(self, input: StartPipelineInput) -> PreparedRun:
@@ -38,14 +42,28 @@ class PrepareRunActivity:
                 work = partial(_inspect, input)
                 pipeline, run_input = await run_with_progress(work, activity.heartbeat, "looking at the input")
             except (InvalidPipeline, InvalidInput) as error:
+                compare = partial(self._have_changed, input)
                 return PreparedRun(
                     problem=redacted(str(error))[:_MAX_PROBLEM],
-                    is_input_changed=isinstance(error, InputChanged) or not _all_exist(input.files or []),
+                    is_input_changed=isinstance(error, InputChanged)
+                    or await run_with_progress(compare, activity.heartbeat, "comparing the input with its batch"),
                 )
             starter = Starter(input.starter, Path(input.pipeline.folder))
             options = StartOptions(again=input.again, resume=input.resume, target=input.target)
             request, workflow_id = await make_request(self.client, self.settings, pipeline, run_input, starter, options)
             return PreparedRun(workflow_id=workflow_id, request=request, summary=describe_work(request))
+
+    def _have_changed(self, input: StartPipelineInput, on_progress: OnProgress) -> bool:
+        """Return whether what is wrong with an input may be that its files are not those of its batch any more."""
+        if not input.expected:
+            return False
+        try:
+            source = _with_files(pipeline_of_text(input.pipeline, input.values), input.files).write.source
+        except InvalidPipeline:
+            return False
+        listed = self.batches.read_from(input.expected)
+        files = [InputFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
+        return source is not None and have_changed(files, source, on_progress)
 
 
 def _inspect(input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, RunInput]:
@@ -53,10 +71,6 @@ def _inspect(input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, RunInp
     if input.resume:
         return pipeline, RunInput(digest=input.input_digest)
     return pipeline, find_input(pipeline)
-
-
-def _all_exist(paths: list[str]) -> bool:
-    return all(file_exists(path) for path in paths)
 
 
 def _with_files(pipeline: Pipeline, files: list[str] | None) -> Pipeline:

@@ -12,7 +12,7 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress, find_files, identify_input
 from sluice.contracts.input import ManifestRef, SelectedInput, SelectInputInput
 from sluice.contracts.run import InputFile
-from sluice.errors import InputChanged
+from sluice.errors import InputChanged, InputIncomplete
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes
 from sluice.input.selection import (
     LoadedByIdentity,
@@ -73,7 +73,10 @@ class SelectInputActivity:
         if input.listed:
             listed = self.loaded_files.manifests.read(input.listed).files
             return [InputFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
-        files = find_files(input.source, on_progress)
+        try:
+            files = find_files(input.source, on_progress)
+        except InputIncomplete as error:  # it was whole when the run was started
+            raise InputChanged(f"{error} (it changed since the run was started)") from error
         if identify_input(files).digest != input.input_digest:
             paths = ", ".join(input.source.paths)
             raise InputChanged(f"the files at {paths} changed since the run was started: start it again")

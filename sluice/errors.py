@@ -4,7 +4,8 @@ SluiceError
 ├── Terminal                 a retry would fail in the same way: never retried
 │   ├── InvalidPipeline      the pipeline, or a name in it, is wrong
 │   ├── InvalidInput         the files to load are missing, empty, broken or do not fit the table
-│   │   └── InputChanged     a file was replaced, changed or removed since the run was started
+│   │   ├── InputChanged     a file was replaced, changed or removed since the run was started
+│   │   └── InputIncomplete  a file is empty, or cut off
 │   ├── AlreadyPublished     main holds this input, or files of it, already
 │   ├── ManifestUnreadable   the record of the files that a run loaded is missing, or was altered
 │   ├── RunUnderWay          a run of the same input, started from another pipeline, has not ended
@@ -50,6 +51,10 @@ class InvalidInput(Terminal):
 
 class InputChanged(InvalidInput):
     """Raised when a file to load was replaced, changed or removed since the run was started, or while it was read."""
+
+
+class InputIncomplete(InvalidInput):
+    """Raised when a file to load is empty or cut off: the program that writes it may not have finished."""
 
 
 class AlreadyPublished(Terminal):

@@ -14,6 +14,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import is_cancelled, root_cause
     from workflows.zone_runs import GrantedRuns
 
+_ASK_EVERY = 600.0
+"""The seconds after which a start is tried again for what is under way: somebody may have terminated it."""
+
 
 class BatchRuns:
     """Starts runs for batches."""
@@ -22,6 +25,8 @@ class BatchRuns:
         self._batches, self._calls = batches, calls
         self._children: dict[str, object] = {}
         """What runs a batch, as far as this run of the workflow started it."""
+        self._seen_at: dict[str, float] = {}
+        """When it was seen that what runs a batch was started before, and is under way."""
 
     def room(self, zone: LandingZoneInput) -> int:
         """Return how many more runs the landing zone may have, by its own limit."""
@@ -35,8 +40,11 @@ class BatchRuns:
 
     async def start_lost(self, zone: LandingZoneInput) -> None:
         """Start the runs of batches that a former run of this workflow started; those that are under way go on."""
+        now = workflow.now().timestamp()
+        self._seen_at = {id: at for id, at in self._seen_at.items() if at > now - _ASK_EVERY}
         for batch in self._batches.all:
-            if batch.state == "running" and batch.ref.id not in self._children:
+            is_known = batch.ref.id in self._children or batch.ref.id in self._seen_at
+            if batch.state == "running" and not is_known:
                 await self._start(zone, batch, batch.tries)
 
     async def _start(self, zone: LandingZoneInput, batch: Batch, tries: int) -> None:
@@ -46,16 +54,19 @@ class BatchRuns:
         except ActivityError as error:
             if is_cancelled(error):
                 raise
-            self._batches.keep_out(id, root_cause(error)[1])
+            if self._is_as_before(batch):
+                self._batches.keep_out(id, root_cause(error)[1])
             return
-        if id not in self._batches:  # main has its files meanwhile
+        if not self._is_as_before(batch):
             return
         workflow_id = workflow.info().workflow_id
-        self._batches.update(id, state="running", tries=tries, reason="")
+        reason = "" if batch.tries else batch.reason  # of a half: who split its batch
+        self._batches.update(id, state="running", tries=tries, reason=reason)
         input = StartPipelineInput(
             pipeline=zone.pipeline,
             starter=f"arrivals of {zone.name}",
             files=files.paths,
+            expected=batch.ref.location,
             key=id,
             report_to=workflow_id,
         )
@@ -70,7 +81,13 @@ class BatchRuns:
             self._children[id] = child
             child.add_done_callback(partial(self._child_ended, id))
         except WorkflowAlreadyStartedError:  # it was started before, is under way, and reports here
+            self._seen_at[id] = workflow.now().timestamp()
             workflow.logger.info("the run of batch %s was started before", id)
+
+    def _is_as_before(self, batch: Batch) -> bool:
+        """Return whether a batch is as it was: main may have its files meanwhile, or a person have decided about it."""
+        now = self._batches.get(batch.ref.id)
+        return now is not None and (now.state, now.tries) == (batch.state, batch.tries)
 
     def _child_ended(self, id: str, child: object) -> None:
         """Hold a batch as kept out if what ran it ended without a report: somebody terminated it."""

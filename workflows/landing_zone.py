@@ -49,7 +49,7 @@ class LandingZone:
     def __init__(self, input: LandingZoneInput) -> None:
         self._input = input
         self._calls = ActivityCalls(pipeline=input.name)
-        self._batches = HeldBatches(input.batches)
+        self._batches = HeldBatches(input.batches, input.changes)
         self._runs = BatchRuns(self._batches, self._calls)
         self._grants = GrantedRuns(self._batches, self._calls, input.answered)
         self._finished_files = FinishedFiles(self._calls)
@@ -123,7 +123,7 @@ class LandingZone:
             written = await self._calls.split_batch(SplitBatchInput(name=self._input.name, ref=batch.ref))
         except ActivityError as error:
             raise ApplicationError(root_cause(error)[1], type="NoSplit") from error
-        halves = self._batches.split(request.batch, written.halves)
+        halves = self._batches.split(request.batch, written.halves, request.by)
         if not halves:
             raise ApplicationError(f"batch {request.batch} is decided about meanwhile", type="NoDecision")
         return halves
@@ -269,6 +269,7 @@ class LandingZone:
             "problem": self._problem,
             "since": self._since,
             "answered": self._grants.answered,
+            "changes": self._batches.changes,
         }
         return self._input.model_copy(update=update)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyiceberg.io import FileIO, load_file_io
@@ -26,29 +26,33 @@ class BatchStore:
     def write(self, pipeline: str, files: Sequence[ArrivedFile]) -> BatchRef:
         """Write a batch under a name that its files decide, so that the same files are the same batch."""
         content = json.dumps([file.model_dump(mode="json") for file in files]).encode()
-        digest = hashlib.sha256("\n".join(sorted(file.identity for file in files)).encode()).hexdigest()
-        id = digest[:_ID_DIGITS]
+        id = _digest(file.identity for file in files)
         location = f"{self.lake.rstrip('/')}/{_FOLDER}/{pipeline}/{id}.json"
         with self._io.new_output(location).create(overwrite=True) as file:
             file.write(content)
-        return BatchRef(id=id, location=location, files=len(files), bytes=sum(each.size for each in files))
+        size, paths = sum(each.size for each in files), _digest(file.path for file in files)
+        return BatchRef(id=id, location=location, files=len(files), bytes=size, paths=paths)
 
     def read(self, ref: BatchRef) -> list[ArrivedFile]:
-        """Read the files of a batch.
+        """Read the files of a batch, as `read_from` does."""
+        return self.read_from(ref.location)
+
+    def read_from(self, location: str) -> list[ArrivedFile]:
+        """Read the files of the batch at a location.
 
         Raises:
             ManifestUnreadable: it is missing, or is not what was written.
             ServiceUnavailable: the store that it lies in does not answer.
         """
         try:
-            with self._io.new_input(ref.location).open() as file:
+            with self._io.new_input(location).open() as file:
                 return [ArrivedFile.model_validate(each) for each in json.loads(file.read())]
         except FileNotFoundError as error:
-            raise ManifestUnreadable(f"the batch {ref.location} is missing: restore it from a backup") from error
+            raise ManifestUnreadable(f"the batch {location} is missing: restore it from a backup") from error
         except ValueError as error:
-            raise ManifestUnreadable(f"the batch {ref.location} was altered: restore it from a backup") from error
+            raise ManifestUnreadable(f"the batch {location} was altered: restore it from a backup") from error
         except OSError as error:
-            plain = ServiceUnavailable(f"the batch {ref.location} cannot be read now: {error}")
+            plain = ServiceUnavailable(f"the batch {location} cannot be read now: {error}")
             raise explain_store_error(error) or plain from error
 
     @property
@@ -56,3 +60,7 @@ class BatchStore:
         if not self._file_io:
             self._file_io.append(load_file_io(dict(self.io), self.lake))
         return self._file_io[0]
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:_ID_DIGITS]

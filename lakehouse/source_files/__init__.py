@@ -2,15 +2,25 @@
 
 from lakehouse.source_files.almost_typed import hints_on_almost_typed
 from lakehouse.source_files.columns import read_column_names
-from lakehouse.source_files.identify import check_unchanged, count_files, distinct_files, find_files, identify_input
+from lakehouse.source_files.identify import (
+    check_unchanged,
+    count_files,
+    distinct_files,
+    find_files,
+    have_changed,
+    identify_input,
+)
 from lakehouse.source_files.in_threads import OnProgress
 from lakehouse.source_files.inspect import Inspection, inspect_files
 from lakehouse.source_files.paths import (
     absolute_path,
     absolute_source,
     base_path,
+    is_hidden,
     is_remote,
     may_list,
+    part_matches,
+    path_matches,
     source_of_files,
     without_scheme,
 )
@@ -31,12 +41,16 @@ __all__ = [
     "distinct_files",
     "find_files",
     "find_line",
+    "have_changed",
     "hints_on_almost_typed",
     "identify_input",
     "inspect_files",
+    "is_hidden",
     "is_remote",
     "local_folder",
     "may_list",
+    "part_matches",
+    "path_matches",
     "read_column_names",
     "source_of_files",
     "stated_encoding",

@@ -98,10 +98,12 @@ def _list_folder(folder: str, seen: set[str]) -> Iterator[ArrivingFile]:
 
 @contextlib.contextmanager
 def _skips_unreadable(entry: Path | os.DirEntry[str]) -> Iterator[None]:
-    """Skip one entry that was renamed just now, has no name in UTF-8, or is a link to itself or to what nobody may see.
+    """Skip one entry that cannot be read, and only that.
+
+    It was renamed just now, has no name in UTF-8, or is a link to itself or to what this process may not see.
 
     Raises:
-        InvalidInput: nothing of its folder may be seen, so that all files in it would be skipped.
+        InvalidInput: this process may see nothing of its folder, so that all files in it would be skipped.
     """
     try:
         yield

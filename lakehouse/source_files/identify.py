@@ -16,7 +16,7 @@ from lakehouse.source_files.local import describe_local, list_local
 from lakehouse.source_files.object_store import SCHEMES, describe_object, list_objects
 from lakehouse.source_files.paths import absolute_path, base_path, is_remote, partition_of, without_scheme
 from sluice.contracts.run import InputFile, RunInput
-from sluice.errors import InvalidInput
+from sluice.errors import InputChanged, InputIncomplete, InvalidInput
 from sluice.pipeline.source import Format, Source, format_of
 
 _PARQUET_MAGIC = b"PAR1"
@@ -101,13 +101,13 @@ def check_unchanged(
         InvalidInput: one of them was replaced, changed or removed.
         ServiceUnavailable: an object store does not answer.
     """
-    base, format = base_path(source), source.reader_format()
+    base = base_path(source)
 
     def check(expected: InputFile, counter: Counter) -> None:
         file = describe(expected.path)
         if file.size != expected.size:
             raise changed(file.path, f"changed from {expected.size:,} to {file.size:,} bytes")
-        if _identity(file, format, base, counter) != expected.identity:
+        if _identity(file, None, base, counter) != expected.identity:
             raise changed(file.path, "was replaced by other content")
         if states and states.get(file.path, file.state()) != file.state():
             raise changed(file.path, "was touched")
@@ -115,12 +115,44 @@ def check_unchanged(
     map_in_threads(check, files, on_progress, "checked")
 
 
+def have_changed(files: Sequence[InputFile], source: Source, on_progress: OnProgress | None = None) -> bool:
+    """Return whether one of these files is not what it was: one that cannot be read now is no evidence of that.
+
+    The sizes are compared first, since that needs no reading; the first file that differs ends the work.
+
+    Raises:
+        ServiceUnavailable: an object store does not answer.
+    """
+
+    def check_size(expected: InputFile, _: Counter) -> None:
+        file = describe(expected.path)
+        if file.size != expected.size:
+            raise changed(file.path)
+
+    try:
+        map_in_threads(check_size, files, on_progress, "compared")
+        check_unchanged(files, source, on_progress)
+    except InputChanged:
+        return True
+    except InvalidInput:
+        return False
+    return False
+
+
 def describe(path: str) -> ListedFile:
     """Return one file that was listed before.
 
     Raises:
-        InvalidInput: it is not there any more.
+        InputChanged: it is not there any more, or holds nothing any more.
+        InvalidInput: it cannot be read.
     """
+    try:
+        return _describe(path)
+    except InputIncomplete:
+        raise changed(path, "was emptied") from None
+
+
+def _describe(path: str) -> ListedFile:
     if not is_remote(path):
         return describe_local(Path(path))
     return describe_object(path) if path.split("://", 1)[0].lower() in SCHEMES else describe_in_file_system(path)
@@ -132,7 +164,8 @@ def content_identity(file: ListedFile, base: str | None, sha256: str) -> str:
     return (file.store_identity or f"sha256:{sha256}") + (f"|{partition}" if partition else "")
 
 
-def _identity(file: ListedFile, format: Format, base: str | None, counter: Counter) -> str:
+def _identity(file: ListedFile, format: Format | None, base: str | None, counter: Counter) -> str:
+    """Return the identity of a file; with a format, only of one that is whole."""
     if file.store_identity:
         counter.add(file.size)
         return content_identity(file, base, "")
@@ -147,14 +180,15 @@ def _identity(file: ListedFile, format: Format, base: str | None, counter: Count
         counter.add(len(piece))
     if size != file.size:
         raise changed(file.path, f"changed from {file.size:,} to {size:,} bytes")
-    check_container(file.path, format, size, head, tail)
+    if format:
+        check_container(file.path, format, size, head, tail)
     return content_identity(file, base, digest.hexdigest())
 
 
 def check_container(path: str, format: Format, size: int, head: bytes, tail: bytes) -> None:
     """Check the first and last bytes of the formats that have known ones."""
     if format == "parquet" and (head != _PARQUET_MAGIC or tail != _PARQUET_MAGIC or size < 12):
-        raise InvalidInput(f"{path} is no whole parquet file: it is truncated, or not parquet at all")
+        raise InputIncomplete(f"{path} is no whole parquet file: it is truncated, or not parquet at all")
     if format == "orc" and not head.startswith(_ORC_MAGIC):
         raise InvalidInput(f"{path} is not an ORC file")
 

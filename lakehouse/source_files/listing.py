@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sluice.errors import InputChanged, InvalidInput
+from sluice.errors import InputChanged, InputIncomplete, InvalidInput
 
 CHUNK = 1024 * 1024
 """How many bytes are read at once."""
@@ -42,6 +42,6 @@ def changed(path: str, what: str = "changed") -> InputChanged:
     return InputChanged(f"{path} {what} while the run read it: start the run again when the file is complete")
 
 
-def empty(path: str) -> InvalidInput:
+def empty(path: str) -> InputIncomplete:
     """Return the error for a file of 0 bytes."""
-    return InvalidInput(f"{path} is empty (0 bytes): remove it, or leave it out of the source")
+    return InputIncomplete(f"{path} is empty (0 bytes): remove it, or leave it out of the source")

@@ -1,6 +1,7 @@
 """The batches that a landing zone holds, in the order of their arrival, and what becomes of each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from sluice.arrivals.limits import room_for_batches
 from sluice.contracts.arrivals import Batch, BatchRef
@@ -8,13 +9,22 @@ from sluice.contracts.starting import EndedRun
 
 _LONGEST_REASON = 500
 _LEAST_TO_SPLIT = 2
+_ANY = "any"
+_MOST_CHANGES = 3
+"""So often in a row the same files may change under their run, and are collected again; then a person decides."""
+_MOST_CHANGES_OF_ANY = 10
+"""The same for files of whichever batches: where a file changes for ever, others may arrive beside it each time."""
+_REMEMBERED = 100
+"""So many sets of paths are remembered that changed under a run."""
 
 
 class HeldBatches:
     """Batches of which main has not all files: they wait, a run loads them, or they were kept out or set aside."""
 
-    def __init__(self, batches: Iterable[Batch] = ()) -> None:
+    def __init__(self, batches: Iterable[Batch] = (), changes: Mapping[str, int] = MappingProxyType({})) -> None:
         self._batches = {batch.ref.id: batch for batch in batches}
+        self.changes = dict(changes)
+        """How often in a row files changed under their run, by the paths of the batch, and for all batches together."""
 
     def __contains__(self, id: str) -> bool:
         return id in self._batches
@@ -46,8 +56,15 @@ class HeldBatches:
         return sum(batch.state == state for batch in self._batches.values())
 
     def add(self, refs: Iterable[BatchRef], now: float) -> None:
-        """Hold new batches; one that is held already stays as it is."""
+        """Hold new batches; one that is held already stays as it is.
+
+        One of paths that changed too often already is kept out with the former one's reason, in its place.
+        """
+        outdated = {batch.ref.paths: batch for batch in self.all if batch.is_outdated and batch.state == "kept out"}
         for ref in refs:
+            if ref.id not in self._batches and ref.paths and (former := outdated.get(ref.paths)):
+                self._batches.pop(former.ref.id, None)
+                outdated[ref.paths] = self._batches[ref.id] = former.model_copy(update={"ref": ref})
             self._batches.setdefault(ref.id, Batch(ref=ref, since=now))
 
     def remove(self, ids: Iterable[str]) -> None:
@@ -67,33 +84,54 @@ class HeldBatches:
     def end(self, ended: EndedRun) -> str:
         """Take how a run ended: return `loaded`, `changed` or `kept out`; nothing if no run of this batch is known.
 
-        Where a file was overwritten or removed under the run, the batch is no more: what is there is collected again.
+        Where a file was overwritten or removed under the run, the batch is no more: what is there is collected again,
+        unless that happens again and again.
         """
         batch = self._batches.get(ended.key)
         if batch is None or batch.state != "running":
             return ""
-        if ended.is_done or ended.cause == "input_changed":
+        has_changed = ended.cause == "input_changed" and not ended.is_done
+        changes = self._count_changes(batch.ref.paths or batch.ref.id, has_changed=has_changed, is_done=ended.is_done)
+        if ended.is_done or (has_changed and not changes):
             del self._batches[ended.key]
             return "loaded" if ended.is_done else "changed"
         self.update(ended.key, workflow_id=ended.workflow_id, run_id=ended.run_id, outcome=ended.outcome)
-        self.keep_out(ended.key, ended.reason)
+        self.update(ended.key, is_outdated=has_changed)
+        self.keep_out(ended.key, f"{changes}{ended.reason}")
         return "kept out"
+
+    def _count_changes(self, paths: str, *, has_changed: bool, is_done: bool) -> str:
+        """Count that files changed under a run, or did not; return why they are not collected again, if so."""
+        before = self.changes.pop(paths, 0)
+        if is_done:
+            self.changes.pop(_ANY, None)
+        if not has_changed:
+            return ""
+        same, any_ = before + 1, self.changes.pop(_ANY, 0) + 1
+        self.changes[_ANY] = any_
+        if same >= _MOST_CHANGES or any_ >= _MOST_CHANGES_OF_ANY:
+            return f"files changed under {same if same >= _MOST_CHANGES else any_} runs in a row: "
+        self.changes[paths] = same
+        while len(self.changes) > _REMEMBERED:
+            del self.changes[next(iter(self.changes))]
+        return ""
 
     def decide(self, id: str, action: str) -> tuple[Batch, bool]:
         """Retry a batch, or set it aside; return it, and whether its files are collected again."""
         if action == "set aside":
             return self.update(id, state="set aside"), False
         changed = self.update(id, state="waiting")
-        if changed.outcome != "refused":
+        if changed.outcome != "refused" and not changed.is_outdated:
             return changed, False
         del self._batches[id]  # a file of it may be missing: what is there now is collected again
         return changed, True
 
-    def split(self, id: str, halves: Iterable[BatchRef]) -> list[Batch]:
+    def split(self, id: str, halves: Iterable[BatchRef], by: str) -> list[Batch]:
         """Hold batches in the place of another one that waits for a person; return them, or nothing if it does not."""
         if self.problem_of_decision(id):
             return []
-        new = [Batch(ref=ref, since=self._batches[id].since) for ref in halves]
+        since, reason = self._batches[id].since, f"of batch {id}, which {by} split"
+        new = [Batch(ref=ref, since=since, reason=reason) for ref in halves]
         batches = [each for batch in self.all for each in (new if batch.ref.id == id else [batch])]
         self._batches = {batch.ref.id: batch for batch in batches}
         return new

@@ -34,6 +34,8 @@ class BatchRef(Model):
     location: str
     files: int
     bytes: int
+    paths: str = ""
+    """The first digits of the SHA-256 over the paths of its files: the same files with other content have the same."""
 
 
 class Batch(Model):
@@ -49,6 +51,8 @@ class Batch(Model):
     run_id: str = ""
     outcome: str = ""
     reason: str = ""
+    is_outdated: bool = False
+    """Whether its files changed under its runs: a retry collects them as they are then."""
 
 
 class CollectArrivalsInput(Model):
@@ -174,6 +178,8 @@ class LandingZoneInput(Model):
     answered: int = 0
     """The number of the latest grant of a run that the zone followed or declined."""
     problem: str = ""
+    changes: dict[str, int] = Field(default_factory=dict)
+    """How often in a row the files of a batch changed under its run, by their paths; and those of any batch."""
 
 
 class ZoneStatus(Model):

@@ -32,6 +32,8 @@ class StartPipelineInput(Model):
     """The values of the placeholders in the file."""
     files: list[str] | None = None
     """The files to load, instead of those that the pipeline's source lists."""
+    expected: str = ""
+    """Where the lake lists these files as they were when they were chosen: a batch of a landing zone."""
     again: bool = False
     """Whether an input that was published before may be published again."""
     target: str = ""

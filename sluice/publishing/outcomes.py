@@ -13,6 +13,7 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
     "InvalidPipeline": "invalid",
     "InvalidInput": "invalid",
     "InputChanged": "input_changed",
+    "InputIncomplete": "invalid",
     "NothingWritten": "invalid",
     "WriteRefused": "invalid",
     "BadEnvironment": "invalid",

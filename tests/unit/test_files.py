@@ -16,6 +16,7 @@ from lakehouse.source_files import (
     check_unchanged,
     distinct_files,
     find_files,
+    have_changed,
     identify_input,
     in_threads,
     local,
@@ -157,6 +158,21 @@ def test_a_file_that_is_not_what_it_was_is_named(tmp_path: Path, change: Callabl
         os.utime(tmp_path / "b.csv", (1, 1))
     with pytest.raises(InvalidInput, match=rf"b\.csv .*{words}.* start the run again"):
         check_unchanged(files, source)
+
+
+@pytest.mark.parametrize("content", [None, "", "PAR1 and half", "PAR1 other size PAR1", "PAR1 OTHER PAR1"])
+def test_a_file_is_compared_with_what_it_was_whatever_its_format_has_to_say_of_it(
+    tmp_path: Path, content: str | None
+) -> None:
+    source, file = Source(path=f"{tmp_path}/*.parquet"), tmp_path / "a.parquet"
+    file.write_text("PAR1 whole PAR1")
+    files = find_files(source)
+    assert not have_changed(files, source)
+    if content is None:
+        file.unlink()
+    else:
+        file.write_text(content)
+    assert have_changed(files, source)
 
 
 @pytest.mark.parametrize("kind", ["grows", "vanishes"])

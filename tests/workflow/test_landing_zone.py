@@ -81,6 +81,9 @@ class Zone:
         """What tagging or moving files waits for."""
         self.pause: asyncio.Event | None = None
         """What a look waits for before it answers."""
+        self.reads: list[str] = []
+        self.held_read: asyncio.Event | None = None
+        """What the reading of a batch waits for."""
 
     @activity.defn(name="collect_arrivals")
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
@@ -94,6 +97,9 @@ class Zone:
 
     @activity.defn(name="read_batch")
     async def read(self, input: BatchRef) -> BatchPaths:
+        self.reads.append(input.id)
+        if self.held_read:
+            await self.held_read.wait()
         if input.id == "lost":
             raise ApplicationError("the batch is missing", type="ManifestUnreadable", non_retryable=True)
         return BatchPaths(paths=[f"/landing/{input.id}-{number}" for number in range(input.files)])
@@ -428,6 +434,57 @@ async def test_a_zone_that_continues_as_new_holds_what_it_held(zone: Zone) -> No
     ended = EndedRun(key="b", outcome="published")
     await zone.handle.signal(LandingZone.run_ended, ended)
     await zone.until(lambda now: now == {"a": "kept out"})
+
+
+async def test_a_batch_that_is_decided_about_while_it_is_read_is_not_run(zone: Zone) -> None:
+    zone.held_read = asyncio.Event()
+    await zone.start(batches=[Batch(ref=batch("a"), state="running", tries=1)])
+    await zone.until(lambda _: bool(zone.reads))
+    await zone.handle.signal(LandingZone.run_ended, EndedRun(key="a", outcome="quarantined", reason="bad"))
+    await zone.until(lambda now: now == {"a": "kept out"})
+    await zone.handle.execute_update(LandingZone.command, BatchCommand(action="set aside", batch="a", by="ana"))
+    zone.held_read.set()
+    await zone.look()
+    await zone.look()
+    assert await zone.states() == {"a": "set aside"}
+    with pytest.raises(RPCError):
+        await zone.client.get_workflow_handle(f"{zone.name}-a-1").describe()
+
+
+async def test_a_run_that_was_started_before_is_not_started_at_each_look(zone: Zone) -> None:
+    given = StartPipelineInput(pipeline=TEXT, starter="arrivals of p", key="a", report_to=zone.name)
+    child = f"{zone.name}-a-1"
+    run = await zone.client.start_workflow(RunOfATest.run, given, id=child, task_queue=zone.name)
+    await zone.start(batches=[Batch(ref=batch("a"), state="running", tries=1)])
+    await zone.until(lambda _: bool(zone.reads))
+    await zone.look()
+    await zone.look()
+    assert zone.reads == ["a"]
+    await run.signal("end", EndedRun(outcome="published"))
+    await zone.until(lambda now: now == {})
+
+
+async def test_a_file_that_changes_under_each_run_is_left_to_people(zone: Zone) -> None:
+    """Each time it is another batch, of the same paths."""
+    ids = ["a1", "a2", "a3", "a4"]
+    refs = [batch(id).model_copy(update={"paths": "same"}) for id in ids]
+    zone.answers = [CollectArrivalsResult(batches=[refs[0]])]
+    await zone.start(on_failure="pause")
+    for id, following in zip(ids[:3], refs[1:], strict=True):
+        await zone.until(lambda now, id=id: now == {id: "running"})  # type: ignore[misc]
+        if id != "a3":
+            zone.answers = [CollectArrivalsResult(batches=[following])]
+        await zone.end(id, "failed", cause="input_changed", reason="/landing/a was touched")
+    await zone.until(lambda now: now == {"a3": "kept out"})
+    status = await zone.status()
+    assert status.batches[0].reason == "files changed under 3 runs in a row: /landing/a was touched"
+    assert "a3 was kept out" in status.paused
+    await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=False, by="ana"))
+    await zone.look(CollectArrivalsResult(batches=[refs[3]]))
+    await zone.until(lambda now: now == {"a4": "kept out"})
+    zone.answers = [arrived("a5")]
+    await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="a4", by="ana"))
+    await zone.until(lambda now: now == {"a5": "running"})
 
 
 async def test_another_version_of_the_pipeline_is_taken(zone: Zone) -> None:

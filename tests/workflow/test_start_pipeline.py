@@ -13,7 +13,11 @@ from temporalio.worker import Worker
 
 from activities.find_run_end import FindRunEndActivity
 from activities.prepare_run import PrepareRunActivity
+from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.source_files import find_files
+from sluice.contracts.arrivals import ArrivedFile
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.pipeline.source import Source
 from sluice.settings import Settings
 from tests.harness.workflow import FakeActivities, fails_for_good
 from workflows.sandbox import sandbox
@@ -52,6 +56,7 @@ class Starts:
         self.client, self.folder = client, folder
         self.name, self.queue = f"p-{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
         self.fakes = FakeActivities()
+        self.batches = BatchStore((folder / "lake").as_uri(), {})
         (folder / "2018-01.csv").write_text("id\n1\n")
 
     async def start(self, partition: str = "2018-01", **more: Any) -> WorkflowHandle[StartPipeline, EndedRun]:
@@ -75,7 +80,7 @@ async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
         workflow_runner=sandbox(),
         activities=[
             *of_runs,
-            PrepareRunActivity(client, settings).prepare_run,
+            PrepareRunActivity(client, settings, starts.batches).prepare_run,
             FindRunEndActivity(client).find_run_end,
         ],
     )
@@ -124,9 +129,20 @@ async def test_what_is_not_valid_is_refused_and_starts_no_run(starts: Starts) ->
     assert (ended.outcome, ended.key) == ("refused", "2018-02")
     assert "there are no files at" in ended.reason and "2018-02.csv" in ended.reason
     assert starts.fakes.calls == [] and ended.cause is None
-    given = [str(starts.folder / "2018-01.csv"), str(starts.folder / "removed.csv")]
-    ended = await (await starts.start(files=given)).result()
-    assert (ended.outcome, ended.cause) == ("refused", "input_changed")
+
+
+async def test_a_file_that_is_half_of_what_its_batch_lists_has_changed(starts: Starts) -> None:
+    """The message of its format is about what a producer has not written yet."""
+    file = starts.folder / "a.parquet"
+    file.write_text("PAR1 odd PAR1")
+    (listed,) = find_files(Source(path=str(file)))
+    arrived = ArrivedFile(path=listed.path, size=listed.size, identity=listed.identity)
+    batch = starts.batches.write("p", [arrived])
+    file.write_text("PAR1 half of it")
+    ended = await (await starts.start(files=[str(file)], expected=batch.location)).result()
+    assert (ended.outcome, ended.cause, "no whole parquet file" in ended.reason) == ("refused", "input_changed", True)
+    ended = await (await starts.start(files=[str(file)])).result()
+    assert (ended.outcome, ended.cause) == ("refused", None), "nothing says that it was another one"
 
 
 async def test_a_run_that_fails_is_an_end_and_no_error(starts: Starts) -> None:

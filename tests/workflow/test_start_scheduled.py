@@ -16,6 +16,7 @@ from activities.find_run_end import FindRunEndActivity
 from activities.inspect_schedule import InspectScheduleActivity
 from activities.pause_schedule import PauseScheduleActivity
 from activities.prepare_run import PrepareRunActivity
+from lakehouse.arrivals.batch_store import BatchStore
 from runtime.deployed_schedules import make_schedule
 from sluice.contracts.input import SelectedInput
 from sluice.contracts.schedules import ENDED_MEMO, MISSED_MEMO, ScheduleNotice, StartScheduledInput, schedule_id
@@ -102,7 +103,7 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
         workflow_runner=sandbox(),
         activities=[
             *of_runs,
-            PrepareRunActivity(client, settings).prepare_run,
+            PrepareRunActivity(client, settings, BatchStore("file:///nowhere", {})).prepare_run,
             FindRunEndActivity(client).find_run_end,
             InspectScheduleActivity(client).inspect_schedule,
             PauseScheduleActivity(client).pause_schedule,

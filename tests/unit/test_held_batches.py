@@ -1,0 +1,54 @@
+"""The batches of a landing zone: how often files may change under their runs, and who split what."""
+
+from sluice.arrivals.held_batches import HeldBatches
+from sluice.contracts.arrivals import BatchRef
+from sluice.contracts.starting import EndedRun
+
+
+def ref(id: str, paths: str = "") -> BatchRef:
+    return BatchRef(id=id, location=f"lake/{id}.json", files=2, bytes=20, paths=paths)
+
+
+def run(batches: HeldBatches, id: str, paths: str, *, changes: bool = True) -> str:
+    batches.add([ref(id, paths)], 5.0)
+    batches.update(id, state="running")
+    ended = (
+        EndedRun(key=id, outcome="failed", cause="input_changed") if changes else EndedRun(key=id, outcome="published")
+    )
+    return batches.end(ended)
+
+
+def test_a_batch_that_is_loaded_ends_a_row_of_changes() -> None:
+    batches = HeldBatches()
+    for _ in range(5):
+        assert [run(batches, "a", "same"), run(batches, "a", "same")] == ["changed"] * 2
+        assert run(batches, "a", "same", changes=False) == "loaded"
+    assert batches.changes == {}
+
+
+def test_a_file_that_changes_beside_ever_new_ones_is_kept_out_too() -> None:
+    batches = HeldBatches()
+    ends = [run(batches, str(number), f"paths-{number}") for number in range(11)]
+    assert ends == ["changed"] * 9 + ["kept out"] * 2
+    (first, _) = batches.all
+    assert first.reason.startswith("files changed under 10 runs in a row") and first.is_outdated
+
+
+def test_the_count_goes_along_and_stays_small() -> None:
+    batches = HeldBatches()
+    for number in range(200):
+        run(batches, "x", f"paths-{number}")
+        run(batches, "y", "other", changes=False)
+    assert len(batches.changes) <= 100
+    assert run(batches, "a", "same") == "changed"
+    assert run(HeldBatches(changes=batches.changes), "a", "same") == "changed"
+    again = HeldBatches(changes={"same": 2})
+    assert run(again, "a", "same") == "kept out"
+
+
+def test_halves_name_who_split_their_batch() -> None:
+    batches = HeldBatches()
+    batches.add([ref("ab")], 5.0)
+    batches.keep_out("ab", "bad")
+    halves = batches.split("ab", [ref("a"), ref("b")], "ana")
+    assert [each.reason for each in halves] == ["of batch ab, which ana split"] * 2
