@@ -226,7 +226,7 @@ async def zone_memos(client: Client, settings: Settings) -> AsyncIterator[dict[s
     prefix = landing_zone_id(settings.sluice_installation, "")
     async for execution in client.list_workflows(f'{_RUNNING} AND WorkflowId STARTS_WITH "{prefix}"'):
         memo = (await execution.memo()).get(ZONE_MEMO)
-        if memo and memo["installation"] == settings.sluice_installation:
+        if isinstance(memo, dict) and memo.get("installation") == settings.sluice_installation:
             yield memo
 
 

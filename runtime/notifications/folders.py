@@ -7,36 +7,45 @@ files.
 
 import asyncio
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from watchfiles import Change, watch
 
+from lakehouse.source_files import is_hidden, part_matches, path_matches
 from runtime.notifications.known_zones import KnownZones
 from runtime.notifications.look_sender import LookSender
+from sluice.arrivals.notified_zones import NotifiedZones
 
 _CHECK_EVERY = 2.0
 """The seconds between two questions whether the folders are those that are watched."""
 _STEP_MS = 200
+_ANY_FOLDERS = "**"
 _COLLECT_MS = 1000
 _CHANGED_EVERY = 10.0
 """The shortest time between two signals because of files that were there before: one that grows changes often."""
 _PAUSES = (1.0, 2.0, 5.0, 30.0, 600.0)
 """The seconds between two tries where the system refuses to watch; the last one repeats."""
 
-Folders = Mapping[str, set[str]]
-"""Folders with the ids of their landing zones."""
+Pattern = tuple[str, ...]
+Folders = Mapping[str, set[tuple[str, Pattern]]]
+"""Folders with their landing zones: the id of each, and the parts of its pattern below the folder."""
 Identity = dict[str, tuple[str, int, int]]
 """Folders that are there, each with its real path, device and number: one that was made again has another number."""
 
 log = logging.getLogger("sluice.notifications")
 
 
-async def watch_folders(known: KnownZones, sender: LookSender) -> None:
-    """Watch the folders of the landing zones until this is cancelled."""
+async def watch_folders(known: KnownZones, sender: LookSender, own: Sequence[str] = ()) -> None:
+    """Watch the folders of the landing zones until this is cancelled.
+
+    Args:
+        own: folders that workers write to, such as SLUICE_HOME: what changes there is no file that arrived.
+    """
     loop, stop = asyncio.get_running_loop(), threading.Event()
 
     def request(zones: Iterable[str], *every: float) -> None:
@@ -44,9 +53,9 @@ async def watch_folders(known: KnownZones, sender: LookSender) -> None:
             loop.call_soon_threadsafe(partial(sender.request, zones, *every))
 
     def wanted() -> Folders:
-        return known.zones.of_folders()
+        return folders_of(known.zones)
 
-    watcher = FolderWatcher(wanted, request, stop)
+    watcher = FolderWatcher(wanted, request, stop, own)
     thread = threading.Thread(target=watcher.run, name="folders of landing zones", daemon=True)
     thread.start()
     try:
@@ -59,8 +68,15 @@ async def watch_folders(known: KnownZones, sender: LookSender) -> None:
 class FolderWatcher:
     """Watches folders in a thread. `folders` returns them as they are wanted now, `request` has zones looked at."""
 
-    def __init__(self, folders: Callable[[], Folders], request: Callable[..., None], stop: threading.Event) -> None:
+    def __init__(
+        self,
+        folders: Callable[[], Folders],
+        request: Callable[..., None],
+        stop: threading.Event,
+        own: Sequence[str] = (),
+    ) -> None:
         self._folders, self._request, self._stop = folders, request, stop
+        self._own = tuple(f"{os.path.realpath(each)}/" for each in own)
         self._failures = 0
         self._skips_denied = False
         """Whether folders that cannot be read are left out. It leaves out those without a watch, too, silently."""
@@ -78,13 +94,15 @@ class FolderWatcher:
             except PermissionError as error:
                 if self._skips_denied:
                     self._pause_after(error)
+                else:
+                    log.warning("a folder below a landing zone cannot be read, and is not watched: %s", error)
                 self._skips_denied = True
             except Exception as error:  # of the operating system, by several types; a folder may be deleted just now
                 self._pause_after(error)
 
     def _watch(self, folders: Folders, present: Identity) -> None:
         """Watch folders as long as they are what is there and wanted."""
-        zones: dict[str, set[str]] = {}
+        zones: dict[str, set[tuple[str, Pattern]]] = {}
         for folder, (real, _, _) in present.items():
             zones.setdefault(real, set()).update(folders[folder])
         changes = watch(
@@ -103,7 +121,7 @@ class FolderWatcher:
         for changed in changes:
             if not is_started:  # what was written before the watch began is not among the changes
                 is_started, self._failures = True, 0
-                self._request({zone for ids in zones.values() for zone in ids})
+                self._request({id for each in zones.values() for id, _ in each})
             self._take(zones, changed)
             if time.monotonic() >= check_at:
                 if self._folders() != folders or identify(folders) != present:
@@ -111,6 +129,7 @@ class FolderWatcher:
                 check_at = time.monotonic() + _CHECK_EVERY
 
     def _take(self, zones: Folders, changed: Iterable[tuple[Change, str]]) -> None:
+        changed = [(change, path) for change, path in changed if not path.startswith(self._own)]
         added = {path for change, path in changed if change == Change.added}
         grown = {path for change, path in changed if change == Change.modified} - added
         if concerned := zones_above(zones, added):
@@ -125,15 +144,38 @@ class FolderWatcher:
         self._failures += 1
 
 
+def folders_of(zones: NotifiedZones) -> Folders:
+    """Return the folders to watch: of a zone that is one file, the folder that it is in."""
+    folders: dict[str, set[tuple[str, Pattern]]] = {}
+    for zone in zones.watchable():
+        folder, pattern = zone.folder, zone.pattern
+        if not pattern and os.path.isfile(folder):  # noqa: PTH113  # it raises no error
+            folder, _, name = folder.rpartition("/")
+            pattern = (name,)
+        folders.setdefault(folder, set()).add((zone.workflow_id, pattern))
+    return folders
+
+
 def zones_above(zones: Folders, paths: Iterable[str]) -> set[str]:
-    """Return the zones of the folders that these paths are below."""
+    """Return the zones that list a file of such a path, or one in a folder of such a path."""
     concerned: set[str] = set()
-    for folder in {path.rpartition("/")[0] for path in paths}:
-        here = folder
-        while here:
-            concerned |= zones.get(here, set())
-            here = here.rpartition("/")[0]
+    for path in paths:
+        parts = path.split("/")
+        for depth in range(len(parts) - 1, 0, -1):
+            below = parts[depth:]
+            for id, pattern in zones.get("/".join(parts[:depth]), ()):
+                if id not in concerned and (path_matches(below, pattern) or _leads_to(below, pattern, path)):
+                    concerned.add(id)
     return concerned
+
+
+def _leads_to(parts: Sequence[str], pattern: Pattern, path: str) -> bool:
+    """Return whether a path is a folder below which a pattern may match: it may have come with its files."""
+    fixed = pattern.index(_ANY_FOLDERS) if _ANY_FOLDERS in pattern else len(pattern)
+    if fixed == len(pattern) and len(parts) >= len(pattern):
+        return False
+    is_on_the_way = all(map(part_matches, parts, pattern[:fixed])) and not any(map(is_hidden, parts[fixed:]))
+    return is_on_the_way and os.path.isdir(path)  # noqa: PTH112  # it raises no error
 
 
 def identify(folders: Iterable[str]) -> Identity:

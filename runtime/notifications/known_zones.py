@@ -29,6 +29,8 @@ class KnownZones:
     def __init__(self, client: Client, settings: Settings, sender: LookSender) -> None:
         self._client, self._settings, self._sender = client, settings, sender
         self._paths: dict[tuple[str, str], str] = {}
+        self._logged: set[object] = set()
+        """The zones that a log line says of that they are told of no files, or are not watched."""
         self._is_answered = asyncio.Event()
         self._reported_at: float | None = None
         self.zones = NotifiedZones()
@@ -63,11 +65,22 @@ class KnownZones:
     async def refresh(self) -> None:
         """Ask for the landing zones; have those looked at that are new, as their notifications were dropped."""
         before = self.zones
-        zones = [await self._zone(memo) async for memo in zone_memos(self._client, self._settings)]
+        zones = [await self._readable_zone(memo) async for memo in zone_memos(self._client, self._settings)]
         self.zones = NotifiedZones(frozenset(zone for zone in zones if zone))
         if self._is_answered.is_set():
             self._sender.request({zone.workflow_id for zone in self.zones.zones - before.zones})
         self._is_answered.set()
+
+    async def _readable_zone(self, memo: dict[str, object]) -> NotifiedZone | None:
+        """Return a zone; nothing, and a log line for the first time, where its memo is not as this version reads it."""
+        try:
+            return await self._zone(memo)
+        except Exception as error:  # written by another version, or another program
+            name = str(memo.get("name", "?"))[:200]
+            if name not in self._logged:
+                self._logged.add(name)
+                log.warning("the landing zone %r is told of no files: %s: %s", name, type(error).__name__, error)
+            return None
 
     async def _zone(self, memo: dict[str, object]) -> NotifiedZone | None:
         properties = memo["properties"]
@@ -77,7 +90,16 @@ class KnownZones:
             self._paths[stated, folder] = await asyncio.to_thread(_absolute, stated, folder)
         path = self._paths[stated, folder]
         id = landing_zone_id(self._settings.sluice_installation, str(memo["name"]))
-        return NotifiedZone(id, path) if path else None
+        zone = NotifiedZone(id, path) if path else None
+        if zone and zone.is_too_wide and zone not in self._logged:
+            self._logged.add(zone)
+            log.warning(
+                "%s is not watched, only looks find files there: all of %s would be watched; begin the pattern with at "
+                "least two folders, or name one folder",
+                path,
+                zone.folder,
+            )
+        return zone
 
     def _report(self) -> None:
         now = asyncio.get_running_loop().time()

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import NamedTuple
 
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
@@ -23,7 +24,7 @@ _REMEMBERED = 60.0
 """The seconds for which it is remembered when a zone was told."""
 _AT_ONCE = 20
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""The seconds between two tries while Temporal does not answer; the last one repeats."""
+"""The seconds between two tries of a zone that cannot be told; the last one repeats."""
 _TIMEOUT = timedelta(seconds=10)
 
 log = logging.getLogger("sluice.notifications")
@@ -37,6 +38,15 @@ class _Waiting:
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
 
+class _Failing(NamedTuple):
+    """A zone that could not be told."""
+
+    until: float
+    """When it is tried again."""
+    tries: int
+    error: str
+
+
 class LookSender:
     """Sends the signals. `send` tells one zone, and returns False where the zone has ended."""
 
@@ -44,8 +54,9 @@ class LookSender:
         self._send = send
         self._waiting: dict[str, _Waiting] = {}
         self._sent_at: dict[str, float] = {}
+        self._failing: dict[str, _Failing] = {}
+        self._sending: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
-        self._failures = 0
 
     def request(self, zones: Iterable[str], every: float = _EVERY) -> None:
         """Have zones told soon; return at once.
@@ -56,6 +67,8 @@ class LookSender:
         now = asyncio.get_running_loop().time()
         for zone in zones:
             at = max(now + _COLLECT, self._sent_at.get(zone, 0.0) + every)
+            if failing := self._failing.get(zone):
+                at = max(at, failing.until)
             waiting = self._waiting.setdefault(zone, _Waiting(at))
             waiting.at = min(waiting.at, at)
         self._changed.set()
@@ -71,35 +84,30 @@ class LookSender:
 
     async def run(self) -> None:
         """Send what is requested, for ever."""
-        while True:
-            self._changed.clear()
-            now = asyncio.get_running_loop().time()
-            due = [zone for zone, waiting in self._waiting.items() if waiting.at <= now][:_AT_ONCE]
-            if due:
-                await self._send_all(due)
-            elif self._waiting:
-                await self._until(min(waiting.at for waiting in self._waiting.values()) - now)
-            else:
-                await self._changed.wait()
+        try:
+            while True:
+                self._changed.clear()
+                now = asyncio.get_running_loop().time()
+                idle = {zone: waiting.at for zone, waiting in self._waiting.items() if zone not in self._sending}
+                free = _AT_ONCE - len(self._sending)
+                for zone in [zone for zone, at in idle.items() if at <= now][:free]:
+                    self._sending[zone] = asyncio.create_task(self._send_one(zone))
+                later = [at for zone, at in idle.items() if zone not in self._sending]
+                is_full = len(self._sending) >= _AT_ONCE
+                await self._until(None if is_full or not later else min(later) - now)
+        finally:
+            for task in self._sending.values():
+                task.cancel()
+            await asyncio.gather(*self._sending.values(), return_exceptions=True)
+            self._sending.clear()
 
-    async def _until(self, seconds: float) -> None:
-        """Wait so long, or until something else is requested."""
+    async def _until(self, seconds: float | None) -> None:
+        """Wait so long, or until something else is requested or a signal is sent."""
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), max(0.0, seconds))
+            await asyncio.wait_for(self._changed.wait(), None if seconds is None else max(0.0, seconds))
 
-    async def _send_all(self, zones: list[str]) -> None:
-        errors = [error for error in await asyncio.gather(*map(self._send_one, zones)) if error]
-        if not errors:
-            self._failures = 0
-            return
-        if not self._failures:
-            log.warning("landing zones cannot be told to look, which is tried again: %s", errors[0])
-        pause = _PAUSES[min(self._failures, len(_PAUSES) - 1)]
-        self._failures += 1
-        await asyncio.sleep(pause)
-
-    async def _send_one(self, zone: str) -> Exception | None:
-        """Tell one zone; return the error after which it stays requested."""
+    async def _send_one(self, zone: str) -> None:
+        """Tell one zone; after an error it stays requested, and no other zone waits for it."""
         waiting = self._waiting.pop(zone)  # before the signal: what arrives meanwhile needs another one
         try:
             is_there = await self._send(zone)
@@ -107,8 +115,12 @@ class LookSender:
             later = self._waiting.setdefault(zone, waiting)
             if later is not waiting:
                 later.waiters += waiting.waiters
-                later.at = min(later.at, waiting.at)
-            return error
+            later.at = self._pause_after(zone, str(error))
+            return
+        finally:
+            self._sending.pop(zone, None)
+            self._changed.set()
+        self._failing.pop(zone, None)
         if is_there:
             now = asyncio.get_running_loop().time()
             self._sent_at = {each: at for each, at in self._sent_at.items() if at > now - _REMEMBERED} | {zone: now}
@@ -117,7 +129,16 @@ class LookSender:
         for waiter in waiting.waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        return None
+
+    def _pause_after(self, zone: str, error: str) -> float:
+        """Return when a zone is told again; log the error unless that of another zone is the same."""
+        if all(failing.error != error for failing in self._failing.values()):
+            log.warning("%s cannot be told to look, which is tried again: %s", zone, error)
+        before = self._failing.get(zone)
+        tries = before.tries + 1 if before else 1
+        until = asyncio.get_running_loop().time() + _PAUSES[min(tries, len(_PAUSES)) - 1]
+        self._failing[zone] = _Failing(until, tries, error)
+        return until
 
 
 def signal_by(client: Client) -> Callable[[str], Awaitable[bool]]:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from temporalio.client import Client
 
+from lakehouse.source_files import is_remote, without_scheme
 from runtime.notifications.folders import watch_folders
 from runtime.notifications.known_zones import KnownZones
 from runtime.notifications.look_sender import LookSender, signal_by
@@ -32,7 +33,9 @@ class Receivers:
     def __init__(self, client: Client, settings: Settings) -> None:
         self._sender = sender = LookSender(signal_by(client))
         self.known = known = KnownZones(client, settings, sender)
-        self._receivers: dict[str, Receive] = {"watch of folders": lambda: watch_folders(known, sender)}
+        self._receivers: dict[str, Receive] = {
+            "watch of folders": lambda: watch_folders(known, sender, _own_folders(settings))
+        }
         if address := events_address(settings):
             self._receivers["webhook"] = lambda: serve_webhook(*address, known, sender)
         if queue := settings.sluice_events_queue:
@@ -50,6 +53,12 @@ class Receivers:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _own_folders(settings: Settings) -> list[str]:
+    """Return the folders that workers write to."""
+    local = [settings.lake] if not is_remote(settings.lake) else []
+    return [str(settings.sluice_home), *map(without_scheme, local)]
 
 
 async def _kept(name: str, work: Receive) -> None:

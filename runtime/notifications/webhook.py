@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import logging
+import time
 from collections.abc import Callable
 
 from aiohttp import web
@@ -23,6 +24,9 @@ _RETRY = 5.0
 """The seconds between two tries to listen, where another program has the port: another worker, for example."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MIN_TOKEN = 16
+_MAX_PORT = 65535
+_LOG_EVERY = 600.0
+"""The seconds between two log lines about requests that are refused for one kind of reason."""
 _BEARER = "Bearer "
 
 log = logging.getLogger("sluice.notifications")
@@ -38,6 +42,10 @@ def events_address(settings: Settings) -> tuple[str, int, str] | None:
         return None
     host, _, port = settings.sluice_events_address.rpartition(":")
     host = host.strip("[]")
+    if not 0 < int(port) <= _MAX_PORT:
+        raise BadEnvironment(
+            f"SLUICE_EVENTS_ADDRESS={settings.sluice_events_address}: a port is a number from 1 to {_MAX_PORT}"
+        )
     token = read_secret(settings.sluice_events_token_file, "SLUICE_EVENTS_TOKEN_FILE")
     if token and (len(token) < _MIN_TOKEN or not token.replace("-", "").replace("_", "").replace(".", "").isalnum()):
         raise BadEnvironment(
@@ -84,7 +92,14 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
     Each answer ends its connection: versitygw opens one for each event, and closes none.
     """
 
-    def refused(status: int, why: str) -> web.Response:
+    logged: dict[object, float] = {}
+
+    def refused(status: int, why: str, kind: object = None) -> web.Response:
+        """Answer with a reason; log the first such refusal, and one of those that follow every ten minutes."""
+        now = time.monotonic()
+        if now - logged.get(kind or status, -_LOG_EVERY) >= _LOG_EVERY:
+            logged[kind or status] = now
+            log.warning("refuses a notification by HTTP (%d): %s", status, why)
         return web.json_response({"message": why}, status=status)
 
     async def answer(request: web.Request) -> web.Response:
@@ -103,7 +118,7 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
         except asyncio.TimeoutError:
             return refused(408, f"the body was not there after {_TIMEOUT:g} s")
         except UnreadableNotification as error:
-            return refused(400, f"this is no notification: {error}")
+            return refused(400, f"this is no notification: {error}", type(error))
         return web.Response(status=204)
 
     app = web.Application(client_max_size=MAX_BYTES)

@@ -7,6 +7,7 @@ from urllib.parse import unquote_plus
 MAX_BYTES = 1024 * 1024
 """The size of the largest message that is read: that of SQS."""
 _MAX_RECORDS = 1000
+_MAX_TOPIC = 300
 _MAX_WRAPPERS = 3
 """So many messages may be inside of one another: an event in a message of SNS in one of SQS."""
 _CREATED = "ObjectCreated:"
@@ -22,6 +23,10 @@ class StoredObject(NamedTuple):
 
 class UnreadableNotification(ValueError):
     """Raised when a message is no notification of an object store."""
+
+
+class UnconfirmedSubscription(UnreadableNotification):
+    """Raised when a message of SNS asks for the confirmation of a subscription."""
 
 
 def read_notification(message: str | bytes) -> set[StoredObject]:
@@ -57,6 +62,12 @@ def _objects(event: object, wrappers: int) -> list[StoredObject]:
         return _of_event_bridge(event)
     if event.get("Type") == "Notification" and isinstance(event.get("Message"), str) and wrappers:
         return _objects(_parsed(event["Message"]), wrappers - 1)
+    if event.get("Type") == "SubscriptionConfirmation":
+        topic = repr(event.get("TopicArn"))[:_MAX_TOPIC]
+        raise UnconfirmedSubscription(
+            f"SNS asks to confirm a subscription to the topic {topic}, and this receiver confirms none: subscribe a "
+            "queue of SQS, and set SLUICE_EVENTS_QUEUE, or confirm it by another receiver at this address"
+        )
     raise UnreadableNotification("it is no event of an object store: it has none of `Records`, `detail` and `Message`")
 
 

@@ -33,6 +33,16 @@ class NotifiedZone:
         fixed = _WILDCARD.split(self.from_, maxsplit=1)[0]
         return self.from_ if fixed == self.from_ else fixed.rpartition("/")[0] or "/"
 
+    @property
+    def pattern(self) -> tuple[str, ...]:
+        """The parts of a local pattern below that folder; none of a folder."""
+        return tuple(part for part in self.from_.removeprefix(self.folder).split("/") if part)
+
+    @property
+    def is_too_wide(self) -> bool:
+        """Whether it is a local pattern in a folder of which everything would have to be watched, such as /home."""
+        return self.is_folder and bool(self.pattern) and self.folder.strip("/").count("/") == 0
+
 
 @dataclass(frozen=True)
 class _Prefix:
@@ -71,13 +81,9 @@ class NotifiedZones:
             concerned.update(id for prefix, id in zones if prefix.begins(key))
         return concerned
 
-    def of_folders(self) -> dict[str, set[str]]:
-        """Return the folders of zones whose files are local, each with the workflow ids of its zones."""
-        folders: dict[str, set[str]] = {}
-        for zone in self.zones:
-            if zone.is_folder:
-                folders.setdefault(zone.folder, set()).add(zone.workflow_id)
-        return folders
+    def watchable(self) -> list[NotifiedZone]:
+        """Return the zones whose files are local, and whose folder may be watched."""
+        return [zone for zone in self.zones if zone.is_folder and not zone.is_too_wide]
 
 
 def _plain(key: str) -> str:

@@ -6,15 +6,73 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from watchfiles import Change
 
 from runtime.notifications import folders
-from runtime.notifications.folders import FolderWatcher, identify, zones_above
+from runtime.notifications.folders import Folders, FolderWatcher, folders_of, identify, zones_above
+from sluice.arrivals.notified_zones import NotifiedZone, NotifiedZones
 
 
 def test_a_path_concerns_the_zones_of_every_folder_above_it() -> None:
-    zones = {"/in": {"all"}, "/in/orders": {"orders"}, "/in/orders2": {"other"}}
+    zones: Folders = {"/in": {("all", ())}, "/in/orders": {("orders", ())}, "/in/orders2": {("other", ())}}
     assert zones_above(zones, ["/in/orders/2026/a.csv", "/in/b.csv"]) == {"all", "orders"}
     assert zones_above(zones, ["/in/orders", "/inside/a.csv", "/a.csv", "a.csv"]) == {"all"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_listed"),
+    [
+        ("", "a.csv", True),
+        ("", "2026/11/a.csv", True),
+        ("", ".sluice/arrivals/1.sqlite-journal", False),
+        ("", "2026/_temporary/a.csv", False),
+        ("", "day=1/_x=2/a.csv", True),
+        ("*.csv", "a.csv", True),
+        ("*.csv", "a.txt", False),
+        ("*.csv", "folder.csv/a.txt", True),
+        ("*/*.csv", "2026", True),
+        ("*/*.csv", "a.txt", False),
+        ("*/*.csv", "2026/11", False),
+        ("20*/**/*.csv", "2026/11/12", True),
+        ("20*/**/*.csv", "1999/11", False),
+        ("20*/**/*.csv", "2026/11/a.csv", True),
+    ],
+)
+def test_a_path_that_no_listing_reads_concerns_nobody(tmp_path: Path, pattern: str, path: str, is_listed: bool) -> None:
+    file = tmp_path / path
+    if file.suffix:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+    else:
+        file.mkdir(parents=True)
+    zone = NotifiedZone("zone", f"{tmp_path}/{pattern}".rstrip("/"))
+    zones = folders_of(NotifiedZones(frozenset([zone])))
+    assert list(zones) == [str(tmp_path)]
+    assert zones_above(zones, [str(file)]) == ({"zone"} if is_listed else set())
+
+
+def test_what_workers_write_themselves_is_no_arrival(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "link").symlink_to(home)
+    requested: list[set[str]] = []
+    watcher = FolderWatcher(dict, requested.append, threading.Event(), [str(tmp_path / "link")])
+    zones: Folders = {str(tmp_path): {("zone", ())}}
+    watcher._take(zones, [(Change.added, str(home / "arrivals" / "1.sqlite")), (Change.modified, str(home / "x"))])
+    assert requested == []
+    watcher._take(zones, [(Change.added, str(tmp_path / "homes.csv"))])
+    assert requested == [{"zone"}]
+
+
+def test_of_one_file_its_folder_is_watched_and_of_a_wide_pattern_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id")
+    zones = [NotifiedZone("file", f"{tmp_path}/a.csv"), NotifiedZone("home", "/home/*/landing/*.csv")]
+    zones += [NotifiedZone("root", "/*/x"), NotifiedZone("folder", "/landing"), NotifiedZone("bucket", "s3://b/*")]
+    folders = folders_of(NotifiedZones(frozenset(zones)))
+    assert folders == {str(tmp_path): {("file", ("a.csv",))}, "/landing": {("folder", ())}}
+    assert [zone.is_too_wide for zone in zones] == [False, True, True, False, False]
+    assert zones_above(folders, [str(tmp_path / "b.csv")]) == set()
+    assert zones_above(folders, [str(tmp_path / "a.csv")]) == {"file"}
 
 
 def test_only_folders_that_are_there_are_watched(tmp_path: Path) -> None:
@@ -26,7 +84,7 @@ def test_only_folders_that_are_there_are_watched(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_read_is_left_out_and_its_zone_is_watched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     stop = threading.Event()
     asked: list[bool] = []
@@ -40,5 +98,6 @@ def test_a_folder_that_cannot_be_read_is_left_out_and_its_zone_is_watched(
 
     monkeypatch.setattr(folders, "watch", watch)
     requested: list[set[str]] = []
-    FolderWatcher(lambda: {str(tmp_path): {"zone"}}, requested.append, stop).run()
+    FolderWatcher(lambda: {str(tmp_path): {("zone", ())}}, requested.append, stop).run()
     assert (asked, requested) == ([False, True], [{"zone"}])
+    assert caplog.messages == ["a folder below a landing zone cannot be read, and is not watched: denied"]

@@ -19,13 +19,14 @@ class Recorder:
         self.error: Exception | None = None
         self.pause: asyncio.Event | None = None
         self.ended: set[str] = set()
+        self.failing: set[str] = set()
 
     async def send(self, zone: str) -> bool:
         self.tries += 1
         if self.pause:
             await self.pause.wait()
-        if self.error:
-            raise self.error
+        if self.error or zone in self.failing:
+            raise self.error or RuntimeError(f"{zone} takes no signal")
         if zone in self.ended:
             return False
         self.signals.append(zone)
@@ -111,12 +112,27 @@ async def test_a_failing_temporal_is_tried_again_and_holds_one_entry_for_each_zo
     assert not telling.done()
     assert len(sender._waiting) == 3
     assert [record.message for record in caplog.records] == [
-        "landing zones cannot be told to look, which is tried again: no server"
+        "a cannot be told to look, which is tried again: no server"
     ]
     recorder.error = None
     await asyncio.wait_for(telling, 5)
     await recorder.until(3)
     assert set(recorder.signals) == {"a", "b", "c"}
+
+
+async def test_a_zone_that_always_fails_holds_no_other_one_up(
+    sender: LookSender, recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(look_sender, "_PAUSES", (60.0,))
+    recorder.failing = {"bad"}
+    with caplog.at_level(logging.WARNING):
+        sender.request(["bad"])
+        await asyncio.sleep(0.3)
+        sender.request(["bad", "good"])
+        await asyncio.wait_for(recorder.until(1), 2)
+        await asyncio.sleep(0.3)
+    assert (recorder.signals, recorder.tries) == (["good"], 2), "what fails is not tried sooner because of a request"
+    assert len(caplog.messages) == 1 and "bad takes no signal" in caplog.messages[0]
 
 
 async def test_a_zone_that_has_ended_is_told_nothing_and_holds_nobody_up(

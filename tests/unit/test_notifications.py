@@ -111,7 +111,7 @@ def test_other_events_name_nothing(message: str) -> None:
         (s3_event(record("b", "k"), {"eventName": "ObjectCreated:Put", "s3": {}}), "no bucket and no key"),
         (by_event_bridge("b", "k").replace('"k"', "5"), "no bucket and no key"),
         (by_sns("hello"), "not JSON"),
-        (json.dumps({"Type": "SubscriptionConfirmation", "Message": "You have chosen"}), "no event of an object store"),
+        (json.dumps({"Type": "SubscriptionConfirmation", "Message": "You have chosen"}), "asks to confirm"),
         (by_sns(by_sns(by_sns(by_sns(s3_event())))), "no event of an object store"),
         (s3_event(*[record("b", "k")] * 1001), "1,001 events"),
         (s3_event(record("b", "k" * MAX_BYTES)), "are read at most"),
@@ -181,4 +181,8 @@ def test_an_object_may_concern_several_zones() -> None:
 
 def test_the_folder_of_a_pattern_is_the_one_before_its_first_wildcard() -> None:
     known = zones(a="/in/orders", b="/in/orders/*.csv", c="/in/2026-*/x.csv", d="/*.csv", e="s3://b/in/")
-    assert known.of_folders() == {"/in/orders": {"a", "b"}, "/in": {"c"}, "/": {"d"}}
+    local = {zone.workflow_id: (zone.folder, zone.pattern) for zone in known.zones if zone.is_folder}
+    assert local == {
+        **{"a": ("/in/orders", ()), "b": ("/in/orders", ("*.csv",))},
+        **{"c": ("/in", ("2026-*", "x.csv")), "d": ("/", ("*.csv",))},
+    }

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 from temporalio.client import Client
 
 from devstack.ports import choose_port
 from runtime.notifications import known_zones, webhook
 from runtime.notifications.webhook import events_address
 from sluice.arrivals.notifications import MAX_BYTES, StoredObject
+from sluice.contracts.arrivals import ZONE_MEMO
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 from tests.harness.notified_zone import NotifiedZones, notified_zones
@@ -153,12 +155,54 @@ def test_settings_that_would_let_anybody_send_are_refused(tmp_path: Path) -> Non
     file.write_text("short")
     with pytest.raises(BadEnvironment, match="other machines can reach it"):
         events_address(Settings(sluice_events_address="0.0.0.0:7099"))
+    for port in (0, 99999):
+        with pytest.raises(BadEnvironment, match="from 1 to 65535"):
+            events_address(Settings(sluice_events_address=f"127.0.0.1:{port}"))
     with pytest.raises(BadEnvironment, match="at least 16 letters"):
         events_address(Settings(sluice_events_address="127.0.0.1:7099", sluice_events_token_file=str(file)))
     file.write_text(TOKEN)
     stated = Settings(sluice_events_address="0.0.0.0:7099", sluice_events_token_file=str(file))
     assert events_address(stated) == ("0.0.0.0", 7099, TOKEN)
     assert events_address(Settings()) is None
+
+
+async def test_refusals_are_logged_seldom_and_a_subscription_with_what_to_do(
+    caplog: pytest.LogCaptureFixture, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = web.AppRunner(webhook.webhook_app(TOKEN, lambda _: None))
+    await runner.setup()
+    await web.TCPSite(runner, *address.split(":")).start()  # type: ignore[arg-type]
+    subscription = json.dumps({"Type": "SubscriptionConfirmation", "TopicArn": "arn:aws:sns:eu:1:files\n"}).encode()
+    try:
+        with caplog.at_level(logging.WARNING, "sluice.notifications"):
+            for _ in range(3):
+                assert (await post(address, b"{}"))[0] == 401
+                assert (await post(address, b"{}", f"/{TOKEN}"))[0] == 400
+                assert (await post(address, subscription, f"/{TOKEN}"))[0] == 400
+            assert [len(caplog.messages), caplog.text.count("SLUICE_EVENTS_QUEUE")] == [3, 1]
+            assert r"the topic 'arn:aws:sns:eu:1:files\n'" in caplog.text and "token" in caplog.text
+            monkeypatch.setattr(webhook, "_LOG_EVERY", 0.0)
+            await post(address, b"{}")
+            assert len(caplog.messages) == 4
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_zone_whose_memo_is_odd_stops_no_other_one(
+    zones: NotifiedZones, address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await zones.start("orders", "s3://landing/")
+    odd = {"installation": zones.installation, "name": "odd"}
+    await zones.client.start_workflow("LandingZone", id=zones.id("odd"), task_queue="nowhere", memo={ZONE_MEMO: odd})
+    try:
+        while not [each async for each in zones.client.list_workflows(f'WorkflowId = "{zones.id("odd")}"')]:
+            await asyncio.sleep(0.1)
+        async with zones.receiving(sluice_events_address=address):
+            await post(address, created("landing", "a.csv"))
+            await zones.until("orders", 2)
+        assert len([each for each in caplog.messages if "the landing zone 'odd' is told of no files" in each]) == 1
+    finally:
+        await zones.end("odd")
 
 
 async def test_a_port_that_another_worker_has_is_waited_for(

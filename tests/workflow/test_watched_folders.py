@@ -100,6 +100,28 @@ async def test_a_name_that_cannot_be_decoded_does_not_end_the_watch(
     assert len([message for message in caplog.messages if "are not watched now" in message]) == 1
 
 
+async def test_a_landing_zone_of_one_file_is_watched_and_a_wide_one_is_not(
+    zones: NotifiedZones, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id\n1\n")
+    await zones.start("one", file)
+    await zones.start("wide", "/home/*/landing/*.csv")
+    with caplog.at_level(logging.WARNING):
+        async with zones.receiving(sluice_home=tmp_path / "home"):
+            looks = await settled(zones, "one")
+            (tmp_path / "home" / "arrivals").mkdir(parents=True)
+            for number in range(5):
+                (tmp_path / "home" / "arrivals" / f"{number}.sqlite").write_text("x")
+            (tmp_path / "b.csv").write_text("id\n1\n")
+            await asyncio.sleep(2)
+            assert zones.looks == {"one": looks, "wide": 1}
+            (tmp_path / "new").write_text("id\n2\n")
+            (tmp_path / "new").rename(file)
+            await zones.until("one", looks + 1)
+    assert len([message for message in caplog.messages if "/home/*/landing/*.csv is not watched" in message]) == 1
+
+
 async def settled(zones: NotifiedZones, name: str) -> int:
     """Return how often a zone has looked, once it looks no more."""
     await zones.until(name, 2)
@@ -117,7 +139,7 @@ logging.basicConfig(level=logging.INFO, stream=sys.stdout)
 stop = threading.Event()
 threading.Timer(2.5, stop.set).start()
 folders._PAUSES = (0.5,)
-folders.FolderWatcher(lambda: {sys.argv[1]: {"zone"}}, print, stop).run()
+folders.FolderWatcher(lambda: {sys.argv[1]: {("zone", ())}}, print, stop).run()
 """
 
 
