@@ -87,7 +87,7 @@ lock: setup-python ## Resolve the dependencies again into locks/
 	for group in uv build temporal; do $(COMPILE) --group $$group -o locks/$$group.txt || exit 1; done
 
 bench: setup ## Measure whole runs beside what people do without Sluice, and draw the plots (hours)
-	for part in runs growth conflict throughput recovery; do echo "--- $$part"; $(PY) -m bench.$$part || exit 1; done
+	for part in runs growth conflict throughput recovery arrivals backfill; do echo "--- $$part"; $(PY) -m bench.$$part || exit 1; done
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
 	.sluice/bench/bin/python bench/plot_runs.py docs/measurements docs/images/runs.png
 
