@@ -57,6 +57,9 @@ class JointPublication:
             await self._publish(input, values_of_all(partitions))
         except FailureError as error:
             self._fail(error, "failed")
+        except asyncio.CancelledError:
+            self._change(ended=EndedRun(key=ALL, outcome="cancelled", cause="cancelled"))
+            raise
         finally:
             self._change(is_under_way=False)
 

@@ -257,7 +257,7 @@ def test_numbers_that_some_parquet_files_write_as_others(job: Ingester) -> None:
     assert [(row["id"], row["seats"]) for row in job.rows()] == [(1, 4.0), (2, 3.0), (3, 2.0), (4, None)]
     large = file(5, pa.array([2**53 + 1], pa.int64()))
     refused = f"seats: 1 value of type bigint ({large}) cannot be stored as double without being rounded or cut: "
-    assert job.refused({"path": [gaps, large]}).startswith(f"{refused}change the type of the table's column")
+    assert job.refused({"path": [gaps, large]}).startswith(f"{refused}change the type of the column")
     job.table += "_new"
     assert job.refused({"path": [gaps, large]}).startswith(f"{refused}state a type that holds all values")
     job.table += "_whole"
