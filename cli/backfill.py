@@ -237,11 +237,15 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
         return code
     context.console.print(totals(now), soft_wrap=True)
     if now.together:
-        print_line(context.console, Text("main   "), describe_joint_publish(now.together))
-    if waiting or now.campaign.paused:
+        print_line(context.console, Text("merge  "), describe_joint_publish(now.together))
+    if waiting or (now.together and now.campaign.paused):
         print_line(context.console, Text("paused "), now.campaign.paused)
-        print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill resume {pipeline}   # go on")
+        if waiting:
+            print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill resume {pipeline}   # go on")
         print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill retry {pipeline}    # all of them")
+        if now.together:
+            ending = f"python run_workflow.py backfill cancel {pipeline}   # delete what is on the branch"
+            print_line(context.console, Text(" " * 7), ending)
     elif any(state in FAILURES for state in partition_states(now.campaign).values()):
         again = f"python run_workflow.py backfill {now.pipeline} --only failed"
         print_line(context.console, Text("again: "), again)

@@ -68,6 +68,7 @@ class JointPublication:
         if self.state.branch and not self.state.quarantine:
             given = DiscardBranchInput(branch=self.state.branch, catalog_id=self.state.catalog_id)
             await self._calls.discard_branch(given)
+            self._change(branch="")
 
     async def _publish(self, input: BackfillInput, values: dict[str, str]) -> None:
         now, info = workflow.now(), workflow.info()
