@@ -28,7 +28,7 @@ class ReportArrivalRunsActivity:
             await self.client.start_workflow(
                 "ArrivalRuns",
                 RunSlotsState(limit=self.limit),
-                id=arrival_runs_id(self.installation),
+                id=arrival_runs_id(self.installation, self.task_queue),
                 task_queue=self.task_queue,
                 start_signal="report",
                 start_signal_args=[input, self.limit],

@@ -8,9 +8,12 @@ GRANT_SIGNAL = "start_batch"
 """The signal by which a landing zone learns that it may start the run of a batch."""
 
 
-def arrival_runs_id(installation: str) -> str:
-    """Return the workflow id of what limits the runs of all landing zones: one for each installation."""
-    return f"sluice-arrival-runs-{installation}"
+def arrival_runs_id(installation: str, task_queue: str) -> str:
+    """Return the workflow id of what limits the runs of all landing zones of an installation and a task queue.
+
+    The task queue is part of it: otherwise landing zones would wait for a workflow on a queue that no worker serves.
+    """
+    return f"sluice-arrival-runs-{installation}-{task_queue}"
 
 
 class WantedRun(Model):

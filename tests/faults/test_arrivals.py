@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from devstack.stack import Stack
+from runtime.installation import with_known_installation
+from sluice.contracts.arrivals import landing_zone_id
+from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess, wait_for
 from tests.harness.rides import ROWS, assert_each_once, write_month
@@ -57,10 +60,10 @@ class Landing:
 
         async def send() -> None:
             client = await TEMPORAL.client(self._environment)
-            listed = [each async for each in client.list_workflows("WorkflowType = 'LandingZone'")]
-            for each in listed:
-                for _ in range(times):
-                    await client.get_workflow_handle(each.id).signal("look")
+            settings = with_known_installation(read_settings(self._environment))
+            zone = client.get_workflow_handle(landing_zone_id(settings.sluice_installation, NAME))
+            for _ in range(times):
+                await zone.signal("look")
 
         TEMPORAL.run(send())
 

@@ -19,7 +19,7 @@ from activities.find_ended_workflows import FindEndedWorkflowsActivity
 from activities.report_arrival_runs import ReportArrivalRunsActivity
 from activities.running_workflows import RunningWorkflows
 from runtime.temporal_client import converter
-from sluice.contracts.arrival_runs import arrival_runs_id
+from sluice.contracts.arrival_runs import ZoneRuns, arrival_runs_id
 from sluice.contracts.arrivals import Batch, PauseZone
 from tests.workflow.test_landing_zone import RunOfATest, Zone, batch
 from workflows.arrival_runs import ArrivalRuns
@@ -49,7 +49,7 @@ class Installation:
 
     @property
     def slots(self) -> WorkflowHandle[ArrivalRuns, None]:
-        return self.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(self.name))
+        return self.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(self.name, self.name))
 
     async def running(self) -> set[str]:
         """Return the batches that run, by zones that are there."""
@@ -169,6 +169,15 @@ async def test_slots_that_are_ended_by_force_are_learnt_from_reports(installatio
     assert await installation.running() == {"a", "b"}
     await zone.end("a", "published")
     await installation.until(lambda now: now == {"b", "c"})
+
+
+async def test_landing_zones_of_a_queue_without_a_worker_stop_no_others(installation: Installation) -> None:
+    left = ReportArrivalRunsActivity(installation.client, installation.name, f"{installation.name}-left", 2)
+    await left.report_arrival_runs(ZoneRuns(zone="left", at=0, answered=0, running=["run-1", "run-2"]))
+    await installation.zone("zone", "a")
+    await installation.until(lambda now: now == {"a"})
+    unserved = arrival_runs_id(installation.name, left.task_queue)
+    await installation.client.get_workflow_handle(unserved).terminate()
 
 
 async def test_slots_that_continue_as_new_again_and_again_are_kept(

@@ -185,7 +185,7 @@ async def zone(client: Client) -> AsyncIterator[Zone]:
         with suppress(RPCError):  # the test ended it
             await zone.handle.terminate()
         with suppress(RPCError):  # nothing was to be started
-            await client.get_workflow_handle(arrival_runs_id(zone.name)).terminate()
+            await client.get_workflow_handle(arrival_runs_id(zone.name, zone.name)).terminate()
 
 
 def arrived(*names: str, **more: Any) -> CollectArrivalsResult:
