@@ -108,6 +108,7 @@ class DeployedLandingZones:
             at_once=arrival.at_once,
             on_failure=arrival.on_failure,
             expect=arrival.expect,
+            task_queue=self._settings.sluice_task_queue,
             set_name=item.set_name,
             deployed_from=item.folder,
             properties=item.properties,
@@ -250,6 +251,8 @@ async def _answered(handle: WorkflowHandle[LandingZone, None], answer: Awaitable
     try:
         return await asyncio.wait_for(answer, _LIMIT)
     except asyncio.TimeoutError as error:
+        queue = (await handle.describe()).task_queue
         raise ServiceUnavailable(
-            f"no worker answered for {handle.id} in {_LIMIT:g} s: start one with `python worker.py`"
+            f"no worker answered for {handle.id} in {_LIMIT:g} s: start one with `python worker.py`, and with "
+            f"SLUICE_TASK_QUEUE={queue}, where it runs"
         ) from error

@@ -70,8 +70,10 @@ class LandingZone:
                 await self._look()
             await self._start_batches()
             await self._tell_of_silence()
+            if self._is_on_another_queue:
+                await self._grants.withdraw()
             if self._can_continue_as_new():
-                workflow.continue_as_new(self._state())
+                workflow.continue_as_new(self._state(), task_queue=self._input.task_queue or None)
             await self._wait()
 
     @workflow.signal
@@ -254,10 +256,15 @@ class LandingZone:
         """How many more runs the zone would start."""
         return 0 if self._paused else self._runs.room(self._input)
 
+    @property
+    def _is_on_another_queue(self) -> bool:
+        """Whether the zone was deployed for another task queue than the one that it is on."""
+        return self._input.task_queue not in ("", workflow.info().task_queue)
+
     def _can_continue_as_new(self) -> bool:
         is_busy = self._finished_files.are_under_way or self._grants.are_pending
         is_idle = workflow.all_handlers_finished() and not is_busy
-        return workflow.info().is_continue_as_new_suggested() and is_idle
+        return (workflow.info().is_continue_as_new_suggested() or self._is_on_another_queue) and is_idle
 
     def _state(self) -> LandingZoneInput:
         """Return the input with which the workflow continues."""

@@ -65,6 +65,16 @@ class GrantedRuns:
             self._has_failed = True  # the next look tries again
             workflow.logger.warning("no run can be asked for: %s", root_cause(error)[1])
 
+    async def withdraw(self) -> None:
+        """Give back the slots here: the zone continues on another task queue, and its runs have slots there."""
+        zone_id, now = workflow.info().workflow_id, workflow.now().timestamp()
+        try:
+            await self._calls.report_arrival_runs(ZoneRuns(zone=zone_id, at=now, answered=self.answered))
+        except ActivityError as error:
+            if is_cancelled(error):
+                raise
+            workflow.logger.warning("slots could not be given back: %s", root_cause(error)[1])
+
     def _differs(self, room: int) -> bool:
         now, before = self._report(room), self._reported
         return now.model_copy(update={"at": before.at}) != before or (self._is_due and not now.is_empty)

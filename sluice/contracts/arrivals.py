@@ -162,6 +162,8 @@ class LandingZoneInput(Model):
     at_once: int
     on_failure: Literal["continue", "pause"]
     expect: float | None = None
+    task_queue: str = ""
+    """The task queue that it is deployed for; where it is on another one, it continues there."""
     set_name: str = ""
     """The set of things that it was deployed with: `deploy` removes from its own set alone."""
     deployed_from: str = ""

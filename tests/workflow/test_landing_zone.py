@@ -500,3 +500,35 @@ async def test_another_version_of_the_pipeline_is_taken(zone: Zone) -> None:
     assert (await zone.status()).pipeline == newer
     memo = await (await zone.handle.describe()).memo()
     assert memo["sluice.landing_zone"]["set"] == "s"
+
+
+async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zone: Zone) -> None:
+    """It keeps what it holds, and gives its slots back where it was: no worker may be left there."""
+    zone.answers = [arrived("a")]
+    await zone.start(batches=[Batch(ref=batch("k"), state="kept out", reason="bad")])
+    await zone.until(lambda now: now == {"k": "kept out", "a": "running"})
+    queue = f"{zone.name}-2"
+    stated = LandingZoneInput(
+        pipeline=TEXT, name="p", installation="here", look=600, at_once=1, on_failure="continue", task_queue=queue
+    )
+    await zone.handle.execute_update(LandingZone.replace_pipeline, stated)
+    slots = zone.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(zone.name, zone.name))
+    for _ in range(100):
+        if (await zone.handle.describe()).task_queue == queue:
+            break
+        await asyncio.sleep(0.1)
+    assert (await slots.query(ArrivalRuns.slots)).zones == []
+    reporting = ReportArrivalRunsActivity(zone.client, zone.name, queue, 100)
+    async with Worker(
+        zone.client,
+        task_queue=queue,
+        workflows=[LandingZone, RunOfATest, ArrivalRuns],
+        workflow_runner=sandbox(),
+        activities=[zone.collect, zone.read, reporting.report_arrival_runs],
+    ):
+        await zone.until(lambda now: now == {"k": "kept out", "a": "running"})
+        await zone.end("a", "published")  # on the task queue that it was started on
+        await zone.look(arrived("b"))
+        await zone.until(lambda now: now == {"k": "kept out", "b": "running"})
+        there = zone.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(zone.name, queue))
+        await there.terminate()
