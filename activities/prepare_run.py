@@ -10,7 +10,7 @@ from temporalio.client import Client
 from activities.errors import as_application_error
 from activities.source_progress import run_with_progress
 from lakehouse.arrivals.batch_store import BatchStore
-from lakehouse.source_files import OnProgress, have_changed, source_of_files
+from lakehouse.source_files import OnProgress, have_changed, identify_input, source_of_files
 from runtime.pipeline_input import find_input, pipeline_of_text
 from runtime.start_run import Starter, StartOptions, describe_work, make_request
 from sluice.contracts.run import InputFile, RunInput
@@ -39,7 +39,7 @@ class PrepareRunActivity:
         """Return the request of the run, or what is wrong with the pipeline or its input."""
         with as_application_error():
             try:
-                work = partial(_inspect, input)
+                work = partial(self._inspect, input)
                 pipeline, run_input = await run_with_progress(work, activity.heartbeat, "looking at the input")
             except (InvalidPipeline, InvalidInput) as error:
                 compare = partial(self._have_changed, input)
@@ -53,6 +53,26 @@ class PrepareRunActivity:
             request, workflow_id = await make_request(self.client, self.settings, pipeline, run_input, starter, options)
             return PreparedRun(workflow_id=workflow_id, request=request, summary=describe_work(request))
 
+    def _inspect(self, input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, RunInput]:
+        """Return the pipeline and its input.
+
+        Raises:
+            InputChanged: files are not those of their batch: what they hold now has not settled.
+            InvalidInput: the files cannot be loaded.
+            InvalidPipeline: the pipeline is not valid.
+        """
+        pipeline = _with_files(pipeline_of_text(input.pipeline, input.values), input.files)
+        if input.resume:
+            return pipeline, RunInput(digest=input.input_digest)
+        run_input = find_input(pipeline)
+        if input.expected and identify_input(self._batch(input)).digest != run_input.digest:
+            raise InputChanged("files were overwritten after they were collected in a batch")
+        return pipeline, run_input
+
+    def _batch(self, input: StartPipelineInput) -> list[InputFile]:
+        listed = self.batches.read_from(input.expected)
+        return [InputFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
+
     def _have_changed(self, input: StartPipelineInput, on_progress: OnProgress) -> bool:
         """Return whether what is wrong with an input may be that its files are not those of its batch any more."""
         if not input.expected:
@@ -61,16 +81,7 @@ class PrepareRunActivity:
             source = _with_files(pipeline_of_text(input.pipeline, input.values), input.files).write.source
         except InvalidPipeline:
             return False
-        listed = self.batches.read_from(input.expected)
-        files = [InputFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
-        return source is not None and have_changed(files, source, on_progress)
-
-
-def _inspect(input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, RunInput]:
-    pipeline = _with_files(pipeline_of_text(input.pipeline, input.values), input.files)
-    if input.resume:
-        return pipeline, RunInput(digest=input.input_digest)
-    return pipeline, find_input(pipeline)
+        return source is not None and have_changed(self._batch(input), source, on_progress)
 
 
 def _with_files(pipeline: Pipeline, files: list[str] | None) -> Pipeline:

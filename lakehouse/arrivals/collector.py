@@ -15,6 +15,7 @@ from lakehouse.source_files.arriving import ArrivingFile, file_exists, list_arri
 from lakehouse.source_files.paths import source_of_files
 from sluice.arrivals.batching import WaitingFile, plan_batches
 from sluice.contracts.arrivals import (
+    ROLLED_BACK,
     ArrivedFile,
     BatchRef,
     CollectArrivalsInput,
@@ -26,6 +27,7 @@ from sluice.contracts.arrivals import (
 )
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
 from sluice.pipeline.model import Pipeline
+from sluice.redaction import redacted
 
 _MOST_WAITING = 20_000
 """So many files are planned at a time; the others follow at the next look."""
@@ -35,7 +37,7 @@ _MOST_BATCHES = 50
 _AT_ONCE = 400
 _REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
-_ROLLED_BACK = " (rolled back)"
+_MOST_REFUSALS, _LONGEST_REFUSAL = 3, 300
 
 
 def _silent(_: str) -> None:
@@ -101,13 +103,15 @@ class _Look:
         self._refs = {ref.id: {file.identity for file in collector.batches.read(ref)} for ref in held}
         self._held = {identity: id for id, identities in self._refs.items() for identity in identities}
         self._overwritten: list[OverwrittenFile] = []
-        self._changed_at: dict[str, float] = {}
+        self._refused: list[str] = []
+        self._listed_files: dict[str, WaitingFile] = {}
+        self._latest_arrival: float | None = None
 
     def collect(self, room: int) -> CollectArrivalsResult:
         """Return the batches that can be loaded now, at most `room`, and what else is to be known of the zone."""
         now = self._collector.clock()
-        waiting = self._list(now)
-        plan = plan_batches(waiting, self._manifests(waiting), self._arrival, now)
+        waiting, manifests = self._list(now)
+        plan = plan_batches(waiting, manifests, self._arrival, now)
         batches = [ref for files in plan.batches[:room] if (ref := self._make_batch(files))]
         look_at = now if 0 < room < len(plan.batches) else plan.look_at
         done = self._arrival.done
@@ -118,7 +122,9 @@ class _Look:
             waiting=self._memory.counts().get("waiting", 0),
             more_overwritten=max(0, len(self._overwritten) - _MOST_REPORTED),
             look_in=None if look_at is None else max(0.0, look_at - self._collector.clock()),
-            latest_arrival=self._memory.latest_arrival(),
+            latest_arrival=self._latest_arrival,
+            refused=len(self._refused),
+            refusals=self._refused[:_MOST_REFUSALS],
             to_finish=self._memory.count_to_finish(done, self._collector.clock()) if done else 0,
             put_off=self._memory.count_put_off() if done else 0,
         )
@@ -126,76 +132,87 @@ class _Look:
     def sort_out(self) -> None:
         """Mark the settled files that main or a batch has, without making a batch of the others."""
         now = self._collector.clock()
-        settled = [file for file in self._list(now) if file.changed_at + self._arrival.settle <= now]
+        settled = [file for file in self._list(now)[0] if file.changed_at + self._arrival.settle <= now]
         for start in range(0, len(settled), _AT_ONCE):
             self._sort(settled[start : start + _AT_ONCE], reports=False)
 
-    def _list(self, now: float) -> list[WaitingFile]:
+    def _list(self, now: float) -> tuple[list[WaitingFile], dict[str, float]]:
+        """Return the files that wait, and since when the folders of some have their manifest."""
         self._memory.record_listing(self._listed(), now)
         self._memory.release_batches([*self._refs])
-        return self._memory.waiting(_MOST_WAITING)
+        self._memory.apply_rules(_digest_of_rules(self._pipeline))
+        if not self._arrival.manifest:
+            return self._memory.waiting(_MOST_WAITING), {}
+        folders = self._memory.waiting_folders()
+        are_complete = {folder: file_exists(f"{folder}/{self._arrival.manifest}") for folder in folders}
+        manifests = self._memory.record_manifests(are_complete, now)
+        return self._memory.waiting(_MOST_WAITING, with_manifest=True), manifests
 
     def _listed(self) -> Iterator[ArrivingFile]:
-        """Yield the files of the zone, and report how many there were."""
+        """Yield the files of the zone, without manifests, and report how many there were."""
         for number, file in enumerate(list_arriving(self._arrival.from_), 1):
             if number % _REPORTED_EVERY == 0:
                 self._on_progress(f"listed {number:,} files")
-            yield file
-
-    def _manifests(self, waiting: Sequence[WaitingFile]) -> list[str]:
-        if not self._arrival.manifest:
-            return []
-        paths = (f"{folder}/{self._arrival.manifest}" for folder in sorted({file.folder for file in waiting}))
-        return [path for path in paths if file_exists(path)]
+            if file.path.rsplit("/", 1)[-1] != self._arrival.manifest:
+                yield file
 
     def _make_batch(self, files: Sequence[WaitingFile]) -> BatchRef | None:
-        """Write the batch of those files that are not loaded yet."""
-        chosen = self._sort(files, reports=True)
-        if not chosen:
+        """Write the batch of those files that are not loaded yet. A copy of one waits for the end of its batch, too."""
+        new = self._sort(files, reports=True)
+        if not new:
             return None
+        chosen = list({file.identity: file for file in reversed(new)}.values())[::-1]
         batch = self._collector.batches.write(self._pipeline.name, chosen)
-        for file in chosen:
+        for file in new:
             self._mark(file, "in a batch", batch.id)
         self._held |= {file.identity: batch.id for file in chosen}
+        arrivals = [self._listed_files[file.path].arrived_at for file in chosen]
+        self._latest_arrival = max(self._latest_arrival or 0.0, *arrivals)
         return batch
 
     def _sort(self, files: Sequence[WaitingFile], *, reports: bool) -> list[ArrivedFile]:
-        """Return the files that are not loaded yet, each content once; mark the others as what they are.
+        """Return the files that are not loaded yet; mark the others as what they are.
 
         Args:
-            reports: whether the look reports overwritten files; otherwise they wait for one that does.
+            reports: whether the look reports what is kept out; otherwise such files wait for one that does.
         """
-        self._changed_at |= {file.path: file.changed_at for file in files}
-        identified = self._identify(files)
-        loads = self._loads("f.identity", [file.identity for file in identified])
-        by_identity = {load.identity: load for load in loads}
-        by_path = {load.file.path: load for load in self._loads("f.path", [file.path for file in identified])}
-        chosen: dict[str, ArrivedFile] = {}
+        self._listed_files |= {file.path: file for file in files}
+        identified = self._identify(files, reports=reports)
+        by_identity = self._loads("f.identity", [file.identity for file in identified])
+        by_path = self._loads("f.path", [file.path for file in identified])
+        new: list[ArrivedFile] = []
         for file in identified:
+            earlier = by_path.get(file.path)
             if load := by_identity.get(file.identity):
-                rolled_back = "" if load.in_effect else _ROLLED_BACK
-                self._mark(file, "loaded", load.file.workflow_id + rolled_back, file.identity)
+                self._mark(file, "loaded", name_run(load), file.identity)
             elif held := self._held.get(file.identity):
                 self._mark(file, "in a batch", held)
-            elif other := chosen.get(file.identity):
-                self._mark(file, "ignored", f"same content as {other.path}", file.identity)
-            elif (earlier := by_path.get(file.path)) and self._arrival.overwritten != "load":
+            elif earlier and earlier.in_effect and self._arrival.overwritten != "load":
                 if reports:
                     self._keep_out(file, earlier)
             else:
-                chosen[file.identity] = file
-        return list(chosen.values())
+                new.append(file)
+        return new
 
-    def _mark(self, file: ArrivedFile | WaitingFile, status: FileStatus, detail: str, identity: str = "") -> None:
-        self._memory.mark(file.path, self._changed_at[file.path], status, detail, identity)
+    def _mark(
+        self,
+        file: ArrivedFile | WaitingFile,
+        status: FileStatus,
+        detail: str,
+        identity: str = "",
+        *,
+        judged: bool = False,
+    ) -> None:
+        changed_at = self._listed_files[file.path].changed_at
+        self._memory.mark(file.path, changed_at, status, detail, identity, judged=judged)
 
     def _keep_out(self, file: ArrivedFile, earlier: FileLoad) -> None:
         run = earlier.file.workflow_id
-        self._mark(file, "ignored", f"overwritten: run {run} loaded this path with other content")
+        self._mark(file, "ignored", f"overwritten: run {run} loaded this path with other content", judged=True)
         if self._arrival.overwritten == "alert":
             self._overwritten.append(OverwrittenFile(path=file.path, run=run))
 
-    def _identify(self, files: Sequence[WaitingFile]) -> list[ArrivedFile]:
+    def _identify(self, files: Sequence[WaitingFile], *, reports: bool) -> list[ArrivedFile]:
         """Identify files by what they hold; one that cannot be loaded is marked, and stops no other one.
 
         One that changes or vanishes meanwhile waits: the next listing shows what became of it.
@@ -211,7 +228,9 @@ class _Look:
             except InputChanged:
                 continue
             except InvalidInput as error:
-                self._mark(file, "refused", str(error)[:500])
+                if reports:
+                    self._mark(file, "refused", str(error)[:500], judged=True)
+                    self._refused.append(redacted(str(error))[:_LONGEST_REFUSAL])
         return identified
 
     def _find(self, paths: list[str]) -> list[ArrivedFile]:
@@ -220,20 +239,35 @@ class _Look:
         files = [ArrivedFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
         return sorted(files, key=lambda file: order.get(file.path, 0))
 
-    def _loads(self, column: str, values: Sequence[str]) -> list[FileLoad]:
-        """Return the loads into the pipeline's tables of files with these values, also those that were rolled back.
+    def _loads(self, column: str, values: Sequence[str]) -> dict[str, FileLoad]:
+        """Return the load into the pipeline's tables of each file with one of these values.
 
-        A file whose run was rolled back is not loaded again by its landing zone: a person decides that.
+        It is one that is in effect if there is any. A file whose run was rolled back is not loaded again by its landing
+        zone: a person decides that.
         """
-        return find_loads(self._collector.loaded_files, list(self._pipeline.tables), column, values)
+        loads = find_loads(self._collector.loaded_files, list(self._pipeline.tables), column, values)
+        ordered = sorted(loads, key=lambda load: load.in_effect)
+        return {load.identity if column == "f.identity" else load.file.path: load for load in ordered}
 
     def _loaded_batches(self) -> list[str]:
         """Return the held batches all of whose files are loaded: by a release, or by a run that a person started."""
         done = []
         for id, identities in self._refs.items():
-            if identities <= {load.identity for load in self._loads("f.identity", sorted(identities))}:
+            if identities <= {*self._loads("f.identity", sorted(identities))}:
                 done.append(id)
         return done
+
+
+def name_run(load: FileLoad) -> str:
+    """Return the run that loaded a file, and whether that was rolled back."""
+    return load.file.workflow_id + ("" if load.in_effect else ROLLED_BACK)
+
+
+def _digest_of_rules(pipeline: Pipeline) -> str:
+    """Return what decides which files are refused or ignored: it changes where somebody changes that."""
+    assert pipeline.arrival and pipeline.write.source, "a landing zone has both"
+    rules = f"{pipeline.write.source.model_dump_json()} {pipeline.arrival.overwritten}"
+    return hashlib.sha256(rules.encode()).hexdigest()
 
 
 def find_loads(loaded_files: LoadedFiles, tables: Sequence[str], column: str, values: Sequence[str]) -> list[FileLoad]:

@@ -5,7 +5,7 @@ reading of files that did not change, and knows since when they have not. Withou
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -13,35 +13,38 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.source_files.arriving import ArrivingFile
-from sluice.arrivals.batching import WaitingFile
+from sluice.arrivals.batching import WaitingFile, folder_of
 from sluice.contracts.arrivals import ArrivalEntry, FileStatus
 
-_VERSION = 2
+_VERSION = 3
 _WAIT = 30.0
 _AT_ONCE = 400
 """So many files one statement names: SQLite before 3.32 takes 999 parameters."""
 _SCHEMA = """
 CREATE TABLE files (
-    path TEXT PRIMARY KEY, size INTEGER NOT NULL, state TEXT NOT NULL,
+    path TEXT PRIMARY KEY, folder TEXT NOT NULL, size INTEGER NOT NULL, state TEXT NOT NULL,
     arrived_at REAL NOT NULL, changed_at REAL NOT NULL, status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '',
     listing INTEGER NOT NULL, identity TEXT NOT NULL DEFAULT '', finished TEXT NOT NULL DEFAULT '',
-    problem TEXT NOT NULL DEFAULT '', try_at REAL NOT NULL DEFAULT 0
+    problem TEXT NOT NULL DEFAULT '', try_at REAL NOT NULL DEFAULT 0, is_judged INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE INDEX files_by_status ON files (status);
+CREATE INDEX files_by_status ON files (status, folder);
 CREATE INDEX identified_files ON files (try_at) WHERE identity != '';
 CREATE TABLE moved (
     number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, size INTEGER NOT NULL, arrived_at REAL NOT NULL,
     detail TEXT NOT NULL
 );
 CREATE TABLE listings (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
+CREATE TABLE manifests (folder TEXT PRIMARY KEY, at REAL NOT NULL);
+CREATE TABLE rules (digest TEXT NOT NULL);
 """
-_DROP = "DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS listings; DROP TABLE IF EXISTS moved;"
+_TABLES = ("files", "listings", "moved", "manifests", "rules")
+_DROP = " ".join(f"DROP TABLE IF EXISTS {name};" for name in _TABLES)
 _RECORD = """
-INSERT INTO files (path, size, state, arrived_at, changed_at, status, detail, listing)
-VALUES (:path, :size, :state, :now, :now, :status, :detail, :listing)
+INSERT INTO files (path, folder, size, state, arrived_at, changed_at, status, detail, listing)
+VALUES (:path, :folder, :size, :state, :now, :now, :status, :detail, :listing)
 ON CONFLICT (path) DO UPDATE SET
     listing = :listing, changed_at = :now, status = :status, detail = :detail, size = :size, state = :state,
-    identity = '', finished = '', problem = '', try_at = 0,
+    identity = '', finished = '', problem = '', try_at = 0, is_judged = 0,
     arrived_at = CASE WHEN status = 'waiting' THEN arrived_at ELSE :now END
     WHERE listing <= :listing AND state != :state
 """
@@ -65,7 +68,8 @@ class LoadedFile:
 def _row(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
     status = "ignored" if file.ignored else "waiting"
     return {
-        **{"path": file.path, "size": file.size, "state": file.state, "detail": file.ignored},
+        **{"path": file.path, "folder": folder_of(file.path), "size": file.size, "state": file.state},
+        "detail": file.ignored,
         **{"now": now, "status": status, "listing": listing},
     }
 
@@ -105,26 +109,58 @@ class ZoneMemory:
             database.execute("DELETE FROM listings WHERE number < ?", [listing])
             database.execute("COMMIT")
 
-    def waiting(self, limit: int) -> list[WaitingFile]:
-        """Return the files that wait, in the order of arrival."""
+    def waiting(self, limit: int, *, with_manifest: bool = False) -> list[WaitingFile]:
+        """Return the files that wait, in the order of arrival: all, or those whose folder has its manifest."""
+        only = "AND folder IN (SELECT folder FROM manifests)" if with_manifest else ""
         with self._open() as database:
             rows = database.execute(
-                "SELECT path, size, arrived_at, changed_at FROM files WHERE status = 'waiting' "
+                f"SELECT path, size, arrived_at, changed_at FROM files WHERE status = 'waiting' {only} "
                 "ORDER BY arrived_at, path LIMIT ?",
                 [limit],
             )
             return [WaitingFile(*row) for row in rows]
 
-    def mark(self, path: str, changed_at: float, status: FileStatus, detail: str, identity: str = "") -> None:
+    def waiting_folders(self) -> list[str]:
+        """Return the folders in which files wait."""
+        with self._open() as database:
+            return [
+                folder for (folder,) in database.execute("SELECT DISTINCT folder FROM files WHERE status = 'waiting'")
+            ]
+
+    def record_manifests(self, folders: Mapping[str, bool], now: float) -> dict[str, float]:
+        """Record which of these folders have their manifest now; return since when those that have it had it."""
+        with self._open() as database:
+            missing = [[folder] for folder, is_there in folders.items() if not is_there]
+            database.executemany("DELETE FROM manifests WHERE folder = ?", missing)
+            present = [[folder, now] for folder, is_there in folders.items() if is_there]
+            database.executemany("INSERT OR IGNORE INTO manifests (folder, at) VALUES (?, ?)", present)
+            database.execute("COMMIT")
+            return dict(database.execute("SELECT folder, at FROM manifests").fetchall())
+
+    def apply_rules(self, digest: str) -> None:
+        """Let files wait again that were judged under other rules: the pipeline was changed since."""
+        with self._open() as database:
+            if database.execute("SELECT digest FROM rules").fetchall() == [(digest,)]:
+                return
+            database.execute("UPDATE files SET status = 'waiting', detail = '', is_judged = 0 WHERE is_judged")
+            database.execute("DELETE FROM rules")
+            database.execute("INSERT INTO rules (digest) VALUES (?)", [digest])
+            database.execute("COMMIT")
+
+    def mark(
+        self, path: str, changed_at: float, status: FileStatus, detail: str, identity: str = "", *, judged: bool = False
+    ) -> None:
         """Set what became of a file, unless it changed since it was listed.
 
         Args:
             identity: what it holds, for a file that is to be tagged or moved once main has that.
+            judged: whether that follows from the rules of the pipeline, so that other rules may decide otherwise.
         """
         with self._open() as database:
             database.execute(
-                "UPDATE files SET status = ?, detail = ?, identity = ? WHERE path = ? AND changed_at = ?",
-                [status, detail, identity, path, changed_at],
+                "UPDATE files SET status = ?, detail = ?, identity = ?, is_judged = ? "
+                "WHERE path = ? AND changed_at = ?",
+                [status, detail, identity, judged, path, changed_at],
             )
             database.execute("COMMIT")
 
@@ -194,12 +230,6 @@ class ZoneMemory:
             counts = dict(database.execute("SELECT status, count(*) FROM files GROUP BY status").fetchall())
             (moved,) = database.execute("SELECT count(*) FROM moved").fetchone()
             return counts | ({"moved": moved} if moved else {})
-
-    def latest_arrival(self) -> float | None:
-        """Return when the latest file was listed for the first time."""
-        with self._open() as database:
-            (latest,) = database.execute("SELECT max(arrived_at) FROM files WHERE status != 'ignored'").fetchone()
-            return None if latest is None else float(latest)
 
     def files(self, status: FileStatus | None, part: str, limit: int) -> list[ArrivalEntry]:
         """Return files whose path has a part, the latest first; of one status, or of any."""

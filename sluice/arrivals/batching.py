@@ -1,6 +1,6 @@
 """Decide which arrived files make a batch that can be loaded now, and when to look again. Times are in seconds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluice.pipeline.arrival import Arrival
@@ -41,19 +41,17 @@ class Batching:
     """When more files may be ready if nothing else arrives; None where nothing waits for a time."""
 
 
-def plan_batches(waiting: Sequence[WaitingFile], manifests: Sequence[str], arrival: Arrival, now: float) -> Batching:
+def plan_batches(
+    waiting: Sequence[WaitingFile], manifests: Mapping[str, float], arrival: Arrival, now: float
+) -> Batching:
     """Return the batches that are closed now.
 
     Args:
-        manifests: the paths of the manifest files that are there, for an arrival that closes batches by them.
+        manifests: since when folders have their manifest, for an arrival that closes batches by them. A file that is
+            newer has to settle.
     """
     if arrival.manifest:
-        complete = {folder_of(path) for path in manifests}
-        folders: dict[str, list[WaitingFile]] = {}
-        for file in _in_order(waiting):
-            if file.folder in complete:
-                folders.setdefault(file.folder, []).append(file)
-        return Batching([part for files in folders.values() for part in _split(files, arrival)], None)
+        return _plan_by_manifests(waiting, manifests, arrival, now)
     settled = [file for file in _in_order(waiting) if file.changed_at + arrival.settle <= now]
     parts = _split(settled, arrival)
     if not waiting:
@@ -67,6 +65,23 @@ def plan_batches(waiting: Sequence[WaitingFile], manifests: Sequence[str], arriv
     if taken < len(settled):
         times.append(min(quiet_at, overdue_at))
     return Batching(parts, min(times) if times else None)
+
+
+def _plan_by_manifests(
+    waiting: Sequence[WaitingFile], manifests: Mapping[str, float], arrival: Arrival, now: float
+) -> Batching:
+    folders: dict[str, list[WaitingFile]] = {}
+    settled_at: list[float] = []
+    for file in _in_order(waiting):
+        complete_at = manifests.get(file.folder)
+        if complete_at is None:
+            continue
+        if file.changed_at <= complete_at or file.changed_at + arrival.settle <= now:
+            folders.setdefault(file.folder, []).append(file)
+        else:
+            settled_at.append(file.changed_at + arrival.settle)
+    parts = [part for files in folders.values() for part in _split(files, arrival)]
+    return Batching(parts, min(settled_at) if settled_at else None)
 
 
 def _in_order(files: Sequence[WaitingFile]) -> list[WaitingFile]:

@@ -9,6 +9,8 @@ from sluice.contracts.starting import PipelineText
 
 ZONE_MEMO = "sluice.landing_zone"
 """The memo of `LandingZone` with what `deploy` compares."""
+ROLLED_BACK = " (rolled back)"
+"""What follows the name of a run that loaded a file and was rolled back."""
 BatchState = Literal["waiting", "running", "kept out", "set aside"]
 FileStatus = Literal["waiting", "in a batch", "loaded", "ignored", "refused", "moved"]
 
@@ -90,7 +92,11 @@ class CollectArrivalsResult(Model):
     look_in: float | None = None
     """The seconds after which files are settled if nothing else arrives."""
     latest_arrival: float | None = None
-    """When the latest file was listed for the first time, in seconds since 1970."""
+    """When the latest file of these batches was listed for the first time, in seconds since 1970."""
+    refused: int = 0
+    """How many files cannot be loaded as they are, as this look found."""
+    refusals: list[str] = Field(default_factory=list)
+    """Why the first of them cannot."""
     to_finish: int = 0
     """How many files that main holds are to be tagged or moved now."""
     put_off: int = 0

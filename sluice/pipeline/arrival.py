@@ -43,7 +43,7 @@ class Arrival(Model):
     settle: Duration = 60.0
     """A batch closes when no file arrived or changed for so many seconds."""
     manifest: str | None = None
-    """The name of a file that closes the batch of its folder instead, such as `_SUCCESS`."""
+    """The name of a file that closes the batch of its folder instead, such as `_SUCCESS`: what comes later settles."""
     batch: BatchLimits = BatchLimits()
     look: Duration = 300.0
     """The seconds between two listings, whatever notifications tell."""
@@ -54,7 +54,7 @@ class Arrival(Model):
     on_failure: Literal["continue", "pause"] = "continue"
     """Whether batches behind one that failed are loaded."""
     expect: Annotated[Duration, BeforeValidator(_without_every)] | None = None
-    """Slack is told when nothing arrived for so many seconds."""
+    """Slack is told when no file to load arrived for so many seconds."""
     after: Literal["keep", "tag", "move"] = "keep"
     """What is done with a file when main holds it."""
     move_to: str | None = Field(default=None, min_length=1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sluice.contracts.arrivals import ArrivalEntry, Batch, ZoneNotice
+from sluice.contracts.arrivals import ROLLED_BACK, ArrivalEntry, Batch, ZoneNotice
 
 _LONGEST = 500
 
@@ -26,7 +26,7 @@ def describe_file(file: ArrivalEntry, batches: Mapping[str, Batch]) -> tuple[str
         return "waiting", "it is not settled, or its batch is not closed"
     after = f"; {file.after}" if file.after else ""
     if file.status == "loaded":
-        return "rolled back" if file.detail.endswith("(rolled back)") else "published", f"run {file.detail}{after}"
+        return "rolled back" if file.detail.endswith(ROLLED_BACK) else "published", f"run {file.detail}{after}"
     if file.status != "in a batch":
         return file.status, file.detail + after
     batch = batches.get(file.detail)

@@ -32,54 +32,61 @@ def names(planned: Batching) -> list[list[str]]:
 
 def test_a_batch_closes_when_nothing_came_for_a_while() -> None:
     files = [file("a", 0)]
-    assert plan_batches(files, [], arrival(), 59.9) == Batching([], 60)
-    planned = plan_batches(files, [], arrival(), 60)
+    assert plan_batches(files, {}, arrival(), 59.9) == Batching([], 60)
+    planned = plan_batches(files, {}, arrival(), 60)
     assert (names(planned), planned.look_at) == ([["a"]], None)
 
 
 def test_a_file_that_changes_is_not_loaded_and_holds_back_what_is_beside_it() -> None:
-    planned = plan_batches([file("a", 0), file("b", 0, changed=50)], [], arrival(), 70)
+    planned = plan_batches([file("a", 0), file("b", 0, changed=50)], {}, arrival(), 70)
     assert (names(planned), planned.look_at) == ([], 110)
-    assert names(plan_batches([file("a", 0), file("b", 0, changed=50)], [], arrival(), 110)) == [["a", "b"]]
+    assert names(plan_batches([file("a", 0), file("b", 0, changed=50)], {}, arrival(), 110)) == [["a", "b"]]
 
 
 def test_a_batch_that_waits_too_long_closes_without_the_files_that_still_change() -> None:
-    planned = plan_batches([file("a", 0), file("b", 0, changed=599)], [], arrival(), 600)
+    planned = plan_batches([file("a", 0), file("b", 0, changed=599)], {}, arrival(), 600)
     assert (names(planned), planned.look_at) == ([["a"]], 659)
 
 
 def test_a_full_batch_is_loaded_although_files_still_arrive() -> None:
-    planned = plan_batches([file("b", 1), file("a", 0), file("c", 2), file("d", 65)], [], arrival(), 70)
+    planned = plan_batches([file("b", 1), file("a", 0), file("c", 2), file("d", 65)], {}, arrival(), 70)
     assert (names(planned), planned.look_at) == ([["a", "b"]], 125)
     large = [file("a", 0, size=900), file("b", 0, size=900), file("c", 69)]
-    assert names(plan_batches(large, [], arrival(), 70)) == [["a"]]
+    assert names(plan_batches(large, {}, arrival(), 70)) == [["a"]]
 
 
 def test_a_file_that_is_larger_than_a_batch_has_one_of_its_own() -> None:
-    assert names(plan_batches([file("a", 0, size=5000), file("b", 0)], [], arrival(), 70)) == [["a"], ["b"]]
+    assert names(plan_batches([file("a", 0, size=5000), file("b", 0)], {}, arrival(), 70)) == [["a"], ["b"]]
 
 
 def test_a_manifest_closes_the_batch_of_its_folder_alone() -> None:
     files = [file("x/a", 0), file("x/b", 9), file("x/c", 9), file("y/d", 0)]
-    planned = plan_batches(files, ["/landing/x/_SUCCESS"], arrival(manifest="_SUCCESS"), 10)
+    planned = plan_batches(files, {"/landing/x": 10}, arrival(manifest="_SUCCESS"), 10)
     assert (names(planned), planned.look_at) == ([["x/a", "x/b"], ["x/c"]], None)
+
+
+def test_a_file_that_comes_after_the_manifest_has_to_settle() -> None:
+    files, complete = [file("x/a", 0), file("x/late", 20)], {"/landing/x": 10.0}
+    planned = plan_batches(files, complete, arrival(manifest="_SUCCESS"), 30)
+    assert (names(planned), planned.look_at) == ([["x/a"]], 80)
+    assert names(plan_batches(files[1:], complete, arrival(manifest="_SUCCESS"), 80)) == [["x/late"]]
 
 
 def test_a_manifest_in_a_store_closes_its_batch() -> None:
     waiting = WaitingFile("s3://lake/x/a.csv", 1, 0, 0)
     assert waiting.folder == "s3://lake/x"
-    planned = plan_batches([waiting], ["s3://lake/x/_SUCCESS"], arrival(manifest="_SUCCESS"), 0)
+    planned = plan_batches([waiting], {"s3://lake/x": 0}, arrival(manifest="_SUCCESS"), 0)
     assert planned.batches == [[waiting]]
 
 
 def test_paths_of_a_batch_fit_into_the_request_of_its_run() -> None:
     long = [file(f"{number:04}" + "x" * 996, 0) for number in range(600)]
-    planned = plan_batches(long, [], arrival(batch={"files": 2000, "bytes": "1GiB", "wait": 600}), 70)
+    planned = plan_batches(long, {}, arrival(batch={"files": 2000, "bytes": "1GiB", "wait": 600}), 70)
     assert sum(map(len, planned.batches)) == 600 and len(planned.batches) == 3
 
 
 def test_nothing_there_means_nothing_to_look_for() -> None:
-    assert plan_batches([], [], arrival(), 0) == Batching([], None)
+    assert plan_batches([], {}, arrival(), 0) == Batching([], None)
 
 
 def test_the_source_is_the_landing_zone_unless_it_states_a_path() -> None:

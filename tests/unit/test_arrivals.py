@@ -90,7 +90,7 @@ def zone(tmp_path: Path) -> Zone:
 async def test_a_file_is_in_one_batch_and_is_known_once_it_is_published(zone: Zone) -> None:
     zone.landing.file("a.csv", "1")
     first = zone.look()
-    assert (first.batches, first.waiting, first.look_in, first.latest_arrival) == ([], 1, 60, 1000)
+    assert (first.batches, first.waiting, first.look_in, first.latest_arrival) == ([], 1, 60, None)
     assert zone.names(zone.look(after=60)) == [["a.csv"]]
     assert zone.look(after=600).batches == [] and zone.states()["a.csv"] == ("in a batch", zone.held[0].id)
     await zone.load()
@@ -137,7 +137,27 @@ def test_hidden_temporary_and_empty_files_are_not_loaded(zone: Zone) -> None:
     empty.write_text("1")
     (zone.landing.path / "c.csv.tmp").rename(zone.landing.path / "c.csv")
     assert zone.settled() == [["c.csv"]], "the other one holds the same"
-    assert zone.states()["h.csv"][0] == "ignored" and "c.csv" in zone.states()["h.csv"][1]
+    assert zone.states()["h.csv"] == zone.states()["c.csv"] == ("in a batch", zone.held[0].id)
+
+
+@pytest.mark.parametrize("becomes_of_it", ["it is overwritten", "it is removed", "it is loaded"])
+async def test_a_copy_of_a_file_is_loaded_if_the_file_is_not(zone: Zone, becomes_of_it: str) -> None:
+    file = zone.landing.file("a.csv", "1")
+    zone.landing.file("b.csv", "1")
+    assert zone.settled() == [["a.csv"]]
+    if becomes_of_it == "it is loaded":
+        await zone.load()
+        assert zone.look().batches == []
+        assert zone.states()["b.csv"] == ("loaded", "w-r1")
+        return
+    zone.held = []  # its run ended, since the file changed under it
+    if becomes_of_it == "it is removed":
+        file.unlink()
+        assert zone.names(zone.look()) == [["b.csv"]]
+        return
+    file.write_text("2")
+    zone.look()
+    assert zone.names(zone.look(after=60)) == [["b.csv", "a.csv"]]
 
 
 async def test_the_same_content_under_another_name_is_not_loaded_again(zone: Zone) -> None:
@@ -163,6 +183,49 @@ async def test_a_file_that_comes_again_with_other_content(tmp_path: Path, overwr
     if overwritten != "load":
         assert zone.states()["a.csv"] == ("ignored", "overwritten: run w-r1 loaded this path with other content")
     assert zone.look(after=600).overwritten == [], "people are told once"
+
+
+async def test_a_file_in_the_place_of_one_that_was_rolled_back_is_loaded(zone: Zone) -> None:
+    """Main holds nothing of this path: it was not overwritten."""
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
+    zone.landing.file("a.csv", "2")
+    assert zone.settled() == [["a.csv"]]
+
+
+async def test_what_a_changed_pipeline_accepts_is_loaded(tmp_path: Path) -> None:
+    zone = Zone(tmp_path, overwritten="ignore")
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.landing.file("a.csv", "2")
+    assert zone.settled() == [] and zone.states()["a.csv"][0] == "ignored"
+    source = zone.pipeline.write.source
+    assert source and zone.pipeline.arrival
+    write = zone.pipeline.write.model_copy(update={"source": source.model_copy(update={"format": "parquet"})})
+    loads = zone.pipeline.arrival.model_copy(update={"overwritten": "load"})
+    zone.pipeline = zone.pipeline.model_copy(update={"write": write, "arrival": loads})
+    refused = zone.look()
+    assert (refused.batches, refused.refused) == ([], 1) and "a.csv" in refused.refusals[0]
+    assert zone.look().refused == 0, "people are told once"
+    assert zone.states()["a.csv"][0] == "refused"
+    write = zone.pipeline.write.model_copy(update={"source": source})
+    zone.pipeline = zone.pipeline.model_copy(update={"write": write})
+    assert zone.names(zone.look()) == [["a.csv"]]
+
+
+async def test_what_main_holds_is_no_arrival_for_a_worker_that_lost_its_memory(zone: Zone) -> None:
+    """Otherwise a landing zone that gets nothing would look as if files arrived."""
+    zone.landing.file("a.csv", "1")
+    assert zone.look().latest_arrival is None
+    assert zone.look(after=60).latest_arrival == 1000
+    await zone.load()
+    for file in (zone.home / "arrivals").iterdir():
+        file.unlink()
+    zone.look(after=86400)
+    assert zone.look(after=60).latest_arrival is None
 
 
 async def test_a_file_whose_run_was_rolled_back_is_left_to_people(zone: Zone) -> None:
@@ -249,6 +312,29 @@ def test_a_manifest_closes_the_batch_of_its_folder(tmp_path: Path) -> None:
     assert zone.look(after=6000).batches == []
     zone.landing.file("day1/_SUCCESS", "")
     assert zone.names(zone.look()) == [["a.csv"]]
+
+
+async def test_a_file_that_comes_after_its_manifest_settles_and_manifests_are_not_loaded(tmp_path: Path) -> None:
+    zone = Zone(tmp_path, manifest="done.txt")
+    zone.landing.file("day/a.csv", "1")
+    zone.landing.file("day/done.txt", "a.csv")
+    assert zone.names(zone.look()) == [["a.csv"]]
+    await zone.load()
+    zone.landing.file("day/late.csv", "2")
+    late = zone.look(after=1)
+    assert (late.batches, late.look_in) == ([], 60)
+    assert zone.names(zone.look(after=60)) == [["late.csv"]]
+
+
+def test_folders_without_their_manifest_hold_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_MOST_WAITING", 2)
+    zone = Zone(tmp_path, manifest="_SUCCESS")
+    for number in range(3):
+        zone.landing.file(f"never/{number}.csv", str(number))
+    zone.look()
+    zone.landing.file("day/a.csv", "9")
+    zone.landing.file("day/_SUCCESS", "")
+    assert zone.names(zone.look(after=600)) == [["a.csv"]]
 
 
 def test_a_file_that_vanishes_is_forgotten(zone: Zone) -> None:

@@ -145,6 +145,21 @@ async def test_a_file_that_is_half_of_what_its_batch_lists_has_changed(starts: S
     assert (ended.outcome, ended.cause) == ("refused", None), "nothing says that it was another one"
 
 
+async def test_a_file_that_was_overwritten_after_it_settled_is_not_loaded(starts: Starts) -> None:
+    """What it holds now may be half of what is written: it has to settle."""
+    file = starts.folder / "a.csv"
+    file.write_text("id\n1\n")
+    (listed,) = find_files(Source(path=str(file)))
+    arrived = ArrivedFile(path=listed.path, size=listed.size, identity=listed.identity)
+    batch = starts.batches.write("p", [arrived])
+    file.write_text("id\n2\n")
+    ended = await (await starts.start(files=[str(file)], expected=batch.location)).result()
+    assert (ended.outcome, ended.cause, starts.fakes.calls) == ("refused", "input_changed", [])
+    file.write_text("id\n1\n")
+    ended = await (await starts.start(files=[str(file)], expected=batch.location)).result()
+    assert ended.outcome == "published"
+
+
 async def test_a_run_that_fails_is_an_end_and_no_error(starts: Starts) -> None:
     starts.fakes.overrides["open_branch"] = fails_for_good
     ended = await (await starts.start()).result()
