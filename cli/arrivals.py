@@ -135,15 +135,17 @@ async def _print_files(
     held = [batch.ref for batch in zone.batches]
     query = ListArrivalsInput(pipeline=zone.pipeline, held=held, file=file, status=status, limit=limit)
     listed = await query_lake(context.client, settings, query, ListArrivalsResult)
-    batches = {batch.ref.id: batch for batch in zone.batches}
     if context.as_json:
         fields = zone.model_dump(mode="json", exclude={"pipeline"})
         context.print_result({**fields, **listed.model_dump(mode="json")}, "")
         return 0
     _print_zone(context, zone)
-    rows = [(each.path, *describe_file(each, batches), _time(each.arrived_at)) for each in listed.files]
+    rows = [(each.path, *describe_file(each, zone, listed.runs), _time(each.arrived_at)) for each in listed.files]
     if rows:
         print_entries(context.console, ("file", "state", "why", "arrived"), rows, beside=1)
+    elif file:
+        text = f"No file with {file!r} in its path is in the landing zone. Names that begin with _ or . are not listed."
+        context.console.print(escape(text), highlight=False)
     total = sum(listed.counts.values())
     counts = ", ".join(f"{number:,} {name}" for name, number in sorted(listed.counts.items()))
     context.console.print(f"{total:,} files: {counts}" if total else "No files are there.", highlight=False)

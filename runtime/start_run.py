@@ -18,7 +18,7 @@ from runtime.temporal_client import search_attributes_known
 from sluice.approval.required import SignedStart
 from sluice.approval.signatures import sign_start
 from sluice.contracts.existing_rows import Restore, Resume
-from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult
+from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult, run_workflow_id
 from sluice.errors import RunUnderWay
 from sluice.lineage.identity import parse_parent
 from sluice.pipeline.model import Pipeline
@@ -27,9 +27,6 @@ from sluice.secrets import read_secret
 from sluice.settings import Settings
 from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, SUMMARY_MEMO, TABLE, indexed_tables
 from workflows.write_audit_publish import WriteAuditPublish
-
-_ID_DIGITS = 12
-"""How many digits of the input's digest are part of a workflow id."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ async def make_request(
     else:
         digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
     kind = "-backfill" if options.target else "" if options.publish else "-check"
-    workflow_id = f"{pipeline.name}-{digest[:_ID_DIGITS]}{kind}"
+    workflow_id = run_workflow_id(pipeline.name, digest, kind)
     again = options.again or continued is not None or pipeline.write.traits.may_repeat
     request = RunRequest(
         pipeline=pipeline,

@@ -10,10 +10,10 @@ from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.zone_memory import ZoneMemory
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
-from lakehouse.source_files import OnProgress, find_files
+from lakehouse.source_files import OnProgress, find_files, identify_input
 from lakehouse.source_files.arriving import ArrivingFile, file_exists, list_arriving
 from lakehouse.source_files.paths import source_of_files
-from sluice.arrivals.batching import WaitingFile, plan_batches
+from sluice.arrivals.batching import WaitingFile, plan_batches, why_waiting
 from sluice.contracts.arrivals import (
     ROLLED_BACK,
     ArrivedFile,
@@ -25,6 +25,7 @@ from sluice.contracts.arrivals import (
     ListArrivalsResult,
     OverwrittenFile,
 )
+from sluice.contracts.run import InputFile, run_workflow_id
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
@@ -84,9 +85,7 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        memory = self.memory(pipeline.name)
-        _Look(self, pipeline, input.held, on_progress).sort_out()
-        return ListArrivalsResult(files=memory.files(input.status, input.file, input.limit), counts=memory.counts())
+        return _Look(self, pipeline, input.held, on_progress).list_files(input)
 
 
 class _Look:
@@ -129,12 +128,29 @@ class _Look:
             put_off=self._memory.count_put_off() if done else 0,
         )
 
-    def sort_out(self) -> None:
-        """Mark the settled files that main or a batch has, without making a batch of the others."""
+    def list_files(self, input: ListArrivalsInput) -> ListArrivalsResult:
+        """Mark the settled files that main or a batch has, without making a batch of the others, and return files."""
         now = self._collector.clock()
-        settled = [file for file in self._list(now)[0] if file.changed_at + self._arrival.settle <= now]
+        waiting, manifests = self._list(now)
+        settled = [file for file in waiting if file.changed_at + self._arrival.settle <= now]
         for start in range(0, len(settled), _AT_ONCE):
             self._sort(settled[start : start + _AT_ONCE], reports=False)
+        listed = self._memory.files(input.status, input.file, input.limit)
+        loads = self._loads("f.identity", sorted({file.identity for file in listed if file.status == "loaded"}))
+        files = []
+        for file in listed:
+            detail = file.detail
+            if file.status == "waiting":
+                detail = why_waiting(file.path, file.changed_at, manifests, self._arrival, now)
+            elif load := loads.get(file.identity):
+                detail = name_run(load)
+            files.append(file.entry(detail))
+        return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._runs())
+
+    def _runs(self) -> dict[str, str]:
+        """Return the workflow id of the run of each batch that is held."""
+        inputs = {id: [InputFile(path="", size=0, identity=each) for each in of] for id, of in self._refs.items()}
+        return {id: run_workflow_id(self._pipeline.name, identify_input(of).digest) for id, of in inputs.items()}
 
     def _list(self, now: float) -> tuple[list[WaitingFile], dict[str, float]]:
         """Return the files that wait, and since when the folders of some have their manifest."""

@@ -65,6 +65,25 @@ class LoadedFile:
     detail: str
 
 
+@dataclass(frozen=True)
+class RememberedFile:
+    """A file of the zone, or one that was moved out of it."""
+
+    path: str
+    size: int
+    arrived_at: float
+    status: FileStatus
+    detail: str
+    after: str
+    changed_at: float
+    identity: str
+
+    def entry(self, detail: str) -> ArrivalEntry:
+        """Return what people see of it."""
+        fields = {"path": self.path, "size": self.size, "arrived_at": self.arrived_at, "status": self.status}
+        return ArrivalEntry.model_validate({**fields, "detail": detail, "after": self.after})
+
+
 def _row(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
     status = "ignored" if file.ignored else "waiting"
     return {
@@ -231,18 +250,17 @@ class ZoneMemory:
             (moved,) = database.execute("SELECT count(*) FROM moved").fetchone()
             return counts | ({"moved": moved} if moved else {})
 
-    def files(self, status: FileStatus | None, part: str, limit: int) -> list[ArrivalEntry]:
+    def files(self, status: FileStatus | None, part: str, limit: int) -> list[RememberedFile]:
         """Return files whose path has a part, the latest first; of one status, or of any."""
         with self._open() as database:
             rows = database.execute(
-                "SELECT path, size, arrived_at, status, detail, coalesce(nullif(problem, ''), finished) FROM files "
-                "WHERE :status IN ('', status) AND instr(path, :part) "
-                "UNION ALL SELECT path, size, arrived_at, 'moved', detail, '' FROM moved "
+                "SELECT path, size, arrived_at, status, detail, coalesce(nullif(problem, ''), finished), "
+                "changed_at, identity FROM files WHERE :status IN ('', status) AND instr(path, :part) "
+                "UNION ALL SELECT path, size, arrived_at, 'moved', detail, '', 0, '' FROM moved "
                 "WHERE :status IN ('', 'moved') AND instr(path, :part) ORDER BY 3 DESC, 1 LIMIT :limit",
                 {"status": status or "", "part": part, "limit": limit},
             )
-            names = ("path", "size", "arrived_at", "status", "detail", "after")
-            return [ArrivalEntry.model_validate(dict(zip(names, row, strict=True))) for row in rows]
+            return [RememberedFile(*row) for row in rows]
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

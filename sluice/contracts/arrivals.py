@@ -144,7 +144,7 @@ class ArrivalEntry(Model):
     """When it was listed for the first time, in seconds since 1970."""
     status: FileStatus
     detail: str
-    """The batch that it is in, the run that loaded it, or why it is not loaded."""
+    """The batch that it is in, the run that loaded it, or why it is not loaded, or waits."""
     after: str = ""
     """What was done with it when main held it, or why that is still to be done."""
 
@@ -155,6 +155,8 @@ class ListArrivalsResult(Model):
     files: list[ArrivalEntry]
     counts: dict[str, int]
     """How many files there are by status, listed or not."""
+    runs: dict[str, str] = Field(default_factory=dict)
+    """The workflow ids of the runs of the batches that are held, whether they were started or not."""
 
 
 class LandingZoneInput(Model):

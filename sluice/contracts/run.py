@@ -34,6 +34,15 @@ REVISION = 3
 """The newest revision of the workflow. A change of the order of its activity calls increments it; see ADR 20."""
 
 
+_ID_DIGITS = 12
+"""How many digits of the input's digest are part of a workflow id."""
+
+
+def run_workflow_id(pipeline: str, digest: str, kind: str = "") -> str:
+    """Return the workflow id of the run of a pipeline with an input of this digest."""
+    return f"{pipeline}-{digest[:_ID_DIGITS]}{kind}"
+
+
 class InputFile(Model):
     """One file to load: its path, its size in bytes, and its identity."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sluice.contracts.arrivals import ROLLED_BACK, ArrivalEntry, Batch, ZoneNotice
+from sluice.contracts.arrivals import ROLLED_BACK, ArrivalEntry, Batch, ZoneNotice, ZoneStatus
 
 _LONGEST = 500
 
@@ -20,16 +20,27 @@ def describe_batch(batch: Batch) -> str:
     return f"{files} {batch.state}{run}"
 
 
-def describe_file(file: ArrivalEntry, batches: Mapping[str, Batch]) -> tuple[str, str]:
-    """Return the state of a file, and why it is in that state."""
-    if file.status == "waiting":
-        return "waiting", "it is not settled, or its batch is not closed"
+def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str]) -> tuple[str, str]:
+    """Return the state of a file, and why it is in that state.
+
+    Args:
+        runs: the workflow ids of the runs of batches, by the ids of these.
+    """
     after = f"; {file.after}" if file.after else ""
     if file.status == "loaded":
         return "rolled back" if file.detail.endswith(ROLLED_BACK) else "published", f"run {file.detail}{after}"
     if file.status != "in a batch":
         return file.status, file.detail + after
-    batch = batches.get(file.detail)
+    batch = next((each for each in zone.batches if each.ref.id == file.detail), None)
     if batch is None:
-        return "waiting", f"batch {file.detail}"
-    return batch.state, f"batch {file.detail}" + (f": {batch.reason}" if batch.reason else "")
+        return "waiting", f"batch {file.detail} has just ended"
+    return batch.state, f"batch {file.detail}" + _why(batch, zone, runs)
+
+
+def _why(batch: Batch, zone: ZoneStatus, runs: Mapping[str, str]) -> str:
+    """Return what is to be known of a batch, after its name."""
+    if batch.state == "running":
+        return f": run {runs.get(batch.ref.id, batch.workflow_id)}"
+    if batch.state == "waiting":
+        return ": the landing zone is paused" if zone.paused else ": older batches are loaded first"
+    return f": {batch.reason}" if batch.reason else ""

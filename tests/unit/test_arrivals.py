@@ -11,15 +11,16 @@ import pytest
 from lakehouse.arrivals import collector
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
-from lakehouse.source_files import find_files
+from lakehouse.source_files import find_files, identify_input
 from lakehouse.source_files.arriving import ArrivingFile
 from sluice.contracts.arrivals import (
+    ROLLED_BACK,
     BatchRef,
     CollectArrivalsInput,
     CollectArrivalsResult,
     ListArrivalsInput,
 )
-from sluice.contracts.run import InputFile
+from sluice.contracts.run import InputFile, run_workflow_id
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InputChanged, InvalidInput, ManifestUnreadable
 from sluice.pipeline.model import Pipeline
@@ -237,6 +238,40 @@ async def test_a_file_whose_run_was_rolled_back_is_left_to_people(zone: Zone) ->
         file.unlink()
     assert zone.settled() == []
     assert zone.states()["a.csv"] == ("loaded", "w-r1 (rolled back)")
+
+
+async def test_people_see_that_a_run_was_rolled_back_which_run_loads_a_batch_and_what_a_file_waits_for(
+    tmp_path: Path,
+) -> None:
+    zone = Zone(tmp_path)
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.look()
+    assert zone.states()["a.csv"] == ("loaded", "w-r1")
+    roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
+    assert zone.states()["a.csv"] == ("loaded", f"w-r1{ROLLED_BACK}")
+    file = zone.landing.file("b.csv", "2")
+    zone.settled()
+    (ref,) = zone.held
+    listed = zone.collector.list_arrivals(zone.pipeline, ListArrivalsInput(pipeline=TEXT, held=zone.held))
+    (listed_file,) = find_files(Source(path=str(file)))
+    assert listed.runs == {ref.id: run_workflow_id("p", identify_input([listed_file]).digest)}
+    zone.landing.file("c.csv", "3")
+    assert zone.states()["c.csv"] == ("waiting", "it settles for 60 s more")
+    zone.now += 100
+    assert zone.states()["c.csv"] == ("waiting", "its batch is not closed")
+
+
+def test_people_see_that_a_folder_has_no_manifest(tmp_path: Path) -> None:
+    zone = Zone(tmp_path, manifest="_SUCCESS")
+    zone.landing.file("day/a.csv", "1")
+    assert zone.states()["a.csv"] == ("waiting", "there is no _SUCCESS in its folder yet")
+    zone.landing.file("day/_SUCCESS", "")
+    assert zone.states()["a.csv"] == ("waiting", "the next look collects it")
+    zone.now += 1
+    zone.landing.file("day/b.csv", "2")
+    assert zone.states()["b.csv"] == ("waiting", "it came after _SUCCESS, and settles for 60 s more")
 
 
 async def test_a_batch_that_others_loaded_is_reported(zone: Zone) -> None:

@@ -1,0 +1,62 @@
+"""What people read of the files in a landing zone, and what they get of the zone itself."""
+
+from typing import Any
+
+import pytest
+
+from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, FileStatus, ZoneNotice, ZoneStatus
+from sluice.contracts.starting import PipelineText
+from sluice.presentation.arrivals import describe_file, notice_line
+
+TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
+
+
+def zone(*batches: Batch, paused: str = "") -> ZoneStatus:
+    return ZoneStatus(
+        name="p",
+        pipeline=TEXT,
+        batches=[*batches],
+        paused=paused,
+        problem="",
+        waiting=0,
+        latest_arrival=None,
+        next_look="",
+    )
+
+
+def batch(**more: Any) -> Batch:
+    return Batch.model_validate({"ref": BatchRef(id="ab", location="l", files=2, bytes=1), **more})
+
+
+def entry(status: FileStatus, detail: str, after: str = "") -> ArrivalEntry:
+    return ArrivalEntry(path="/in/a.csv", size=1, arrived_at=0, status=status, detail=detail, after=after)
+
+
+@pytest.mark.parametrize(
+    ("file", "of", "state", "why"),
+    [
+        (entry("waiting", "it settles for 5 s more"), zone(), "waiting", "it settles for 5 s more"),
+        (entry("loaded", "p-1"), zone(), "published", "run p-1"),
+        (entry("loaded", "p-1", "tagged"), zone(), "published", "run p-1; tagged"),
+        (entry("loaded", "p-1 (rolled back)"), zone(), "rolled back", "run p-1 (rolled back)"),
+        (entry("in a batch", "ab"), zone(batch(state="running")), "running", "batch ab: run p-9"),
+        (entry("in a batch", "ab"), zone(batch()), "waiting", "batch ab: older batches are loaded first"),
+        (entry("in a batch", "ab"), zone(batch(), paused="x"), "waiting", "batch ab: the landing zone is paused"),
+        (
+            entry("in a batch", "ab"),
+            zone(batch(state="kept out", reason="a check failed")),
+            "kept out",
+            "batch ab: a check failed",
+        ),
+        (entry("in a batch", "ab"), zone(batch(state="set aside")), "set aside", "batch ab"),
+        (entry("in a batch", "zz"), zone(), "waiting", "batch zz has just ended"),
+        (entry("refused", "it is truncated"), zone(), "refused", "it is truncated"),
+    ],
+)
+def test_each_file_has_a_state_and_a_reason(file: ArrivalEntry, of: ZoneStatus, state: str, why: str) -> None:
+    assert describe_file(file, of, {"ab": "p-9"}) == (state, why)
+
+
+def test_a_notice_is_one_line_of_plain_text() -> None:
+    line = notice_line(ZoneNotice(name="p", text="<!channel> a & b\nc"))
+    assert line == ":warning: arrivals of p: &lt;!channel&gt; a &amp; b c"
