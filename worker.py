@@ -227,7 +227,7 @@ def control_activities(
     targets, mirrors = read_targets(settings.sluice_targets_file), MirrorWriter(catalog, io)
     registrations = StartRegistrationsActivity(client, targets, installation, settings.sluice_task_queue)
     batches = BatchStore(settings.lake, io)
-    collector = ArrivalCollector(loaded_files, batches, settings.sluice_home.absolute())
+    collector = ArrivalCollector(loaded_files, batches, settings.sluice_home.absolute(), installation)
     running = RunningWorkflows(client, asyncio.get_running_loop())
     return [
         OpenBranchActivity(catalog, io, installation, loaded_files, targets, settings.lake).open_branch,

@@ -10,8 +10,11 @@ from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.source_files import OnProgress
 from runtime.pipeline_input import pipeline_of_text
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult
-from sluice.errors import CredentialsExpired, InvalidInput, InvalidPipeline, ManifestUnreadable
+from sluice.errors import CredentialsExpired, InvalidInput, InvalidPipeline, ManifestUnreadable, ServiceUnavailable
 from sluice.redaction import redacted
+
+_TRIES = 5
+"""After so many tries people see that a store, or main, does not answer; then the next look tries again."""
 
 
 @dataclass(frozen=True)
@@ -31,4 +34,12 @@ class CollectArrivalsActivity:
             try:
                 return await run_with_progress(work, activity.heartbeat, "listing the landing zone")
             except (InvalidPipeline, InvalidInput, ManifestUnreadable, CredentialsExpired) as error:
-                return CollectArrivalsResult(problem=redacted(str(error))[:1000])
+                return CollectArrivalsResult(problem=_describe(error))
+            except ServiceUnavailable as error:
+                if activity.info().attempt < _TRIES:
+                    raise
+                return CollectArrivalsResult(problem=_describe(error), is_passing=True)
+
+
+def _describe(error: Exception) -> str:
+    return redacted(str(error))[:1000]

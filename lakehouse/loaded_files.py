@@ -68,6 +68,15 @@ class LoadedFiles:
         """Return loads that fulfil a condition of the index, the latest first, and how many there are in all."""
         return self._ask(lambda index, _: index.list_files(condition, values, limit))
 
+    def follow(self, earlier: str) -> tuple[str, bool]:
+        """Return the head of main, and whether an earlier head is part of its history: main may have been reset."""
+        return self._ask(lambda index, at: (at, not earlier or index.knows(earlier)))
+
+    @property
+    def key(self) -> str:
+        """What tells the main of this catalog from others: memories of it are named by that."""
+        return f"{self._catalog.identity()}\0{self._catalog.main}"
+
     def unknown(self) -> list[str]:
         """Return of which runs it is not known what they loaded, with the reason."""
         return [f"{hash[:12]}: {problem}" for hash, _, problem in self._ask(lambda index, _: index.problems(()))]
@@ -86,8 +95,7 @@ class LoadedFiles:
         raise ServiceUnavailable("other processes moved the index of loaded files each time")
 
     def _index(self) -> LoadedFilesIndex:
-        content = f"{self._catalog.identity()}\0{self._catalog.main}"
-        return LoadedFilesIndex(self._folder / f"{hashlib.sha256(content.encode()).hexdigest()[:16]}.sqlite")
+        return LoadedFilesIndex(self._folder / f"{hashlib.sha256(self.key.encode()).hexdigest()[:16]}.sqlite")
 
     def _catch_up(self, index: LoadedFilesIndex) -> str:
         """Bring the index to the head of main, however far it is behind; return that hash."""

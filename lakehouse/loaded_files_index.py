@@ -78,6 +78,11 @@ class LoadedFilesIndex:
         """Return the hash of main that the index is at; empty for one that knows nothing yet."""
         return self._use(_head)
 
+    def knows(self, hash: str) -> bool:
+        """Return whether a commit is part of the history that is indexed."""
+        select = "SELECT 1 FROM commits WHERE hash = ?"
+        return self._use(lambda database: database.execute(select, [hash]).fetchone() is not None)
+
     def append(self, after: str, commits: Sequence[IndexedCommit]) -> None:
         """Add the commits of main that follow the hash `after`, the oldest first.
 

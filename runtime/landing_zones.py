@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +97,22 @@ class DeployedLandingZones:
                 await self._create(input)
             else:
                 await _answered(handle, handle.execute_update(LandingZone.replace_pipeline, input))
+                await self._moved(handle)
+
+    async def _moved(self, handle: WorkflowHandle[LandingZone, None]) -> None:
+        """Wait until a landing zone is on the task queue that it was deployed for.
+
+        Raises:
+            ServiceUnavailable: something that it does takes longer.
+        """
+        queue, until = self._settings.sluice_task_queue, time.monotonic() + _LIMIT
+        while (now := (await handle.describe()).task_queue) != queue:
+            if time.monotonic() > until:
+                raise ServiceUnavailable(
+                    f"{handle.id} still works on the task queue {now}: keep its worker, and deploy again, until it has "
+                    f"moved to {queue}"
+                )
+            await asyncio.sleep(0.5)
 
     def _input(self, item: DeployedItem, file: PipelineFile) -> LandingZoneInput:
         arrival = file.pipeline.arrival

@@ -1,6 +1,7 @@
 """The files of a landing zone that main holds: they are tagged or moved while the zone goes on."""
 
 import asyncio
+from collections.abc import Callable
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -33,14 +34,18 @@ class FinishedFiles:
         if not look.put_off and not look.problem:
             self.problem = ""
 
-    def start(self, pipeline: PipelineText, batches: HeldBatches) -> None:
-        """Begin, unless it is under way: what main holds by then follows after the next look."""
-        if not self.are_under_way:
-            self._task = asyncio.create_task(self._finish(pipeline, batches))
+    def start(self, pipeline: PipelineText, batches: HeldBatches, may_go_on: Callable[[], bool]) -> None:
+        """Begin, unless it is under way: what main holds by then follows after the next look.
 
-    async def _finish(self, pipeline: PipelineText, batches: HeldBatches) -> None:
+        Args:
+            may_go_on: asked before each part of the work.
+        """
+        if not self.are_under_way:
+            self._task = asyncio.create_task(self._finish(pipeline, batches, may_go_on))
+
+    async def _finish(self, pipeline: PipelineText, batches: HeldBatches, may_go_on: Callable[[], bool]) -> None:
         failed, problem, has_more = 0, "", True
-        while has_more:
+        while has_more and may_go_on():
             try:
                 result: FinishArrivalsResult = await self._calls.finish_arrivals(
                     FinishArrivalsInput(pipeline=pipeline, held=batches.refs)

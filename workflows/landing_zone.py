@@ -24,15 +24,16 @@ with workflow.unsafe.imports_passed_through():
         PauseZone,
         SplitBatch,
         SplitBatchInput,
-        ZoneNotice,
         ZoneStatus,
         memo_of,
     )
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun
+    from sluice.pipeline.durations import format_duration
     from workflows.activity_calls import ActivityCalls
     from workflows.batch_runs import BatchRuns
     from workflows.failures import is_cancelled, root_cause
     from workflows.finished_files import FinishedFiles
+    from workflows.zone_notices import ZoneNotices
     from workflows.zone_runs import GrantedRuns
 
 _SOON, _EVERY = 0.2, 1.0
@@ -53,6 +54,8 @@ class LandingZone:
         self._runs = BatchRuns(self._batches, self._calls)
         self._grants = GrantedRuns(self._batches, self._calls, input.answered)
         self._finished_files = FinishedFiles(self._calls)
+        self._notices = ZoneNotices(input.name, self._calls, input.reported)
+        self._received = input.received
         self._paused, self._problem = input.paused, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
         self._waiting = 0
@@ -69,8 +72,9 @@ class LandingZone:
                 self._is_look_due = False
                 await self._look()
             await self._start_batches()
-            await self._tell_of_silence()
-            if self._is_on_another_queue:
+            self._tell_of_silence()
+            self._notices.add(self._batches.take_unreported())
+            if self._is_on_another_queue and not self._is_busy:
                 await self._grants.withdraw()
             if self._can_continue_as_new():
                 workflow.continue_as_new(self._state(), task_queue=self._input.task_queue or None)
@@ -91,6 +95,7 @@ class LandingZone:
             self._is_look_due = True  # its files are asked about again: main has them now, or they settle again
         elif became and self._input.on_failure == "pause" and not self._paused:
             self._paused = f"batch {ended.key} was kept out: {ended.reason[:200]}"
+            self._notices.add([f"no more batches are loaded: {self._paused}"])
 
     @workflow.signal(name=GRANT_SIGNAL)
     def start_batch(self, grant: RunGrant) -> None:
@@ -162,20 +167,22 @@ class LandingZone:
         delay, self._is_notified = self._input.look, False
         self._looked_at = workflow.now().timestamp()
         held, room = self._batches.refs, self._batches.room
+        given = CollectArrivalsInput(pipeline=self._input.pipeline, held=held, room=room, received=self._received)
         try:
-            result = await self._collect(CollectArrivalsInput(pipeline=self._input.pipeline, held=held, room=room))
+            result = await self._collect(given)
         except ActivityError as error:
             if is_cancelled(error):
                 raise
-            self._problem, delay = root_cause(error)[1][:500], min(delay, _ON_ERROR)
-        else:
-            await self._take(result)
-            self._finished_files.note(result)
-            if result.to_finish and not self._paused:
-                self._finished_files.start(self._input.pipeline, self._batches)
-            delay = delay if result.look_in is None else min(delay, result.look_in)
-            if not room and not self._problem:
-                self._problem = f"{len(held)} batches are not loaded: retry them or set them aside, so that more follow"
+            result = CollectArrivalsResult(problem=root_cause(error)[1][:500], is_passing=True)
+        self._take(result)
+        full = f"{len(held)} batches are not loaded: retry them or set them aside, so that more follow"
+        before, self._problem = self._problem, result.problem or ("" if room else full)
+        text = f"cannot be looked at: {result.problem}" if result.problem else self._problem
+        self._notices.of_problem(text, before, is_passing=result.is_passing)
+        if result.is_passing:
+            delay = min(delay, _ON_ERROR)
+        if result.look_in is not None:
+            delay = min(delay, result.look_in)
         await self._runs.start_lost(self._input)
         self._grants.report_again()
         if self._is_notified:  # while the zone was listed: it may be about a file that came after that
@@ -195,21 +202,23 @@ class LandingZone:
             raise
         return await listing
 
-    async def _take(self, result: CollectArrivalsResult) -> None:
-        problem, self._problem = self._problem, result.problem
+    def _take(self, result: CollectArrivalsResult) -> None:
+        """Take what a look brought; one that was not possible brings nothing."""
         if result.problem:
-            if result.problem != problem:
-                await self._notify(f"cannot be looked at: {result.problem}")
             return
         self._batches.add(result.batches, workflow.now().timestamp())
         self._batches.remove(result.loaded)  # a run that is under way for one reports about no batch then
-        self._waiting = result.waiting
+        self._waiting, self._received = result.waiting, result.mark
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
             self._latest_arrival, self._silence_reported = result.latest_arrival, False
-        for file in result.overwritten:
-            await self._notify(f"{file.path} came again with other content, and is not loaded; {file.run} loaded it")
-        if result.more_overwritten:
-            await self._notify(f"{result.more_overwritten:,} more files came again with other content")
+        self._notices.of_look(result)
+        self._finished_files.note(result)
+        if result.to_finish and self._may_finish(self._input):
+            self._finished_files.start(self._input.pipeline, self._batches, partial(self._may_finish, self._input))
+
+    def _may_finish(self, zone: LandingZoneInput) -> bool:
+        """Return whether files may be tagged or moved as this version of the zone states; the next look goes on."""
+        return not self._paused and zone is self._input and not workflow.info().is_continue_as_new_suggested()
 
     async def _start_batches(self) -> None:
         """Start the runs that were granted, and ask for those of the oldest batches that wait."""
@@ -218,25 +227,18 @@ class LandingZone:
                 await self._runs.start(self._input, batch)
         await self._grants.report(self._room)
 
-    async def _tell_of_silence(self) -> None:
-        """Tell people, once, that nothing arrived for longer than the pipeline expects."""
+    def _tell_of_silence(self) -> None:
+        """Tell people, once, that nothing to load arrived for longer than the pipeline expects."""
         expected, latest = self._input.expect, self._latest_arrival or self._since
         if expected is None or self._silence_reported or workflow.now().timestamp() - latest < expected:
             return
         self._silence_reported = True
-        await self._notify(f"nothing arrived since {_iso(latest)}; `expect` allows {expected:g} s")
-
-    async def _notify(self, text: str) -> None:
-        try:
-            await self._calls.notify_landing_zone(ZoneNotice(name=self._input.name, text=text))
-        except ActivityError as error:
-            if is_cancelled(error):
-                raise
-            workflow.logger.warning("the notification failed: %s", root_cause(error)[1])
+        limit = format_duration(expected)
+        self._notices.add([f"nothing to load arrived since {_iso(latest)}; `expect` allows {limit}"])
 
     async def _wait(self) -> None:
         """Wait until a look is due, or there is something to start."""
-        while not self._is_look_due and not self._grants.has_news(self._room):
+        while not self._has_news(self._look_at):
             remaining = self._look_at - workflow.now().timestamp()
             if remaining <= 0:
                 self._is_look_due = True
@@ -249,7 +251,8 @@ class LandingZone:
                 self._is_look_due = True
 
     def _has_news(self, look_at: float) -> bool:
-        return self._is_look_due or self._grants.has_news(self._room) or self._look_at < look_at
+        has_news = self._is_look_due or self._grants.has_news(self._room) or self._look_at < look_at
+        return has_news or self._batches.has_unreported or (self._is_on_another_queue and not self._is_busy)
 
     @property
     def _room(self) -> int:
@@ -262,9 +265,14 @@ class LandingZone:
         return self._input.task_queue not in ("", workflow.info().task_queue)
 
     def _can_continue_as_new(self) -> bool:
-        is_busy = self._finished_files.are_under_way or self._grants.are_pending
-        is_idle = workflow.all_handlers_finished() and not is_busy
-        return (workflow.info().is_continue_as_new_suggested() or self._is_on_another_queue) and is_idle
+        is_due = workflow.info().is_continue_as_new_suggested() or self._is_on_another_queue
+        return is_due and not self._is_busy
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether something is under way that the next run of this workflow would not know of."""
+        tasks = self._finished_files.are_under_way or self._notices.are_under_way
+        return tasks or self._grants.are_pending or not workflow.all_handlers_finished()
 
     def _state(self) -> LandingZoneInput:
         """Return the input with which the workflow continues."""
@@ -277,6 +285,8 @@ class LandingZone:
             "since": self._since,
             "answered": self._grants.answered,
             "changes": self._batches.changes,
+            "reported": self._notices.reported,
+            "received": self._received,
         }
         return self._input.model_copy(update=update)
 

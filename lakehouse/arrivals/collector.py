@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.arrivals.finish_memory import FinishMemory
 from lakehouse.arrivals.zone_memory import ZoneMemory
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
@@ -21,9 +22,9 @@ from sluice.contracts.arrivals import (
     CollectArrivalsInput,
     CollectArrivalsResult,
     FileStatus,
+    KeptOutFile,
     ListArrivalsInput,
     ListArrivalsResult,
-    OverwrittenFile,
 )
 from sluice.contracts.run import InputFile, run_workflow_id
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
@@ -38,7 +39,7 @@ _MOST_BATCHES = 50
 _AT_ONCE = 400
 _REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
-_MOST_REFUSALS, _LONGEST_REFUSAL = 3, 300
+_LONGEST_REASON = 500
 
 
 def _silent(_: str) -> None:
@@ -52,12 +53,17 @@ class ArrivalCollector:
     loaded_files: LoadedFiles
     batches: BatchStore
     home: Path
+    installation: str = ""
     clock: Callable[[], float] = time.time
 
     def memory(self, pipeline: str) -> ZoneMemory:
         """Return the memory of the landing zone of a pipeline."""
-        digest = hashlib.sha256(pipeline.encode()).hexdigest()[:16]
-        return ZoneMemory(self.home / _FOLDER / f"{digest}.sqlite")
+        return ZoneMemory(self.memory_path(pipeline))
+
+    def memory_path(self, pipeline: str) -> Path:
+        """Return the file of that memory: others have other installations, and other catalogs."""
+        key = f"{self.installation}\0{self.loaded_files.key}\0{pipeline}"
+        return self.home / _FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.sqlite"
 
     def collect(
         self, pipeline: Pipeline, input: CollectArrivalsInput, on_progress: OnProgress = _silent
@@ -71,7 +77,7 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        return _Look(self, pipeline, input.held, on_progress).collect(min(input.room, _MOST_BATCHES))
+        return _Look(self, pipeline, input.held, on_progress).collect(min(input.room, _MOST_BATCHES), input.received)
 
     def list_arrivals(
         self, pipeline: Pipeline, input: ListArrivalsInput, on_progress: OnProgress = _silent
@@ -98,34 +104,33 @@ class _Look:
             raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
         self._collector, self._pipeline, self._on_progress = collector, pipeline, on_progress
         self._arrival, self._source = pipeline.arrival, pipeline.write.source
-        self._memory = collector.memory(pipeline.name)
+        path = collector.memory_path(pipeline.name)
+        self._memory, self._finished = ZoneMemory(path), FinishMemory(path)
         self._refs = {ref.id: {file.identity for file in collector.batches.read(ref)} for ref in held}
         self._held = {identity: id for id, identities in self._refs.items() for identity in identities}
-        self._overwritten: list[OverwrittenFile] = []
-        self._refused: list[str] = []
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
 
-    def collect(self, room: int) -> CollectArrivalsResult:
+    def collect(self, room: int, received: str) -> CollectArrivalsResult:
         """Return the batches that can be loaded now, at most `room`, and what else is to be known of the zone."""
         now = self._collector.clock()
         waiting, manifests = self._list(now)
         plan = plan_batches(waiting, manifests, self._arrival, now)
         batches = [ref for files in plan.batches[:room] if (ref := self._make_batch(files))]
         look_at = now if 0 < room < len(plan.batches) else plan.look_at
+        kept_out, number, mark = self._memory.to_report(received, _MOST_REPORTED)
         done = self._arrival.done
         return CollectArrivalsResult(
             batches=batches,
             loaded=self._loaded_batches(),
-            overwritten=self._overwritten[:_MOST_REPORTED],
+            kept_out=[KeptOutFile(path=path, reason=reason) for path, reason in kept_out],
+            more_kept_out=number - len(kept_out),
+            mark=mark,
             waiting=self._memory.counts().get("waiting", 0),
-            more_overwritten=max(0, len(self._overwritten) - _MOST_REPORTED),
             look_in=None if look_at is None else max(0.0, look_at - self._collector.clock()),
             latest_arrival=self._latest_arrival,
-            refused=len(self._refused),
-            refusals=self._refused[:_MOST_REFUSALS],
-            to_finish=self._memory.count_to_finish(done, self._collector.clock()) if done else 0,
-            put_off=self._memory.count_put_off() if done else 0,
+            to_finish=self._finished.count_to_finish(done, self._collector.clock()) if done else 0,
+            put_off=self._finished.count_put_off() if done else 0,
         )
 
     def list_files(self, input: ListArrivalsInput) -> ListArrivalsResult:
@@ -156,7 +161,9 @@ class _Look:
         """Return the files that wait, and since when the folders of some have their manifest."""
         self._memory.record_listing(self._listed(), now)
         self._memory.release_batches([*self._refs])
-        self._memory.apply_rules(_digest_of_rules(self._pipeline))
+        head, is_history = self._collector.loaded_files.follow(self._memory.latest_head())
+        rules, tables = _digest_of_rules(self._pipeline), " ".join(sorted(self._pipeline.tables))
+        self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
         if not self._arrival.manifest:
             return self._memory.waiting(_MOST_WAITING), {}
         folders = self._memory.waiting_folders()
@@ -205,28 +212,18 @@ class _Look:
                 self._mark(file, "in a batch", held)
             elif earlier and earlier.in_effect and self._arrival.overwritten != "load":
                 if reports:
-                    self._keep_out(file, earlier)
+                    reason = f"overwritten: run {earlier.file.workflow_id} loaded this path with other content"
+                    self._keep_out(file.path, "ignored", reason, reports=self._arrival.overwritten == "alert")
             else:
                 new.append(file)
         return new
 
-    def _mark(
-        self,
-        file: ArrivedFile | WaitingFile,
-        status: FileStatus,
-        detail: str,
-        identity: str = "",
-        *,
-        judged: bool = False,
-    ) -> None:
-        changed_at = self._listed_files[file.path].changed_at
-        self._memory.mark(file.path, changed_at, status, detail, identity, judged=judged)
+    def _mark(self, file: ArrivedFile, status: FileStatus, detail: str, identity: str = "") -> None:
+        self._memory.mark(file.path, self._listed_files[file.path].changed_at, status, detail, identity)
 
-    def _keep_out(self, file: ArrivedFile, earlier: FileLoad) -> None:
-        run = earlier.file.workflow_id
-        self._mark(file, "ignored", f"overwritten: run {run} loaded this path with other content", judged=True)
-        if self._arrival.overwritten == "alert":
-            self._overwritten.append(OverwrittenFile(path=file.path, run=run))
+    def _keep_out(self, path: str, status: FileStatus, reason: str, *, reports: bool = True) -> None:
+        changed_at, now = self._listed_files[path].changed_at, self._collector.clock()
+        self._memory.keep_out(path, changed_at, status, redacted(reason)[:_LONGEST_REASON], now, reports=reports)
 
     def _identify(self, files: Sequence[WaitingFile], *, reports: bool) -> list[ArrivedFile]:
         """Identify files by what they hold; one that cannot be loaded is marked, and stops no other one.
@@ -235,7 +232,7 @@ class _Look:
         """
         try:
             return self._find([file.path for file in files])
-        except InvalidInput:
+        except (InvalidInput, InvalidPipeline):
             pass
         identified: list[ArrivedFile] = []
         for file in files:
@@ -243,10 +240,9 @@ class _Look:
                 identified += self._find([file.path])
             except InputChanged:
                 continue
-            except InvalidInput as error:
+            except (InvalidInput, InvalidPipeline) as error:
                 if reports:
-                    self._mark(file, "refused", str(error)[:500], judged=True)
-                    self._refused.append(redacted(str(error))[:_LONGEST_REFUSAL])
+                    self._keep_out(file.path, "refused", str(error))
         return identified
 
     def _find(self, paths: list[str]) -> list[ArrivedFile]:
@@ -267,11 +263,8 @@ class _Look:
 
     def _loaded_batches(self) -> list[str]:
         """Return the held batches all of whose files are loaded: by a release, or by a run that a person started."""
-        done = []
-        for id, identities in self._refs.items():
-            if identities <= {*self._loads("f.identity", sorted(identities))}:
-                done.append(id)
-        return done
+        loaded = {*self._loads("f.identity", sorted(set().union(*self._refs.values())))}
+        return [id for id, identities in self._refs.items() if identities <= loaded]
 
 
 def name_run(load: FileLoad) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lakehouse.arrivals.collector import ArrivalCollector, find_loads
-from lakehouse.arrivals.zone_memory import LoadedFile, ZoneMemory
+from lakehouse.arrivals.finish_memory import FinishMemory, LoadedFile
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.loaded_objects import LoadedObjects
 from lakehouse.source_files.moving import Unmovable, move_file
@@ -42,7 +42,7 @@ class ArrivalFinisher:
         if arrival is None or not arrival.done:
             return FinishArrivalsResult()
         _check_target(arrival)
-        clock, memory = self.collector.clock, self.collector.memory(pipeline.name)
+        clock, memory = self.collector.clock, FinishMemory(self.collector.memory_path(pipeline.name))
         due = memory.to_finish(arrival.done, clock(), _AT_ONCE)
         reasons = self._reasons_to_wait(pipeline, due, input.held)
         work = _Work(arrival, memory, clock, time.monotonic() + _LIMIT)
@@ -79,7 +79,7 @@ class _Work:
     """The work of one call, in threads."""
 
     arrival: Arrival
-    memory: ZoneMemory
+    memory: FinishMemory
     clock: Callable[[], float]
     deadline: float
     finished: int = 0

@@ -1,68 +1,29 @@
-"""What a worker remembers of a landing zone between two listings, in SQLite: a cache, which may be deleted.
-
-Which files are loaded is known by main's history, and which are held by the zone's batches. This memory saves the
-reading of files that did not change, and knows since when they have not. Without it, files settle a second time.
-"""
+"""Remember the files of a landing zone between two listings: their state, and what became of each."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
+from lakehouse.arrivals.zone_database import ZoneDatabase
 from lakehouse.source_files.arriving import ArrivingFile
 from sluice.arrivals.batching import WaitingFile, folder_of
 from sluice.contracts.arrivals import ArrivalEntry, FileStatus
 
-_VERSION = 3
-_WAIT = 30.0
 _AT_ONCE = 400
 """So many files one statement names: SQLite before 3.32 takes 999 parameters."""
-_SCHEMA = """
-CREATE TABLE files (
-    path TEXT PRIMARY KEY, folder TEXT NOT NULL, size INTEGER NOT NULL, state TEXT NOT NULL,
-    arrived_at REAL NOT NULL, changed_at REAL NOT NULL, status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '',
-    listing INTEGER NOT NULL, identity TEXT NOT NULL DEFAULT '', finished TEXT NOT NULL DEFAULT '',
-    problem TEXT NOT NULL DEFAULT '', try_at REAL NOT NULL DEFAULT 0, is_judged INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
-CREATE INDEX files_by_status ON files (status, folder);
-CREATE INDEX identified_files ON files (try_at) WHERE identity != '';
-CREATE TABLE moved (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, size INTEGER NOT NULL, arrived_at REAL NOT NULL,
-    detail TEXT NOT NULL
-);
-CREATE TABLE listings (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
-CREATE TABLE manifests (folder TEXT PRIMARY KEY, at REAL NOT NULL);
-CREATE TABLE rules (digest TEXT NOT NULL);
-"""
-_TABLES = ("files", "listings", "moved", "manifests", "rules")
-_DROP = " ".join(f"DROP TABLE IF EXISTS {name};" for name in _TABLES)
+_TRY_AGAIN = 600.0
+"""Seconds until a file that was refused is tried again: it may have been a passing error."""
 _RECORD = """
 INSERT INTO files (path, folder, size, state, arrived_at, changed_at, status, detail, listing)
 VALUES (:path, :folder, :size, :state, :now, :now, :status, :detail, :listing)
 ON CONFLICT (path) DO UPDATE SET
     listing = :listing, changed_at = :now, status = :status, detail = :detail, size = :size, state = :state,
-    identity = '', finished = '', problem = '', try_at = 0, is_judged = 0,
+    identity = '', finished = '', problem = '', try_at = 0, is_judged = 0, report = 0, reported = '',
     arrived_at = CASE WHEN status = 'waiting' THEN arrived_at ELSE :now END
     WHERE listing <= :listing AND state != :state
 """
-_TO_FINISH = "identity != '' AND try_at <= :now AND finished != :done AND status IN ('loaded', 'ignored')"
-_MOST_MOVED = 10_000
-"""So many moved files are remembered: `files` has all that were loaded."""
-
-
-@dataclass(frozen=True)
-class LoadedFile:
-    """A file that main held when it was last asked, and that is still in the zone."""
-
-    path: str
-    size: int
-    state: str
-    identity: str
-    arrived_at: float
-    detail: str
 
 
 @dataclass(frozen=True)
@@ -98,11 +59,8 @@ def _states(database: sqlite3.Connection, paths: Sequence[str]) -> dict[str, str
     return dict(database.execute(f"SELECT path, state FROM files WHERE path IN ({marks})", list(paths)).fetchall())
 
 
-class ZoneMemory:
-    """The memory of one landing zone, in one file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
+class ZoneMemory(ZoneDatabase):
+    """The files of one landing zone."""
 
     def record_listing(self, files: Iterable[ArrivingFile], now: float) -> None:
         """Record what is there now; what is not listed any more is forgotten.
@@ -156,81 +114,85 @@ class ZoneMemory:
             database.execute("COMMIT")
             return dict(database.execute("SELECT folder, at FROM manifests").fetchall())
 
-    def apply_rules(self, digest: str) -> None:
-        """Let files wait again that were judged under other rules: the pipeline was changed since."""
+    def latest_head(self) -> str:
+        """Return the hash of main at the latest look; empty before the first one."""
         with self._open() as database:
-            if database.execute("SELECT digest FROM rules").fetchall() == [(digest,)]:
-                return
-            database.execute("UPDATE files SET status = 'waiting', detail = '', is_judged = 0 WHERE is_judged")
-            database.execute("DELETE FROM rules")
-            database.execute("INSERT INTO rules (digest) VALUES (?)", [digest])
+            row = database.execute("SELECT value FROM details WHERE name = 'head'").fetchone()
+            return str(row[0]) if row else ""
+
+    def recheck(self, rules: str, tables: str, head: str, now: float, *, is_another_history: bool) -> None:
+        """Let files wait again that may be judged otherwise now.
+
+        Args:
+            rules: what decides which files are refused or ignored. Where it is another text than before, they wait
+                again; those that were refused a while ago do, too, since that may have been a passing error.
+            tables: what the files are loaded into. Where it is another text than before, all files wait again.
+            head: the hash of main now.
+            is_another_history: whether main was reset, so that it may lack files that it had: all files wait again.
+        """
+        with self._open() as database:
+            details = dict(database.execute("SELECT name, value FROM details").fetchall())
+            which = "is_judged" if details.get("rules") != rules else "status = 'refused' AND try_at <= :now"
+            if is_another_history or details.get("tables") not in (None, tables):
+                which = "is_judged OR status = 'loaded'"
+            database.execute(
+                f"UPDATE files SET status = 'waiting', detail = '', identity = '', is_judged = 0 WHERE {which}",
+                {"now": now},
+            )
+            stated = [("rules", rules), ("tables", tables), ("head", head)]
+            database.executemany("INSERT OR REPLACE INTO details (name, value) VALUES (?, ?)", stated)
             database.execute("COMMIT")
 
-    def mark(
-        self, path: str, changed_at: float, status: FileStatus, detail: str, identity: str = "", *, judged: bool = False
-    ) -> None:
+    def mark(self, path: str, changed_at: float, status: FileStatus, detail: str, identity: str = "") -> None:
         """Set what became of a file, unless it changed since it was listed.
 
         Args:
             identity: what it holds, for a file that is to be tagged or moved once main has that.
-            judged: whether that follows from the rules of the pipeline, so that other rules may decide otherwise.
         """
         with self._open() as database:
             database.execute(
-                "UPDATE files SET status = ?, detail = ?, identity = ?, is_judged = ? "
-                "WHERE path = ? AND changed_at = ?",
-                [status, detail, identity, judged, path, changed_at],
+                "UPDATE files SET status = ?, detail = ?, identity = ? WHERE path = ? AND changed_at = ?",
+                [status, detail, identity, path, changed_at],
             )
             database.execute("COMMIT")
 
-    def count_to_finish(self, done: str, now: float) -> int:
-        """Return how many files are to be looked at now: `done` is what was done with others, `tagged` or `moved`."""
-        with self._open() as database:
-            values = {"done": done, "now": now}
-            return int(database.execute(f"SELECT count(*) FROM files WHERE {_TO_FINISH}", values).fetchone()[0])
+    def keep_out(
+        self, path: str, changed_at: float, status: FileStatus, detail: str, now: float, *, reports: bool
+    ) -> None:
+        """Set why a file is not loaded, unless it changed since it was listed.
 
-    def count_put_off(self) -> int:
-        """Return how many files could not be tagged or moved so far."""
-        with self._open() as database:
-            counted = database.execute("SELECT count(*) FROM files WHERE identity != '' AND problem != ''")
-            return int(counted.fetchone()[0])
-
-    def to_finish(self, done: str, now: float, limit: int) -> list[LoadedFile]:
-        """Return files that are to be tagged or moved now, those first that were tried longest ago."""
-        with self._open() as database:
-            rows = database.execute(
-                f"SELECT path, size, state, identity, arrived_at, detail FROM files WHERE {_TO_FINISH} "
-                "ORDER BY try_at, arrived_at, path LIMIT :limit",
-                {"done": done, "now": now, "limit": limit},
-            )
-            return [LoadedFile(*row) for row in rows]
-
-    def finish(self, file: LoadedFile, done: str, moved_to: str = "") -> None:
-        """Remember that a file was tagged, or moved to a path."""
-        with self._open() as database:
-            if moved_to:
-                database.execute("DELETE FROM files WHERE path = ? AND state = ?", [file.path, file.state])
-                detail = f"to {moved_to}; {file.detail}"
-                new = database.execute(
-                    "INSERT INTO moved (path, size, arrived_at, detail) VALUES (?, ?, ?, ?)",
-                    [file.path, file.size, file.arrived_at, detail],
-                )
-                database.execute("DELETE FROM moved WHERE number <= ?", [(new.lastrowid or 0) - _MOST_MOVED])
-            else:
-                database.execute(
-                    "UPDATE files SET finished = ?, problem = '' WHERE path = ? AND state = ?",
-                    [done, file.path, file.state],
-                )
-            database.execute("COMMIT")
-
-    def put_off(self, file: LoadedFile, problem: str, try_at: float) -> None:
-        """Remember why a file was not tagged or moved, and when to try again."""
+        Args:
+            reports: whether people are told, unless they were told the same of this file before.
+        """
         with self._open() as database:
             database.execute(
-                "UPDATE files SET problem = ?, try_at = ? WHERE path = ? AND state = ?",
-                [problem, try_at, file.path, file.state],
+                "UPDATE files SET status = :status, detail = :detail, identity = '', is_judged = 1, "
+                "try_at = :try_at, reported = :detail, "
+                "report = CASE WHEN :reports AND reported != :detail THEN (SELECT max(number) FROM listings) "
+                "ELSE report END WHERE path = :path AND changed_at = :changed_at",
+                {"path": path, "changed_at": changed_at, "status": status, "detail": detail, "reports": reports}
+                | {"try_at": now + _TRY_AGAIN},
             )
             database.execute("COMMIT")
+
+    def to_report(self, received: str, limit: int) -> tuple[list[tuple[str, str]], int, str]:
+        """Return the files that people are to be told of, with why they are not loaded; how many; and a mark.
+
+        They are returned again and again until the mark is given as `received`: an answer may be lost.
+
+        Args:
+            received: the mark of the latest answer that arrived; one of another worker's memory says nothing.
+        """
+        with self._open() as database:
+            ((id,),) = database.execute("SELECT value FROM details WHERE name = 'id'").fetchall()
+            ((number,),) = database.execute("SELECT max(number) FROM listings").fetchall()
+            of, _, until = received.rpartition(":")
+            if of == id:
+                database.execute("UPDATE files SET report = 0 WHERE report > 0 AND report <= ?", [int(until)])
+                database.execute("COMMIT")
+            ((total,),) = database.execute("SELECT count(*) FROM files WHERE report > 0").fetchall()
+            rows = database.execute("SELECT path, detail FROM files WHERE report > 0 ORDER BY path LIMIT ?", [limit])
+            return rows.fetchall(), total, f"{id}:{number}"
 
     def release_batches(self, held: Sequence[str]) -> None:
         """Let the files of batches that the zone no longer holds wait again: main is asked what it has of them."""
@@ -261,27 +223,3 @@ class ZoneMemory:
                 {"status": status or "", "part": part, "limit": limit},
             )
             return [RememberedFile(*row) for row in rows]
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file in a transaction; it is made again if it is damaged or of another version."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(self._connect()) as database:
-            database.execute("BEGIN IMMEDIATE")
-            yield database
-
-    def _connect(self) -> sqlite3.Connection:
-        try:
-            return self._prepare()
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:  # it is no database any more
-            self._path.unlink(missing_ok=True)
-            return self._prepare()
-
-    def _prepare(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)
-        if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):
-            database.executescript(f"{_DROP} {_SCHEMA}")
-            database.execute(f"PRAGMA user_version = {_VERSION}")
-        return database

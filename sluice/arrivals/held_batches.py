@@ -23,6 +23,7 @@ class HeldBatches:
 
     def __init__(self, batches: Iterable[Batch] = (), changes: Mapping[str, int] = MappingProxyType({})) -> None:
         self._batches = {batch.ref.id: batch for batch in batches}
+        self._unreported: list[str] = []
         self.changes = dict(changes)
         """How often in a row files changed under their run, by the paths of the batch, and for all batches together."""
 
@@ -70,16 +71,33 @@ class HeldBatches:
     def remove(self, ids: Iterable[str]) -> None:
         """Hold these batches no more."""
         for id in ids:
-            self._batches.pop(id, None)
+            if batch := self._batches.pop(id, None):
+                self._count_changes(batch.ref.paths or id, has_changed=False, is_done=True)
 
     def update(self, id: str, **changes: object) -> Batch:
         """Change a batch that is held, and return it."""
         self._batches[id] = self._batches[id].model_copy(update=changes)
         return self._batches[id]
 
-    def keep_out(self, id: str, reason: str) -> None:
-        """Hold a batch until a person decides."""
+    def keep_out(self, id: str, reason: str, *, is_reported: bool = False) -> None:
+        """Hold a batch until a person decides.
+
+        Args:
+            is_reported: whether people were told of it, as each run does.
+        """
         self.update(id, state="kept out", reason=reason[:_LONGEST_REASON])
+        if not is_reported:
+            self._unreported.append(f"batch {id} is kept out, and no run loads it: {reason[:_LONGEST_REASON]}")
+
+    @property
+    def has_unreported(self) -> bool:
+        """Whether people are to be told of a batch."""
+        return bool(self._unreported)
+
+    def take_unreported(self) -> list[str]:
+        """Return what people are to be told of batches, once."""
+        unreported, self._unreported = self._unreported, []
+        return unreported
 
     def end(self, ended: EndedRun) -> str:
         """Take how a run ended: return `loaded`, `changed` or `kept out`; nothing if no run of this batch is known.
@@ -91,13 +109,14 @@ class HeldBatches:
         if batch is None or batch.state != "running":
             return ""
         has_changed = ended.cause == "input_changed" and not ended.is_done
-        changes = self._count_changes(batch.ref.paths or batch.ref.id, has_changed=has_changed, is_done=ended.is_done)
+        counts = has_changed and bool(ended.run_id)  # what changed before there was a run costs nothing
+        changes = self._count_changes(batch.ref.paths or batch.ref.id, has_changed=counts, is_done=ended.is_done)
         if ended.is_done or (has_changed and not changes):
             del self._batches[ended.key]
             return "loaded" if ended.is_done else "changed"
         self.update(ended.key, workflow_id=ended.workflow_id, run_id=ended.run_id, outcome=ended.outcome)
         self.update(ended.key, is_outdated=has_changed)
-        self.keep_out(ended.key, f"{changes}{ended.reason}")
+        self.keep_out(ended.key, f"{changes}{ended.reason}", is_reported=bool(ended.run_id))
         return "kept out"
 
     def _count_changes(self, paths: str, *, has_changed: bool, is_done: bool) -> str:

@@ -65,14 +65,15 @@ class CollectArrivalsInput(Model):
     """The batches that the zone holds: their files are in no other one."""
     room: int = 50
     """So many batches the zone takes."""
+    received: str = ""
+    """The mark of the latest result that arrived: files that it told of are not told of again."""
 
 
-class OverwrittenFile(Model):
-    """A file of a path that was loaded before, with other content."""
+class KeptOutFile(Model):
+    """A file that is not loaded, of which people are told."""
 
     path: str
-    run: str
-    """The workflow id of the run that loaded the path before."""
+    reason: str
 
 
 class CollectArrivalsResult(Model):
@@ -84,19 +85,20 @@ class CollectArrivalsResult(Model):
     """What can be loaded now, the oldest first."""
     loaded: list[str] = Field(default_factory=list)
     """The ids of held batches whose files main has, by whichever run."""
-    overwritten: list[OverwrittenFile] = Field(default_factory=list)
-    """Those that people are notified of, as far as they are listed."""
-    more_overwritten: int = 0
+    kept_out: list[KeptOutFile] = Field(default_factory=list)
+    """Files that are refused, or were overwritten, and that people are to be told of: the first of them."""
+    more_kept_out: int = 0
+    """How many more there are."""
+    mark: str = ""
+    """What the next look is given as `received`."""
     waiting: int = 0
     """How many files are not settled yet."""
     look_in: float | None = None
     """The seconds after which files are settled if nothing else arrives."""
     latest_arrival: float | None = None
     """When the latest file of these batches was listed for the first time, in seconds since 1970."""
-    refused: int = 0
-    """How many files cannot be loaded as they are, as this look found."""
-    refusals: list[str] = Field(default_factory=list)
-    """Why the first of them cannot."""
+    is_passing: bool = False
+    """Whether the problem may pass by itself: a store or main does not answer."""
     to_finish: int = 0
     """How many files that main holds are to be tagged or moved now."""
     put_off: int = 0
@@ -190,6 +192,10 @@ class LandingZoneInput(Model):
     problem: str = ""
     changes: dict[str, int] = Field(default_factory=dict)
     """How often in a row the files of a batch changed under its run, by their paths; and those of any batch."""
+    reported: list[str] = Field(default_factory=list)
+    """Digests of the files that are not loaded and that people were told of."""
+    received: str = ""
+    """The mark of the latest look."""
 
 
 class ZoneStatus(Model):

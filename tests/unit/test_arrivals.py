@@ -43,6 +43,7 @@ class Zone:
         self.landing.path.mkdir(exist_ok=True)
         self.home, self.now = folder / "home", 1000.0
         self.held: list[BatchRef] = []
+        self.received = ""
         self.pipeline = Pipeline.model_validate(
             {
                 "name": "p",
@@ -55,13 +56,14 @@ class Zone:
     @property
     def collector(self) -> ArrivalCollector:
         batches = BatchStore((self.home / "lake").as_uri(), {})
-        return ArrivalCollector(self.lake.loaded_files, batches, self.home, lambda: self.now)
+        return ArrivalCollector(self.lake.loaded_files, batches, self.home, clock=lambda: self.now)
 
     def look(self, after: float = 0) -> CollectArrivalsResult:
         self.now += after
-        given = CollectArrivalsInput(pipeline=TEXT, held=self.held)
+        given = CollectArrivalsInput(pipeline=TEXT, held=self.held, received=self.received)
         result = self.collector.collect(self.pipeline, given)
         self.held += result.batches
+        self.received = result.mark
         return result
 
     def settled(self) -> list[list[str]]:
@@ -180,10 +182,11 @@ async def test_a_file_that_comes_again_with_other_content(tmp_path: Path, overwr
     zone.look()
     result = zone.look(after=60)
     assert zone.names(result) == ([["a.csv"]] if overwritten == "load" else [])
-    assert [each.run for each in result.overwritten] == ["w-r1"] * reported
+    reason = "overwritten: run w-r1 loaded this path with other content"
+    assert [each.reason for each in result.kept_out] == [reason] * reported
     if overwritten != "load":
-        assert zone.states()["a.csv"] == ("ignored", "overwritten: run w-r1 loaded this path with other content")
-    assert zone.look(after=600).overwritten == [], "people are told once"
+        assert zone.states()["a.csv"] == ("ignored", reason)
+    assert zone.look(after=600).kept_out == [], "people are told once"
 
 
 async def test_a_file_in_the_place_of_one_that_was_rolled_back_is_loaded(zone: Zone) -> None:
@@ -209,8 +212,8 @@ async def test_what_a_changed_pipeline_accepts_is_loaded(tmp_path: Path) -> None
     loads = zone.pipeline.arrival.model_copy(update={"overwritten": "load"})
     zone.pipeline = zone.pipeline.model_copy(update={"write": write, "arrival": loads})
     refused = zone.look()
-    assert (refused.batches, refused.refused) == ([], 1) and "a.csv" in refused.refusals[0]
-    assert zone.look().refused == 0, "people are told once"
+    assert refused.batches == [] and [Path(each.path).name for each in refused.kept_out] == ["a.csv"]
+    assert zone.look().kept_out == [], "people are told once"
     assert zone.states()["a.csv"][0] == "refused"
     write = zone.pipeline.write.model_copy(update={"source": source})
     zone.pipeline = zone.pipeline.model_copy(update={"write": write})
@@ -306,7 +309,7 @@ async def test_listing_for_a_person_takes_no_alert_from_the_next_look(zone: Zone
     zone.look()
     zone.now += 60
     assert zone.states()["a.csv"][0] == "waiting"
-    assert [each.path for each in zone.look().overwritten] == [str(zone.landing.path / "a.csv")]
+    assert [each.path for each in zone.look().kept_out] == [str(zone.landing.path / "a.csv")]
 
 
 def test_one_look_makes_no_more_batches_than_the_zone_has_room_for(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ def ref(id: str, paths: str = "") -> BatchRef:
     return BatchRef(id=id, location=f"lake/{id}.json", files=2, bytes=20, paths=paths)
 
 
-def run(batches: HeldBatches, id: str, paths: str, *, changes: bool = True) -> str:
+def run(batches: HeldBatches, id: str, paths: str, *, changes: bool = True, run_id: str = "r") -> str:
     batches.add([ref(id, paths)], 5.0)
     batches.update(id, state="running")
-    ended = (
-        EndedRun(key=id, outcome="failed", cause="input_changed") if changes else EndedRun(key=id, outcome="published")
-    )
+    ended = EndedRun(key=id, outcome="published", run_id=run_id)
+    if changes:
+        ended = EndedRun(key=id, outcome="failed", cause="input_changed", run_id=run_id)
     return batches.end(ended)
 
 
@@ -32,6 +32,30 @@ def test_a_file_that_changes_beside_ever_new_ones_is_kept_out_too() -> None:
     assert ends == ["changed"] * 9 + ["kept out"] * 2
     (first, _) = batches.all
     assert first.reason.startswith("files changed under 10 runs in a row") and first.is_outdated
+
+
+def test_what_changes_before_there_is_a_run_is_collected_again_as_often_as_it_does() -> None:
+    """A supplier repairs the files of many batches while their landing zone is paused."""
+    batches = HeldBatches()
+    assert [run(batches, str(number), "same", run_id="") for number in range(30)] == ["changed"] * 30
+    assert batches.changes == {}
+
+
+def test_a_batch_that_main_holds_ends_a_row_of_changes_too() -> None:
+    batches = HeldBatches(changes={"same": 2, "any": 9})
+    batches.add([ref("a", "same")], 5.0)
+    batches.remove(["a"])
+    assert batches.changes == {}
+
+
+def test_people_are_told_once_of_what_no_run_told_them() -> None:
+    batches = HeldBatches()
+    batches.add([ref("a"), ref("b")], 5.0)
+    for id, run_id in (("a", ""), ("b", "r")):
+        batches.update(id, state="running")
+        batches.end(EndedRun(key=id, outcome="refused", reason="bad", run_id=run_id))
+    assert batches.take_unreported() == ["batch a is kept out, and no run loads it: bad"]
+    assert not batches.has_unreported and batches.take_unreported() == []
 
 
 def test_the_count_goes_along_and_stays_small() -> None:

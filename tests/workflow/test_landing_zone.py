@@ -25,8 +25,8 @@ from sluice.contracts.arrivals import (
     CollectArrivalsResult,
     FinishArrivalsInput,
     FinishArrivalsResult,
+    KeptOutFile,
     LandingZoneInput,
-    OverwrittenFile,
     PauseZone,
     SplitBatch,
     SplitBatchInput,
@@ -74,6 +74,7 @@ class Zone:
         self.client, self.name = client, f"zone-{uuid.uuid4().hex[:8]}"
         self.answers: list[CollectArrivalsResult | Exception] = []
         self.looks: list[list[str]] = []
+        self.received: list[str] = []
         self.notices: list[str] = []
         self.finishes: list[list[str]] = []
         self.finish_answers: list[FinishArrivalsResult | Exception] = []
@@ -88,6 +89,7 @@ class Zone:
     @activity.defn(name="collect_arrivals")
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         self.looks.append([ref.id for ref in input.held])
+        self.received.append(input.received)
         if self.pause:
             await self.pause.wait()
         answer = self.answers.pop(0) if self.answers else CollectArrivalsResult()
@@ -161,6 +163,13 @@ class Zone:
 
     async def states(self) -> dict[str, str]:
         return {each.ref.id: each.state for each in (await self.status()).batches}
+
+    async def until_notified(self, text: str) -> None:
+        for _ in range(300):
+            if any(text in notice for notice in self.notices):
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{text!r} is not among {self.notices}")
 
     async def until(self, holds: Callable[[dict[str, str]], bool]) -> None:
         for _ in range(300):
@@ -369,20 +378,49 @@ async def test_files_that_settle_are_looked_at_without_a_notification(zone: Zone
     await zone.until(lambda now: now == {})
 
 
-async def test_problems_silence_and_overwritten_files_are_told_once(zone: Zone) -> None:
+async def test_problems_silence_and_files_that_are_kept_out_are_told_once(zone: Zone) -> None:
     zone.answers = [CollectArrivalsResult(problem="there is no folder /landing")] * 2
     await zone.start(expect=0.5)
     await zone.until(lambda _: bool(zone.looks))
     await zone.look()
     assert (await zone.status()).problem == "there is no folder /landing"
-    news = CollectArrivalsResult(overwritten=[OverwrittenFile(path="/landing/a", run="p-1")], latest_arrival=1.0)
-    await zone.look(news)
-    await zone.look(CollectArrivalsResult(latest_arrival=1.0))
+    kept_out = [KeptOutFile(path="/landing/a", reason="overwritten")]
+    await zone.look(CollectArrivalsResult(kept_out=kept_out, mark="m:1", latest_arrival=1.0))
+    await zone.look(CollectArrivalsResult(kept_out=kept_out, mark="other:1", latest_arrival=1.0))  # of another worker
     assert (await zone.status()).problem == ""
-    kinds = [next(word for word in ("cannot be looked at", "nothing arrived", "other content") if word in text)
-             for text in zone.notices]  # fmt: skip
-    assert kinds.count("cannot be looked at") == 1 and kinds.count("other content") == 1
-    assert 1 <= kinds.count("nothing arrived") <= 2
+    await zone.until_notified("nothing to load arrived")
+    texts = "; ".join(zone.notices)
+    assert (texts.count("cannot be looked at"), texts.count("/landing/a is not loaded: overwritten")) == (1, 1)
+    assert 1 <= texts.count("nothing to load arrived") <= 2 and "`expect` allows 0.5s" in texts
+    assert zone.received[-1] == "m:1" and (await zone.status()).problem == ""
+
+
+async def test_a_store_that_does_not_answer_is_reported_when_it_lasts(zone: Zone) -> None:
+    away = CollectArrivalsResult(problem="the store does not answer", is_passing=True)
+    zone.answers = [away, arrived(), away]
+    await zone.start()
+    await zone.until(lambda _: bool(zone.looks))
+    await zone.look()
+    await zone.look(away)
+    assert zone.notices == []
+    await zone.look(away, arrived())
+    await zone.until_notified("the store does not answer")
+    await zone.look()
+    assert zone.notices == ["cannot be looked at: the store does not answer"]
+
+
+async def test_people_are_told_of_batches_that_no_run_can_tell_of_and_of_a_pause(zone: Zone) -> None:
+    zone.answers = [arrived("a", "b")]
+    await zone.start(on_failure="pause")
+    await zone.until(lambda now: now.get("a") == "running")
+    await zone.end("a", "refused", reason="no such column: amount")
+    await zone.until_notified("batch a is kept out, and no run loads it: no such column: amount")
+    await zone.until_notified("no more batches are loaded: batch a was kept out: no such column: amount")
+    await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=False, by="ana"))
+    await zone.until(lambda now: now.get("b") == "running")
+    await zone.end("b", "quarantined", run_id="r", reason="a check failed")
+    await zone.until_notified("batch b was kept out: a check failed")
+    assert "no run loads it: a check failed" not in "; ".join(zone.notices), "the run told of it"
 
 
 async def test_a_look_that_fails_is_repeated_and_its_history_is_replayed(zone: Zone) -> None:
@@ -474,7 +512,7 @@ async def test_a_file_that_changes_under_each_run_is_left_to_people(zone: Zone) 
         await zone.until(lambda now, id=id: now == {id: "running"})  # type: ignore[misc]
         if id != "a3":
             zone.answers = [CollectArrivalsResult(batches=[following])]
-        await zone.end(id, "failed", cause="input_changed", reason="/landing/a was touched")
+        await zone.end(id, "failed", cause="input_changed", run_id="r", reason="/landing/a was touched")
     await zone.until(lambda now: now == {"a3": "kept out"})
     status = await zone.status()
     assert status.batches[0].reason == "files changed under 3 runs in a row: /landing/a was touched"

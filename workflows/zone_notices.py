@@ -1,0 +1,79 @@
+"""What people are told of a landing zone: beside its work, so that nothing waits for Slack."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.arrivals import CollectArrivalsResult, ZoneNotice
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import is_cancelled, root_cause
+
+_TOGETHER = 3
+"""So many texts are sent in one message; of more, their number is told."""
+_REMEMBERED = 500
+"""So many files are remembered that people were told of: each worker has a memory of its own."""
+_DIGITS = 12
+
+
+class ZoneNotices:
+    """The notices of one landing zone; those that come while one is sent follow together."""
+
+    def __init__(self, name: str, calls: ActivityCalls, reported: Iterable[str]) -> None:
+        self._name, self._calls = name, calls
+        self._waiting: list[str] = []
+        self._task: asyncio.Task[None] | None = None
+        self.reported = [*reported]
+        """Digests of the files that people were told of, with why those are not loaded."""
+        self._reported_problem = ""
+
+    @property
+    def are_under_way(self) -> bool:
+        """Whether a notice is still to be sent."""
+        return bool(self._waiting) or (self._task is not None and not self._task.done())
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Send texts soon."""
+        self._waiting += texts
+        if texts and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._send())
+
+    def of_look(self, result: CollectArrivalsResult) -> None:
+        """Tell of files that are not loaded, unless people were told the same of them before."""
+        texts = []
+        for file in result.kept_out:
+            digest = hashlib.sha256(f"{file.path}\n{file.reason}".encode()).hexdigest()[:_DIGITS]
+            if digest not in self.reported:
+                self.reported.append(digest)
+                texts.append(f"{file.path} is not loaded: {file.reason}")
+        self.reported = self.reported[-_REMEMBERED:]
+        more = [f"{result.more_kept_out:,} more files are not loaded"] if texts and result.more_kept_out else []
+        self.add(texts + more)
+
+    def of_problem(self, problem: str, before: str, *, is_passing: bool) -> None:
+        """Tell of what stops the looks, once: of what may pass by itself when two looks in a row have a problem.
+
+        Args:
+            before: the problem of the look before.
+        """
+        is_new = not self._reported_problem and bool(before) if is_passing else problem != self._reported_problem
+        if problem and is_new:
+            self.add([problem])
+            self._reported_problem = problem
+        if not problem:
+            self._reported_problem = ""
+
+    async def _send(self) -> None:
+        while self._waiting:
+            texts, self._waiting = self._waiting, []
+            shown = "; ".join(texts[:_TOGETHER])
+            more = f"; and {len(texts) - _TOGETHER} more: see `arrivals {self._name}`" if len(texts) > _TOGETHER else ""
+            try:
+                await self._calls.notify_landing_zone(ZoneNotice(name=self._name, text=shown + more))
+            except ActivityError as error:
+                if is_cancelled(error):
+                    raise
+                workflow.logger.warning("the notification failed: %s", root_cause(error)[1])
