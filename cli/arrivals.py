@@ -7,7 +7,7 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.markup import escape
 
-from cli.context import CommandContext, current_user, run_command
+from cli.context import UNREACHABLE, CommandContext, current_user, run_command
 from cli.layout import print_entries
 from runtime.installation import with_known_installation
 from runtime.landing_zones import command_batch, list_zones, look_now, read_zone, split_batch
@@ -21,7 +21,7 @@ from sluice.contracts.arrivals import (
     SplitBatch,
     ZoneStatus,
 )
-from sluice.errors import InvalidPipeline
+from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.presentation.arrivals import describe_batch, describe_file
 from sluice.settings import Settings
 from sluice.sizes import format_count
@@ -107,13 +107,24 @@ async def _split(context: CommandContext, settings: Settings, pipeline: str, bat
 
 
 async def _print_zones(context: CommandContext, settings: Settings) -> int:
-    zones = [await read_zone(context.client, settings, name) for name in await list_zones(context.client, settings)]
+    zones: list[ZoneStatus] = []
+    silent: list[str] = []
+    for name in await list_zones(context.client, settings):
+        try:
+            zones.append(await read_zone(context.client, settings, name))
+        except ServiceUnavailable as error:
+            silent.append(f"{name}: {error}")
+    for problem in silent:
+        print(problem, file=sys.stderr)
+    code = UNREACHABLE if silent else 0
     if context.as_json:
-        context.print_result({"zones": [zone.model_dump(mode="json", exclude={"pipeline"}) for zone in zones]}, "")
-        return 0
+        shown = [zone.model_dump(mode="json", exclude={"pipeline"}) for zone in zones]
+        context.print_result({"zones": shown, **({"silent": silent} if silent else {})}, "")
+        return code
     if not zones:
-        context.console.print("No pipeline has a landing zone: `deploy DIR` makes those that its files state.")
-        return 0
+        if not silent:
+            context.console.print("No pipeline has a landing zone: `deploy DIR` makes those that its files state.")
+        return code
     rows = [
         (
             zone.name,
@@ -125,13 +136,15 @@ async def _print_zones(context: CommandContext, settings: Settings) -> int:
         for zone in zones
     ]
     print_entries(context.console, ("pipeline", "state", "waiting", "batches", "latest arrival"), rows, beside=1)
-    return 0
+    return code
 
 
 async def _print_files(
     context: CommandContext, settings: Settings, pipeline: str, file: str, status: FileStatus | None, limit: int
 ) -> int:
     zone = await read_zone(context.client, settings, pipeline)
+    if not context.as_json:
+        _print_zone(context, zone)
     held = [batch.ref for batch in zone.batches]
     query = ListArrivalsInput(pipeline=zone.pipeline, held=held, file=file, status=status, limit=limit)
     listed = await query_lake(context.client, settings, query, ListArrivalsResult)
@@ -139,7 +152,6 @@ async def _print_files(
         fields = zone.model_dump(mode="json", exclude={"pipeline"})
         context.print_result({**fields, **listed.model_dump(mode="json")}, "")
         return 0
-    _print_zone(context, zone)
     rows = [(each.path, *describe_file(each, zone, listed.runs), _time(each.arrived_at)) for each in listed.files]
     if rows:
         print_entries(context.console, ("file", "state", "why", "arrived"), rows, beside=1)

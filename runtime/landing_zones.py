@@ -30,7 +30,6 @@ from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeployedItem, DeploySet
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import suggestion
-from sluice.pipeline.durations import format_duration
 from sluice.settings import Settings
 from workflows.landing_zone import LandingZone
 
@@ -59,13 +58,11 @@ class DeployedLandingZones:
         if file.pipeline.arrival is None:
             return None
         try:
-            arrival = resolve_arrival(file.pipeline.arrival, Path(self._working_directory))
+            resolve_arrival(file.pipeline.arrival, Path(self._working_directory))
         except InvalidPipeline as error:
             raise InvalidPipeline(f"{file.name}: {error}") from error
         properties = {
-            "from": file.pipeline.arrival.from_,
-            "look": format_duration(arrival.look),
-            "at once": str(arrival.at_once),
+            **file.pipeline.arrival.properties(),
             "pipeline": hashlib.sha256(file.text.encode()).hexdigest()[:_DIGITS],
             "file": file.name,
             "paths are relative to": self._working_directory,

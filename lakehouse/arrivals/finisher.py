@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from lakehouse.arrivals.collector import ArrivalCollector, find_loads
 from lakehouse.arrivals.finish_memory import FinishMemory, LoadedFile
@@ -121,6 +122,8 @@ class _Work:
         target = f"{without_scheme(arrival.move_to or '').rstrip('/')}/{below}"
         if is_remote(arrival.from_):
             return self._store().move(file.path, content, target, progress)
+        if _is_behind_link(file.path, below):
+            raise Unmovable("its folder is behind a symbolic link, so that it may belong to something else")
         return move_file(file.path, file.state, content, target, progress)
 
     def _store(self) -> LoadedObjects:
@@ -128,6 +131,16 @@ class _Work:
             if not self._objects:
                 self._objects.append(LoadedObjects())
             return self._objects[0]
+
+
+def _is_behind_link(path: str, below: str) -> bool:
+    """Return whether a symbolic link leads from the landing zone to the folder of a file.
+
+    Args:
+        below: the end of the path that is below the landing zone.
+    """
+    root = Path(os.path.realpath(path.removesuffix(below)))
+    return Path(os.path.realpath(Path(path).parent)) != root / Path(below).parent
 
 
 def _check_target(arrival: Arrival) -> None:

@@ -25,10 +25,14 @@ class ArrivingFile:
     size: int
     state: str
     """What its file system or store tells of it: another state shows that it was changed."""
+    problem: str = ""
+    """Why no run can load it, whatever it holds."""
 
     @property
     def ignored(self) -> str:
         """Why it is not looked at, as long as it is like this; empty for a file that counts."""
+        if self.problem:
+            return self.problem
         name = self.path.rsplit("/", 1)[-1].lower()
         if name.endswith(_TEMPORARY):
             return "its name is one of a file that is being written"
@@ -69,51 +73,56 @@ def _list_local(path: str) -> Iterator[ArrivingFile]:
     for each in expand_pattern(Path(start.anchor), start.parts[1:]):
         with _skips_unreadable(each):
             if each.is_dir():
-                yield from _list_folder(str(each), set())
+                yield from _list_folder(str(each))
             elif not is_hidden(each.name):
                 yield _arriving(str(each), each.stat())
 
 
-def _list_folder(folder: str, seen: set[str]) -> Iterator[ArrivingFile]:
+def _list_folder(start: str) -> Iterator[ArrivingFile]:
     """List a folder at any depth, also behind symbolic links, one file at a time: there may be very many."""
-    real = os.path.realpath(folder)
-    if real in seen:  # a link to a folder above it
-        return
-    seen.add(real)
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if is_hidden(entry.name):
-                    continue
-                with _skips_unreadable(entry):
-                    if entry.is_dir():
-                        yield from _list_folder(entry.path, seen)
-                    elif entry.is_file():
-                        yield _arriving(entry.path, entry.stat())
-    except FileNotFoundError:  # the folder was removed while its parent was listed
-        return
-    except OSError as error:
-        raise unreadable(folder, error.strerror) from error
+    seen, folders = set[str](), [start]
+    while folders:
+        folder = folders.pop()
+        real = os.path.realpath(folder)
+        if real in seen:  # a link to a folder above it
+            continue
+        seen.add(real)
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if is_hidden(entry.name):
+                        continue
+                    with _skips_unreadable(entry):
+                        if entry.is_dir():
+                            folders.append(entry.path)
+                        elif entry.is_file():
+                            yield _arriving(entry.path, entry.stat())
+        except FileNotFoundError:  # the folder was removed while its parent was listed
+            continue
+        except OSError as error:
+            raise unreadable(folder, error.strerror) from error
 
 
 @contextlib.contextmanager
 def _skips_unreadable(entry: Path | os.DirEntry[str]) -> Iterator[None]:
     """Skip one entry that cannot be read, and only that.
 
-    It was renamed just now, has no name in UTF-8, or is a link to itself or to what this process may not see.
+    It was renamed just now, or is a link to itself or to what this process may not see.
 
     Raises:
         InvalidInput: this process may see nothing of its folder, so that all files in it would be skipped.
     """
     try:
         yield
-    except UnicodeEncodeError:
-        return
     except OSError as error:
         if isinstance(error, PermissionError) and not entry.is_symlink():
             raise unreadable(str(Path(entry).parent), error.strerror) from error
 
 
 def _arriving(path: str, now: os.stat_result) -> ArrivingFile:
-    path.encode()
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        printable = os.fsencode(path).decode(errors="backslashreplace")
+        return ArrivingFile(printable, now.st_size, local_state(now), "its name is not in UTF-8: rename it")
     return ArrivingFile(path, now.st_size, local_state(now))

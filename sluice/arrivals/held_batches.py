@@ -8,6 +8,8 @@ from sluice.contracts.arrivals import Batch, BatchRef
 from sluice.contracts.starting import EndedRun
 
 _LONGEST_REASON = 500
+_LONGEST_REASON_SET_ASIDE = 80
+"""Thousands of batches may be set aside, and all are part of one message where the zone continues as new."""
 _LEAST_TO_SPLIT = 2
 _ANY = "any"
 _MOST_CHANGES = 3
@@ -138,7 +140,8 @@ class HeldBatches:
     def decide(self, id: str, action: str) -> tuple[Batch, bool]:
         """Retry a batch, or set it aside; return it, and whether its files are collected again."""
         if action == "set aside":
-            return self.update(id, state="set aside"), False
+            reason = self._batches[id].reason[:_LONGEST_REASON_SET_ASIDE]
+            return self.update(id, state="set aside", reason=reason), False
         changed = self.update(id, state="waiting")
         if changed.outcome != "refused" and not changed.is_outdated:
             return changed, False

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sluice.base_model import Model
-from sluice.pipeline.durations import Duration
+from sluice.pipeline.durations import Duration, format_duration
+from sluice.sizes import format_size
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
@@ -82,6 +83,23 @@ class Arrival(Model):
         if self.move_to is not None:
             _check_move_to(self.from_, self.move_to)
         return self
+
+    def properties(self) -> dict[str, str]:
+        """Return what a person compares two landing zones by."""
+        batch = f"{self.batch.files:,} files, {format_size(self.batch.bytes)}, {format_duration(self.batch.wait)}"
+        expect = f"every {format_duration(self.expect)}" if self.expect else "nothing"
+        return {
+            "from": self.from_,
+            **({"manifest": self.manifest} if self.manifest else {}),
+            "settle": format_duration(self.settle),
+            "batch": batch,
+            "look": format_duration(self.look),
+            "overwritten": self.overwritten,
+            "at once": str(self.at_once),
+            "on failure": self.on_failure,
+            "expect": expect,
+            "after": f"move to {self.move_to}" if self.move_to else self.after,
+        }
 
     @property
     def done(self) -> str:

@@ -26,7 +26,7 @@ def format_duration(value: float) -> str:
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if value >= size and value % size == 0:
             return f"{value / size:.0f}{unit}"
-    return f"{value:g}s"
+    return f"{value:.3f}".rstrip("0").rstrip(".") + "s"
 
 
 Duration = Annotated[float, BeforeValidator(seconds)]

@@ -96,6 +96,11 @@ class Pipeline(Model):
             raise ValueError(
                 "arrival: the names of files that are not there yet tell no format: set write.source.format"
             )
+        if self.write.traits.order_matters and self.arrival.at_once > 1:
+            raise ValueError(
+                "arrival: at_once: batches that are loaded side by side may put older rows over newer ones; leave "
+                f"at_once out with `mode: {self.write.mode}`"
+            )
         if self.write.loaded_files == "reload":
             raise ValueError(
                 f"arrival: each batch would take the place of the one before by `mode: {self.write.mode}`; use append "

@@ -49,6 +49,8 @@ class WriteMode:
     """Whether the rows that it brings can be told from those that were there, so that bad ones can be quarantined."""
     replaces_rows: bool = False
     """Whether each load takes the place of the last, so that rows of an older one have no place any more."""
+    order_matters: bool = False
+    """Whether rows of a later load take the place of rows of an earlier one, so that loads must not overtake others."""
     moves_quarantined_rows: bool = False
     """Whether it moves rows from the second table of the pipeline, a quarantine table, into the first."""
     is_for_pipelines: bool = True
@@ -75,6 +77,7 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         reads_source_alone=True,
         knows_its_rows=True,
         replaces_rows=True,
+        order_matters=True,
         loaded="reload",  # without a file that was loaded before, its rows would leave the table
     ),
     "overwrite_partitions": WriteMode(
@@ -82,6 +85,7 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         reads_source_alone=True,
         knows_its_rows=True,
         replaces_rows=True,
+        order_matters=True,
         loaded="reload",
     ),
     "merge": WriteMode(
@@ -89,6 +93,7 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         required=frozenset({"source", "keys"}),
         counts_rows=False,  # it reads its source more than once
         knows_its_rows=True,
+        order_matters=True,
     ),
     "sql": WriteMode(
         "runs statements on the tables, in their order",

@@ -60,6 +60,11 @@ class MemoryCatalog:
             self._identity = uuid.uuid4().hex
             self.__post_init__()
 
+    def reset_main(self, head: str) -> None:
+        """Set main to an earlier head, as a catalog that is restored from a backup has it."""
+        with self._lock:
+            self._branches[self.main] = head
+
     def identity(self) -> str:
         """Return what distinguishes this catalog's content from every other's."""
         return self._identity

@@ -7,6 +7,7 @@ from sluice.arrivals.limits import room_for_batches
 from sluice.contracts.arrivals import Batch, BatchRef
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.arrival import Arrival
+from sluice.pipeline.durations import format_duration, seconds
 from sluice.pipeline.file import parse_pipeline
 
 FILE = """\
@@ -116,6 +117,29 @@ def test_what_is_not_valid_is_refused(change: str, to: str, message: str) -> Non
     with pytest.raises(InvalidPipeline) as refused:
         parse_pipeline(FILE.replace(change, to), "rides.yml")
     assert message in str(refused.value)
+
+
+def test_batches_are_not_merged_side_by_side() -> None:
+    """The older one may be the later one: its rows would take the place of newer ones."""
+    merging = FILE.replace("{source: {format: csv}}", "{source: {format: csv}, mode: merge, keys: [id]}")
+    assert parse_pipeline(merging, "rides.yml").arrival
+    with pytest.raises(InvalidPipeline, match="may put older rows over newer ones"):
+        parse_pipeline(merging.replace("settle: 1m", "at_once: 2"), "rides.yml")
+
+
+def test_a_plan_of_a_deploy_shows_every_key() -> None:
+    stated = {"from": "in/", "manifest": "_SUCCESS", "expect": "every 24h", "after": "move", "move_to": "out/"}
+    shown = Arrival.model_validate({**stated, "on_failure": "pause", "overwritten": "load"}).properties()
+    assert shown == {
+        **{"from": "in/", "manifest": "_SUCCESS", "settle": "1m", "batch": "500 files, 10.0 GiB, 15m", "look": "5m"},
+        **{"overwritten": "load", "at once": "1", "on failure": "pause", "expect": "every 1d", "after": "move to out/"},
+    }
+    assert len(Arrival.model_fields) == len(shown) + 1, "move_to is shown with after"
+
+
+@pytest.mark.parametrize("text", ["90s", "15m", "1d", "0.5s", "1234567s", "100000.25s"])
+def test_a_duration_that_is_written_is_read_again(text: str) -> None:
+    assert format_duration(seconds(text)) == text
 
 
 def test_a_zone_takes_no_more_batches_than_people_can_decide_about() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from activities.split_batch import SplitBatchActivity
 from lakehouse.arrivals import collector
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
@@ -15,14 +16,16 @@ from lakehouse.source_files import find_files, identify_input
 from lakehouse.source_files.arriving import ArrivingFile
 from sluice.contracts.arrivals import (
     ROLLED_BACK,
+    ArrivedFile,
     BatchRef,
     CollectArrivalsInput,
     CollectArrivalsResult,
     ListArrivalsInput,
+    SplitBatchInput,
 )
 from sluice.contracts.run import InputFile, run_workflow_id
 from sluice.contracts.starting import PipelineText
-from sluice.errors import InputChanged, InvalidInput, ManifestUnreadable
+from sluice.errors import InputChanged, InvalidInput, ManifestUnreadable, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.source import Source
 from tests.harness.memory_catalog import MemoryCatalog
@@ -38,7 +41,8 @@ class Zone:
     """The landing zone of one pipeline, and runs that load what it gives."""
 
     def __init__(self, folder: Path, **arrival: Any) -> None:
-        self.lake = MemoryLake(MemoryCatalog(), folder / "tables")
+        self.catalog = MemoryCatalog()
+        self.lake = MemoryLake(self.catalog, folder / "tables")
         self.landing = Folder(self.lake, folder / "landing")
         self.landing.path.mkdir(exist_ok=True)
         self.home, self.now = folder / "home", 1000.0
@@ -335,6 +339,90 @@ def test_a_file_that_changed_while_it_was_read_is_not_marked(zone: Zone) -> None
     zone.look(after=1)
     memory.mark(listed.path, listed.changed_at, "loaded", "w-r1")
     assert [each.path for each in memory.waiting(10)] == [str(file)]
+
+
+def test_a_name_that_is_not_in_utf_8_is_shown_and_stops_no_file(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    (zone.landing.path / os.fsdecode(b"caf\xe9.csv")).write_text("2")
+    assert zone.settled() == [["a.csv"]]
+    assert zone.states()["caf\\xe9.csv"] == ("ignored", "its name is not in UTF-8: rename it")
+
+
+def test_folders_may_lie_deep(zone: Zone) -> None:
+    folder = zone.landing.path
+    for _ in range(500):
+        folder = folder / "d"
+        folder.mkdir()
+    (folder / "a.csv").write_text("1")
+    assert zone.settled() == [["a.csv"]]
+
+
+def test_a_file_that_was_refused_is_tried_again_after_a_while(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store may have refused it until somebody was given a right."""
+    zone.landing.file("a.csv", "1")
+    zone.look()
+
+    def refuse(*_: Any) -> list[InputFile]:
+        raise InvalidInput("a.csv cannot be read: AccessDenied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(collector, "find_files", refuse)
+        assert len(zone.look(after=60).kept_out) == 1
+        assert zone.look(after=700).kept_out == [], "people are told once"
+    assert zone.look(after=5).batches == []
+    assert zone.names(zone.look(after=700)) == [["a.csv"]]
+
+
+async def test_what_was_loaded_is_asked_again_where_main_lost_it_or_the_tables_are_others(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    before = zone.catalog.head("main")
+    zone.settled()
+    await zone.load()
+    zone.look()
+    other = zone.pipeline.model_copy(update={"tables": {"n.other": zone.pipeline.tables[TABLE]}})
+    stated, zone.pipeline = zone.pipeline, other
+    assert zone.names(zone.look()) == [["a.csv"]]
+    zone.held, zone.pipeline = [], stated
+    assert zone.look().batches == [] and zone.states()["a.csv"][0] == "loaded"
+    zone.catalog.reset_main(before)
+    assert zone.names(zone.look()) == [["a.csv"]]
+
+
+async def test_an_answer_about_files_that_are_kept_out_is_repeated_until_it_arrived(tmp_path: Path) -> None:
+    zone = Zone(tmp_path)
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.landing.file("a.csv", "2")
+    zone.look()
+    received = zone.received
+    assert len(zone.look(after=60).kept_out) == 1
+    zone.received = received  # the worker ended before Temporal had the answer
+    assert len(zone.look(after=5).kept_out) == 1
+    assert zone.look(after=5).kept_out == []
+
+
+def test_a_page_of_the_memory_that_is_damaged_stops_no_later_look(zone: Zone) -> None:
+    for number in range(300):
+        zone.landing.file(f"{number}.csv", str(number))
+    zone.look()
+    (file,) = (zone.home / "arrivals").iterdir()
+    content = file.read_bytes()
+    file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(ServiceUnavailable, match="was damaged, and is made again"):
+        zone.look()
+    assert zone.look().waiting == 300
+
+
+@pytest.mark.parametrize("files", [2, 3, 2000])
+def test_the_halves_of_a_batch_have_each_file_once(tmp_path: Path, files: int) -> None:
+    batches = BatchStore((tmp_path / "lake").as_uri(), {})
+    listed = [ArrivedFile(path=f"/in/{number}", size=1, identity=f"sha256:{number}") for number in range(files)]
+    given = SplitBatchInput(name="p", ref=batches.write("p", listed))
+    first, second = SplitBatchActivity(batches).split_batch(given).halves
+    assert batches.read(first) + batches.read(second) == listed
+    assert 0 <= first.files - second.files <= 1
+    assert SplitBatchActivity(batches).split_batch(given).halves == [first, second], "repeated"
 
 
 def test_a_link_that_leads_nowhere_stops_no_file(zone: Zone) -> None:

@@ -84,6 +84,23 @@ async def test_the_same_content_again_is_moved_onto_itself_and_other_content_bes
     assert zone.files() == {"moved/a.csv": "1", other: "2"}
 
 
+async def test_files_behind_a_symbolic_link_stay_where_they_are(zone: MovingZone, tmp_path: Path) -> None:
+    """They may be those of an archive, or of the folder that files are moved to."""
+    archive = tmp_path / "archive"
+    for folder in (archive, zone.moved):
+        folder.mkdir()
+        (folder / f"{folder.name}.csv").write_text(folder.name)
+        (zone.landing.path / folder.name).symlink_to(folder)
+    zone.landing.file("day/a.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.look()
+    done = zone.finish()
+    assert (done.finished, done.failed) == (1, 2) and "behind a symbolic link" in done.problem
+    assert (archive / "archive.csv").exists() and (zone.moved / "moved.csv").exists()
+    assert (zone.moved / "day" / "a.csv").exists()
+
+
 async def test_a_copy_in_the_same_batch_is_moved_too(zone: MovingZone) -> None:
     zone.landing.file("a.csv", "1")
     zone.landing.file("b.csv", "1")

@@ -474,6 +474,26 @@ async def test_a_zone_that_continues_as_new_holds_what_it_held(zone: Zone) -> No
     await zone.until(lambda now: now == {"a": "kept out"})
 
 
+async def test_a_long_history_is_continued_as_new_with_all_that_the_zone_holds(
+    zone: Zone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workflow.Info, "is_continue_as_new_suggested", lambda of: of.get_current_history_length() > 60)
+    zone.answers = [arrived("a", "b")]
+    kept_out = KeptOutFile(path="/landing/x", reason="overwritten")
+    await zone.start()
+    await zone.until(lambda now: now.get("a") == "running")
+    await zone.end("a", "quarantined", run_id="r", reason="bad")
+    await zone.until(lambda now: now == {"a": "kept out", "b": "running"})
+    for number in range(20):
+        await zone.look(CollectArrivalsResult(kept_out=[kept_out], mark=f"m:{number}"))
+    described = await zone.handle.describe()
+    assert described.raw_info.first_run_id != described.run_id
+    assert await zone.states() == {"a": "kept out", "b": "running"}
+    await zone.end("b", "published")
+    await zone.until(lambda now: now == {"a": "kept out"})
+    assert sum("/landing/x" in notice for notice in zone.notices) == 1, "people are told once"
+
+
 async def test_a_batch_that_is_decided_about_while_it_is_read_is_not_run(zone: Zone) -> None:
     zone.held_read = asyncio.Event()
     await zone.start(batches=[Batch(ref=batch("a"), state="running", tries=1)])
