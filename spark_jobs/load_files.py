@@ -1,5 +1,6 @@
 """Load files as planned: by Spark's readers, and decimals in text as they are written."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
@@ -13,7 +14,9 @@ from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
 from spark_jobs.schemas import has_decimals, replace_types
 
-_DECIMAL = (DecimalType,)
+_GLOB_PATHS = "__globPaths__"
+"""Spark's own option: whether paths are patterns."""
+_PATTERN_CHARACTER = re.compile(r"[\[\]{}*?\\]")
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,19 @@ def _check_numbers(as_text: DataFrame, decimals: Sequence[StructField]) -> None:
 def load_plainly(
     spark: SparkSession, format: Format, options: Mapping[str, str], files: list[str], schema: StructType | None
 ) -> DataFrame:
-    """Read files by options and a schema; without one, by that of the files."""
-    reader = spark.read.format(format).options(**options)
-    return (reader.schema(schema) if schema is not None else reader).load(files)
+    """Read files by options and a schema; without one, by that of the files. Their paths are no patterns."""
+    paths, literal = literal_paths(files)
+    reader = spark.read.format(format).options(**options, **literal)
+    return (reader.schema(schema) if schema is not None else reader).load(paths)
+
+
+def literal_paths(files: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the paths, and the option, by which Spark reads files whose names may look like patterns.
+
+    Its option against patterns alone would read all files of the list once for each such name.
+    """
+    paths = [_PATTERN_CHARACTER.sub(r"\\\g<0>", file) for file in files]
+    return paths, {_GLOB_PATHS: "false" if paths == files else "true"}
 
 
 def parse_schema(schema: str) -> StructType:

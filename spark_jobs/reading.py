@@ -26,8 +26,6 @@ _MIN_TASK_BYTES = 8 * 2**20
 """How much of the input a task reads at least. Each task writes a file of its own: less would make tiny files."""
 _NOT_A_NUMBER = r"^\s*([+-]?0[0-9]|\+)"
 """Values that look like numbers and lose something as numbers: leading zeros, and the plus of telephone numbers."""
-_LITERAL_PATHS = {"__globPaths__": "false"}
-"""Spark's own option by which it takes a path as it is: `a[1].csv` is a file, and not a pattern."""
 _WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
 
 
@@ -148,7 +146,7 @@ def check_rows_read(spec: IngestSpec, rows_read: int | None) -> None:
 
 def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dict[str, str]:
     """Return the options of the reader, which Spark does not distinguish by capital letters."""
-    options = {"mode": "FAILFAST", **_LITERAL_PATHS}
+    options = {"mode": "FAILFAST"}
     if format == "csv":
         # By `enforceSchema`, Spark checks the header of every file. RFC 4180 doubles the quotes within a value.
         options |= {"header": "true", "enforceSchema": "false", "escape": '"'}

@@ -20,7 +20,15 @@ from pyspark.sql.types import DecimalType, DoubleType, StringType, StructField, 
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
 from spark_jobs.job import log_error
-from spark_jobs.load_files import Reading, columns_of_folders, keeps_digits, load, path_of_address
+from spark_jobs.load_files import (
+    Reading,
+    columns_of_folders,
+    keeps_digits,
+    literal_paths,
+    load,
+    load_plainly,
+    path_of_address,
+)
 from spark_jobs.reading import plan_reading, plan_reading_as_text
 from spark_jobs.schemas import replace_types
 
@@ -113,8 +121,7 @@ def _corrupt(
     """Return the rows that Spark's reader does not read by a schema."""
     with_record = StructType([*schema.fields, StructField(_RECORD, StringType())])
     lenient = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _RECORD, "enforceSchema": "true"}
-    reader = spark.read.format(reading.format).options(**{**reading.options, **options, **lenient})
-    rows = reader.schema(with_record).load(files)
+    rows = load_plainly(spark, reading.format, {**reading.options, **options, **lenient}, files, with_record)
     # Spark reads no record of which only the text is asked for.
     rows = rows.select("*", F.col("_metadata.file_path").alias(_FILE)).filter(F.col(quoted(_RECORD)).isNotNull())
     return rows.withColumn(_RECORD, F.substring(_RECORD, 1, _MAX_RECORD))
@@ -126,11 +133,12 @@ def _no_decimals(spark: SparkSession, reading: Reading, files: list[str], option
     assert schema is not None
     address = F.col("_metadata.file_path").alias(_FILE)
     if keeps_digits({**reading.options, **options}):
-        lines = spark.read.text(files).select("value", address)
+        paths, literal = literal_paths(files)
+        lines = spark.read.options(**literal).text(paths).select("value", address)
         rows = lines.select(F.from_json("value", schema).alias("row"), F.col("value").alias(_RECORD), _FILE)
         rows = rows.select("row.*", _RECORD, _FILE)
     else:
-        rows = spark.read.format("json").options(**{**reading.options, **options}).schema(schema).load(files)
+        rows = load_plainly(spark, "json", {**reading.options, **options}, files, schema)
         rows = rows.select("*", F.to_json(F.struct("*")).alias(_RECORD), address)
     decimals = [each for each in reading.decimals if isinstance(each.dataType, DecimalType)]
     wrong = [F.col(quoted(each.name)).isNotNull() & _as_decimal(each).isNull() for each in decimals]

@@ -186,6 +186,20 @@ def test_columns_are_matched_by_name(job: Ingester) -> None:
     assert job.rows()[-1] == {"id": 9, "name": "z", "ratio": 9.5}
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet", "json"])
+def test_names_that_look_like_patterns_are_read_once_beside_others(job: Ingester, format: str) -> None:
+    names = ["a[1]", "b{c}", "d*?", "e\\f", "g #h%25", "plain", "a1"]
+    for number, name in enumerate(names):
+        path = job.folder / "in" / f"{name}.{format}"
+        path.parent.mkdir(exist_ok=True)
+        if format == "parquet":
+            parquet.write_table(pa.table({"id": pa.array([number], pa.int64())}), path)
+        else:
+            path.write_text(f"id\n{number}\n" if format == "csv" else f'{{"id": {number}}}\n')
+    job({"path": str(job.folder / "in"), "format": format})
+    assert [row["id"] for row in job.rows()] == [*range(len(names))]
+
+
 def test_a_column_that_only_some_parquet_files_have_is_kept(job: Ingester) -> None:
     parquet.write_table(pa.table({"id": [1]}), job.folder / "1.parquet")
     parquet.write_table(pa.table({"id": [2], "extra": ["x"]}), job.folder / "2.parquet")
