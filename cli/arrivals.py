@@ -22,7 +22,7 @@ from sluice.contracts.arrivals import (
     ZoneStatus,
 )
 from sluice.errors import InvalidPipeline, ServiceUnavailable
-from sluice.presentation.arrivals import describe_batch, describe_file
+from sluice.presentation.arrivals import describe_batch, describe_batches, describe_counts, describe_file
 from sluice.settings import Settings
 from sluice.sizes import format_count
 from sluice.times import format_time
@@ -64,7 +64,9 @@ def arrivals_command(
             return await _command(context, settings, pipeline, retry, set_aside)
         if look:
             await look_now(context.client, settings, pipeline)
-            context.print_result({"pipeline": pipeline, "look": True}, f"The landing zone of {pipeline} is looked at.")
+            context.print_result(
+                {"pipeline": pipeline, "look": True}, f"A look at the landing zone of {pipeline} is asked for."
+            )
             return 0
         return await _print_files(context, settings, pipeline, file, _status(status), limit)
 
@@ -93,7 +95,9 @@ async def _command(
     action, batch = ("retry", retry) if retry else ("set aside", set_aside)
     request = BatchCommand.model_validate({"action": action, "batch": batch, "by": current_user().name})
     now = await command_batch(context.client, settings, pipeline, request)
-    context.print_result(now.model_dump(mode="json"), f"Batch {batch} of {pipeline}: {now.state}")
+    paused = (await read_zone(context.client, settings, pipeline)).paused
+    until = f", until the landing zone is resumed: {paused}" if paused and now.state == "waiting" else ""
+    context.print_result(now.model_dump(mode="json"), f"Batch {batch} of {pipeline}: {now.state}{until}")
     return 0
 
 
@@ -129,13 +133,13 @@ async def _print_zones(context: CommandContext, settings: Settings) -> int:
         (
             zone.name,
             (zone.paused and f"paused: {zone.paused}") or zone.problem or "open",
-            str(zone.waiting),
-            ", ".join(describe_batch(batch) for batch in zone.batches) or "none",
+            describe_counts(zone.counts),
+            describe_batches(zone.batches),
             _time(zone.latest_arrival),
         )
         for zone in zones
     ]
-    print_entries(context.console, ("pipeline", "state", "waiting", "batches", "latest arrival"), rows, beside=1)
+    print_entries(context.console, ("pipeline", "state", "files", "batches", "latest arrival"), rows, beside=1)
     return code
 
 
@@ -152,15 +156,20 @@ async def _print_files(
         fields = zone.model_dump(mode="json", exclude={"pipeline"})
         context.print_result({**fields, **listed.model_dump(mode="json")}, "")
         return 0
-    rows = [(each.path, *describe_file(each, zone, listed.runs), _time(each.arrived_at)) for each in listed.files]
+    rows = [
+        (each.path.replace("\n", "\\n"), *describe_file(each, zone, listed.runs), _time(each.arrived_at))
+        for each in listed.files
+    ]
     if rows:
         print_entries(context.console, ("file", "state", "why", "arrived"), rows, beside=1)
     elif file:
         text = f"No file with {file!r} in its path is in the landing zone. Names that begin with _ or . are not listed."
         context.console.print(escape(text), highlight=False)
     total = sum(listed.counts.values())
-    counts = ", ".join(f"{number:,} {name}" for name, number in sorted(listed.counts.items()))
-    context.console.print(f"{total:,} files: {counts}" if total else "No files are there.", highlight=False)
+    counts = describe_counts(listed.counts)
+    context.console.print(
+        f"{format_count(total, 'file')}: {counts}" if total else "No files are there.", highlight=False
+    )
     if not status and not file and total > len(listed.files):
         context.console.print("Not all are shown: narrow it by --file or --status, or raise --limit", highlight=False)
     return 0
@@ -168,7 +177,8 @@ async def _print_files(
 
 def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
     if zone.paused:
-        context.console.print(f"paused: {escape(zone.paused)}", highlight=False, soft_wrap=True)
+        text = f"paused: {escape(zone.paused)}; `resume {zone.name}` goes on"
+        context.console.print(text, highlight=False, soft_wrap=True)
     if zone.problem:
         print(f"problem: {zone.problem}", file=sys.stderr)
     if zone.unfinished:
@@ -176,6 +186,9 @@ def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
     for batch in _kept_out(zone.batches):
         text = f"batch {batch.ref.id}: {describe_batch(batch)}: {batch.reason}"
         context.console.print(escape(text), highlight=False, soft_wrap=True)
+    if _kept_out(zone.batches):
+        asked = " or ".join(f"`arrivals {zone.name} --{each} BATCH`" for each in ("retry", "split", "set-aside"))
+        context.console.print(f"decide about a batch by {asked}", highlight=False, soft_wrap=True)
 
 
 def _kept_out(batches: list[Batch]) -> list[Batch]:

@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import (
+    Client,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -34,7 +40,7 @@ from sluice.settings import Settings
 from workflows.landing_zone import LandingZone
 
 _DIGITS = 12
-_LIMIT = 60.0
+_LIMIT = 30.0
 """Seconds to wait for an answer of a landing zone."""
 _T = TypeVar("_T")
 _RUNNING = 'WorkflowType = "LandingZone" AND ExecutionStatus = "Running"'
@@ -264,9 +270,9 @@ async def _answered(handle: WorkflowHandle[LandingZone, None], answer: Awaitable
     """
     try:
         return await asyncio.wait_for(answer, _LIMIT)
-    except asyncio.TimeoutError as error:
+    except (asyncio.TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
         queue = (await handle.describe()).task_queue
         raise ServiceUnavailable(
             f"no worker answered for {handle.id} in {_LIMIT:g} s: start one with `python worker.py`, and with "
-            f"SLUICE_TASK_QUEUE={queue}, where it runs"
+            f"SLUICE_TASK_QUEUE={queue}, where it runs. What was asked for may still be done then: `arrivals` shows it"
         ) from error

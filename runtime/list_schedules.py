@@ -66,7 +66,8 @@ async def _last_end(client: Client, last: ScheduleActionResult) -> tuple[str, En
         return "forgotten by Temporal", None
     if ended := (await description.memo()).get(ENDED_MEMO):
         end = EndedRun.model_validate(ended)
-        return end.outcome, end
+        is_news = end.outcome == "published" or not end.is_done
+        return end.outcome if is_news else "nothing new", end
     if description.status == WorkflowExecutionStatus.RUNNING:
         return "running", None
     return description.status.name.lower() if description.status else "", None

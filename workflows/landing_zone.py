@@ -58,7 +58,7 @@ class LandingZone:
         self._received = input.received
         self._paused, self._problem = input.paused, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
-        self._waiting = 0
+        self._counts: dict[str, int] = {}
         self._is_look_due, self._is_notified = True, False
         self._look_at, self._looked_at = workflow.now().timestamp(), 0.0
         self._since = input.since or workflow.now().timestamp()
@@ -156,7 +156,7 @@ class LandingZone:
             batches=self._batches.all,
             paused=self._paused,
             problem=self._problem,
-            waiting=self._waiting,
+            counts=self._counts,
             latest_arrival=self._latest_arrival,
             next_look=_iso(next_look),
             unfinished=self._finished_files.problem,
@@ -208,7 +208,7 @@ class LandingZone:
             return
         self._batches.add(result.batches, workflow.now().timestamp())
         self._batches.remove(result.loaded)  # a run that is under way for one reports about no batch then
-        self._waiting, self._received = result.waiting, result.mark
+        self._counts, self._received = result.counts, result.mark
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
             self._latest_arrival, self._silence_reported = result.latest_arrival, False
         self._notices.of_look(result)

@@ -126,7 +126,7 @@ class _Look:
             kept_out=[KeptOutFile(path=path, reason=reason) for path, reason in kept_out],
             more_kept_out=number - len(kept_out),
             mark=mark,
-            waiting=self._memory.counts().get("waiting", 0),
+            counts=self._memory.counts(),
             look_in=None if look_at is None else max(0.0, look_at - self._collector.clock()),
             latest_arrival=self._latest_arrival,
             to_finish=self._finished.count_to_finish(done, self._collector.clock()) if done else 0,

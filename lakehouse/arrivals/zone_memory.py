@@ -213,13 +213,18 @@ class ZoneMemory(ZoneDatabase):
             return counts | ({"moved": moved} if moved else {})
 
     def files(self, status: FileStatus | None, part: str, limit: int) -> list[RememberedFile]:
-        """Return files whose path has a part, the latest first; of one status, or of any."""
+        """Return files whose path has a part; of one status, or of any: then those that main lacks come first.
+
+        Of each kind, the latest come first.
+        """
         with self._open() as database:
             rows = database.execute(
-                "SELECT path, size, arrived_at, status, detail, coalesce(nullif(problem, ''), finished), "
-                "changed_at, identity FROM files WHERE :status IN ('', status) AND instr(path, :part) "
+                "SELECT * FROM (SELECT path, size, arrived_at, status, detail, "
+                "coalesce(nullif(problem, ''), finished), changed_at, identity FROM files "
+                "WHERE :status IN ('', status) AND instr(path, :part) "
                 "UNION ALL SELECT path, size, arrived_at, 'moved', detail, '', 0, '' FROM moved "
-                "WHERE :status IN ('', 'moved') AND instr(path, :part) ORDER BY 3 DESC, 1 LIMIT :limit",
+                "WHERE :status IN ('', 'moved') AND instr(path, :part)) "
+                "ORDER BY status IN ('loaded', 'moved'), arrived_at DESC, path LIMIT :limit",
                 {"status": status or "", "part": part, "limit": limit},
             )
             return [RememberedFile(*row) for row in rows]

@@ -91,8 +91,8 @@ class CollectArrivalsResult(Model):
     """How many more there are."""
     mark: str = ""
     """What the next look is given as `received`."""
-    waiting: int = 0
-    """How many files are not settled yet."""
+    counts: dict[str, int] = Field(default_factory=dict)
+    """How many files there are by status."""
     look_in: float | None = None
     """The seconds after which files are settled if nothing else arrives."""
     latest_arrival: float | None = None
@@ -206,7 +206,8 @@ class ZoneStatus(Model):
     batches: list[Batch]
     paused: str
     problem: str
-    waiting: int
+    counts: dict[str, int]
+    """How many files there were by status, at the latest look."""
     latest_arrival: float | None
     next_look: str
     """When the zone is listed again at the latest, in ISO 8601."""

@@ -13,6 +13,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+_SCHEMES = ("s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "adl", "azure", "file")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 
 
@@ -62,6 +63,14 @@ class Arrival(Model):
     """The folder or prefix that files are moved to, outside of the landing zone."""
 
     model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
+
+    @field_validator("from_")
+    @classmethod
+    def _is_a_folder_or_a_store(cls, from_: str) -> str:
+        scheme = from_.split("://", 1)[0].lower() if "://" in from_ else ""
+        if scheme and scheme not in _SCHEMES:
+            raise ValueError(f"{from_} is neither a folder nor in a store that can be listed: {', '.join(_SCHEMES)}")
+        return from_
 
     @field_validator("manifest")
     @classmethod
@@ -129,11 +138,14 @@ def _kind(path: str) -> str:
 
 
 def with_source_of_arrival(pipeline: dict[str, Any]) -> dict[str, Any]:
-    """Return a pipeline as written, whose source has the path of its arrival where it has none."""
+    """Return a pipeline as written, whose source has the path of its arrival where it has none.
+
+    An arrival that is not valid gives a path, too: the error is that of the arrival, and not that there is no path.
+    """
     arrival, write = pipeline.get("arrival"), pipeline.get("write")
-    if not isinstance(arrival, dict) or not isinstance(write, dict) or not isinstance(arrival.get("from"), str):
+    source = write.get("source", {}) if isinstance(write, dict) else None
+    if "arrival" not in pipeline or not isinstance(source, dict) or "path" in source or not isinstance(write, dict):
         return pipeline
-    source = write.get("source", {})
-    if not isinstance(source, dict) or "path" in source:
-        return pipeline
-    return {**pipeline, "write": {**write, "source": {**source, "path": arrival["from"]}}}
+    stated = arrival.get("from") if isinstance(arrival, dict) else None
+    path = stated if isinstance(stated, str) and stated else "arrival"
+    return {**pipeline, "write": {**write, "source": {**source, "path": path}}}

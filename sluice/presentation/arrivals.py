@@ -1,10 +1,14 @@
 """What people read of landing zones."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from sluice.contracts.arrivals import ROLLED_BACK, ArrivalEntry, Batch, ZoneNotice, ZoneStatus
 
 _LONGEST = 500
+_SHORT = 120
+"""So many characters of a batch's reason stand beside each of its files: the whole stands above them."""
+_FEW = 3
 
 
 def notice_line(notice: ZoneNotice) -> str:
@@ -18,6 +22,18 @@ def describe_batch(batch: Batch) -> str:
     files = f"{batch.ref.files} file{'s' * (batch.ref.files > 1)}"
     run = f" by {batch.workflow_id}" if batch.workflow_id else ""
     return f"{files} {batch.state}{run}"
+
+
+def describe_counts(counts: Mapping[str, int]) -> str:
+    """Return how many files there are by status."""
+    return ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items())) or "none"
+
+
+def describe_batches(batches: Sequence[Batch]) -> str:
+    """Return what the batches of a landing zone are: each, or of many how many there are by state."""
+    if len(batches) <= _FEW:
+        return ", ".join(map(describe_batch, batches)) or "none"
+    return ", ".join(f"{number:,} batches {state}" for state, number in Counter(each.state for each in batches).items())
 
 
 def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str]) -> tuple[str, str]:
@@ -43,4 +59,4 @@ def _why(batch: Batch, zone: ZoneStatus, runs: Mapping[str, str]) -> str:
         return f": run {runs.get(batch.ref.id, batch.workflow_id)}"
     if batch.state == "waiting":
         return ": the landing zone is paused" if zone.paused else ": older batches are loaded first"
-    return f": {batch.reason}" if batch.reason else ""
+    return f": {batch.reason[:_SHORT]}{'…' * (len(batch.reason) > _SHORT)}" if batch.reason else ""

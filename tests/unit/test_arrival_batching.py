@@ -119,6 +119,24 @@ def test_what_is_not_valid_is_refused(change: str, to: str, message: str) -> Non
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("arrival", "message"),
+    [
+        ("landing/", "arrival: 'landing/' is no mapping; valid keys: from, settle"),
+        ("{}", "'from' is missing"),
+        ("{from: [a/, b/]}", "arrival.from: input should be a valid string"),
+        ("{from: ''}", "arrival.from: String should have at least 1 character"),
+        ("{from: 'http://x/y'}", "http://x/y is neither a folder nor in a store that can be listed: s3"),
+        ("{from: in/, batch: 100}", "arrival.batch: 100 is no mapping; valid keys: files, bytes, wait"),
+    ],
+)
+def test_an_arrival_that_is_not_valid_is_the_only_error(arrival: str, message: str) -> None:
+    lines = FILE.splitlines()[:-1]
+    with pytest.raises(InvalidPipeline) as refused:
+        parse_pipeline("\n".join([*lines, f"arrival: {arrival}"]), "rides.yml")
+    assert message in str(refused.value) and str(refused.value).count("rides.yml:") == 1
+
+
 def test_batches_are_not_merged_side_by_side() -> None:
     """The older one may be the later one: its rows would take the place of newer ones."""
     merging = FILE.replace("{source: {format: csv}}", "{source: {format: csv}, mode: merge, keys: [id]}")

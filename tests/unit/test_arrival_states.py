@@ -18,7 +18,7 @@ def zone(*batches: Batch, paused: str = "") -> ZoneStatus:
         batches=[*batches],
         paused=paused,
         problem="",
-        waiting=0,
+        counts={},
         latest_arrival=None,
         next_look="",
     )

@@ -97,7 +97,7 @@ def zone(tmp_path: Path) -> Zone:
 async def test_a_file_is_in_one_batch_and_is_known_once_it_is_published(zone: Zone) -> None:
     zone.landing.file("a.csv", "1")
     first = zone.look()
-    assert (first.batches, first.waiting, first.look_in, first.latest_arrival) == ([], 1, 60, None)
+    assert (first.batches, first.counts, first.look_in, first.latest_arrival) == ([], {"waiting": 1}, 60, None)
     assert zone.names(zone.look(after=60)) == [["a.csv"]]
     assert zone.look(after=600).batches == [] and zone.states()["a.csv"] == ("in a batch", zone.held[0].id)
     await zone.load()
@@ -411,7 +411,7 @@ def test_a_page_of_the_memory_that_is_damaged_stops_no_later_look(zone: Zone) ->
     file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(ServiceUnavailable, match="was damaged, and is made again"):
         zone.look()
-    assert zone.look().waiting == 300
+    assert zone.look().counts == {"waiting": 300}
 
 
 @pytest.mark.parametrize("files", [2, 3, 2000])
@@ -510,7 +510,7 @@ def test_a_look_reports_how_far_it_is_and_stops_when_nobody_waits(zone: Zone, mo
 
     with pytest.raises(InterruptedError):
         zone.collector.collect(zone.pipeline, given, stop)
-    assert zone.look().waiting == 5
+    assert zone.look().counts == {"waiting": 5}
 
 
 def test_a_file_that_vanishes_before_it_is_read_is_looked_at_again(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -314,7 +314,7 @@ async def test_a_batch_whose_file_changed_under_its_run_is_collected_again(zone:
     zone.answers = [arrived("a")]
     await zone.start(on_failure="pause")
     await zone.until(lambda now: now == {"a": "running"})
-    zone.answers = [arrived(waiting=2, look_in=0.1), arrived("a")]
+    zone.answers = [arrived(counts={"waiting": 2}, look_in=0.1), arrived("a")]
     await zone.end("a", "failed", cause="input_changed", reason="/landing/a-1 was touched")
     await zone.until(lambda now: now == {"a": "running"} and len(zone.looks) > 2)
     assert zone.looks[1:] == [[], []] and not (await zone.status()).paused
@@ -371,7 +371,7 @@ async def test_a_batch_is_started_while_the_zone_is_listed(zone: Zone) -> None:
 
 
 async def test_files_that_settle_are_looked_at_without_a_notification(zone: Zone) -> None:
-    zone.answers = [CollectArrivalsResult(waiting=1, look_in=1.0), arrived("a")]
+    zone.answers = [CollectArrivalsResult(counts={"waiting": 1}, look_in=1.0), arrived("a")]
     await zone.start()
     await zone.until(lambda now: now == {"a": "running"})
     await zone.end("a", "published")
