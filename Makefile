@@ -16,7 +16,7 @@ help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
 
 ##@ Use
-demo: setup $(STORE) ## Run three pipelines on real flights: published, quarantined, approved
+demo: setup $(STORE) ## Run three pipelines on real flights, and have files arrive
 	@$(PY) -m devstack demo $(if $(STORE),--s3)
 
 up: setup $(STORE) ## Start the local stack: Temporal with Web UI, Nessie, a worker; S3=1: and an object store

@@ -31,7 +31,7 @@ def deploy_command(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Make the schedules of an installation what the pipeline files of a folder say: shows a plan first."""
+    """Apply the schedules and landing zones that the pipeline files of a folder state: shows a plan first."""
 
     async def command(context: CommandContext, files: list[PipelineFile]) -> int:
         settings = with_known_installation(context.settings)

@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False)
 @app.command("pause")
 def pause_command(
     pipeline: Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline that is deployed.")],
-    note: Annotated[str, typer.Option("--note", help="Why: `list --schedules` shows it.")],
+    note: Annotated[str, typer.Option("--note", help="Why: `list --schedules` and `arrivals` show it.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Pause the schedule and the landing zone of a pipeline. `deploy` does not resume it."""
