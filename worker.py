@@ -120,6 +120,7 @@ from sluice.registration.targets import read_targets
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql import parsing  # noqa: F401  # before there are threads: two that import sqlglot at once see half of it
 from workflows.arrival_runs import ArrivalRuns
+from workflows.auto_upgrade import AUTO_UPGRADE
 from workflows.backfill import Backfill
 from workflows.check_registrations import CheckRegistrations
 from workflows.lake_query import LakeQuery
@@ -329,7 +330,7 @@ def make_worker(
     return Worker(
         client,
         task_queue=queue,
-        workflows=workflows,
+        workflows=[AUTO_UPGRADE.get(each, each) for each in workflows] if deployment else workflows,
         workflow_runner=sandbox(),
         activities=activities,
         interceptors=[*interceptors, TargetHeader(), RunLogContext(), Heartbeats()],

@@ -116,6 +116,10 @@ async def test_a_run_stays_with_the_version_that_it_began_with(
     try:
         await current("one")
         more = "approval: {timeout: 1h}"
+        (tmp_path / "zones").mkdir()
+        zone = f"name: zone\nwrite: {{source: {{format: csv}}}}\ntables: [i.zone]\narrival: {{from: {tmp_path}}}\n"
+        (tmp_path / "zones" / "zone.yml").write_text(zone)
+        assert system.command("deploy", str(tmp_path / "zones"), "--yes").code == 0
         old = system.start(pipeline("old-version", csv_file(tmp_path / "old.csv", ROWS), more=more))
         system.wait_for_stage(old, "waiting for approval")
         two = WorkerProcess({**environment, "SLUICE_BUILD_ID": "two"}, tmp_path)
@@ -124,6 +128,9 @@ async def test_a_run_stays_with_the_version_that_it_began_with(
         assert new["outcome"] == "published"
         system.approve(old)
         assert system.wait_for_end(old).json["outcome"] == "published"
+        one.stop()
+        assert system.command("pause", "zone", "--note", "a landing zone has no end, and goes on at once").code == 0
+        assert system.command("arrivals", "zone").code == 0
         assert "one" in await build_of(old) and "two" in await build_of(new["workflow_id"])
     finally:
         one.stop()
