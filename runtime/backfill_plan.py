@@ -43,6 +43,10 @@ def pipeline_of(stated: PipelineText, partition: str) -> Pipeline:
     return resolve_paths(pipeline, Path(stated.folder))
 
 
+_OTHERS = ("1907-11-23", "1908-12-24")
+"""Two partitions without a part in common, which a single one is compared with."""
+
+
 def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipeline:
     """Validate the pipeline of the first and the last partition; return the first.
 
@@ -50,12 +54,21 @@ def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipelin
         InvalidPipeline: one is not valid, or partitions do not differ.
     """
     first, last = pipeline_of(stated, partitions[0]), pipeline_of(stated, partitions[-1])
-    if len(partitions) > 1 and first == last:
+    others = [last] if len(partitions) > 1 else [_pipeline_of_other(stated, other) for other in _OTHERS]
+    if all(other == first for other in others):
         raise InvalidPipeline(
-            f"{stated.name} is the same for {partitions[0]} and {partitions[-1]}: write {{{{ partition }}}} into the "
-            "path of its source, or where it says what it loads"
+            f"{stated.name} is the same for each partition: write {{{{ partition }}}} into the path of its source, or "
+            "where it says what it loads"
         )
     return first
+
+
+def _pipeline_of_other(stated: PipelineText, partition: str) -> Pipeline | None:
+    """Return the pipeline of a partition that nobody asked for; None if it has not all parts that the pipeline has."""
+    try:
+        return pipeline_of(stated, partition)
+    except InvalidPipeline:
+        return None
 
 
 def plan_partition(stated: PipelineText, partition: str) -> PlannedPartition:

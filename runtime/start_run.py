@@ -221,4 +221,5 @@ def _describe_work(request: RunRequest) -> str:
         return f"{tables} from {request.resume.branch}"
     loaded, only_checked = request.input, "" if request.publish else ", not to publish"
     files = f"{loaded.files} file{'s' * (loaded.files > 1)}, {loaded.bytes:,} bytes" if loaded.files else ""
-    return f"{tables} from {files or 'tables of the lake'}{only_checked}"
+    collected = ", for a backfill, not on main" if request.target else ""
+    return f"{tables} from {files or 'tables of the lake'}{only_checked}{collected}"

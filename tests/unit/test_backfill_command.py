@@ -67,8 +67,16 @@ def test_partitions_whose_files_main_does_not_remember_are_not_published_togethe
 
 def test_a_pipeline_that_is_the_same_for_each_partition_is_refused(file: Path) -> None:
     file.write_text(file.read_text().replace("{{ partition }}", "2018-01"))
-    code, _, err = command(str(file), "--partitions", "2018-01..2018-02")
-    assert code == 2 and "is the same for 2018-01 and 2018-02" in err
+    for partitions in ("2018-01..2018-02", "2018-01", "emea"):
+        code, _, err = command(str(file), "--partitions", partitions)
+        assert code == 2 and "is the same for each partition" in err
+
+
+@pytest.mark.parametrize(("placeholder", "partition"), [("partition.month", "2018-11"), ("partition", "emea")])
+def test_a_single_partition_is_enough_where_the_pipeline_names_it(file: Path, placeholder: str, partition: str) -> None:
+    file.write_text(file.read_text().replace("{{ partition }}", f"{{{{ {placeholder} }}}}"))
+    code, _, err = command(str(file), "--partitions", partition, "--dry-run")
+    assert code == 0, err
 
 
 def test_the_last_partition_is_validated_too(file: Path) -> None:
