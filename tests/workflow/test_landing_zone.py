@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
 from activities.report_arrival_runs import ReportArrivalRunsActivity
+from runtime.deploy import make_set, plan_deploy, read_folder
+from runtime.landing_zones import list_zones, pause_zone
+from runtime.pausing import pause_pipeline, resume_pipeline
 from runtime.temporal_client import converter
 from sluice.contracts.arrival_runs import arrival_runs_id
 from sluice.contracts.arrivals import (
@@ -33,8 +37,11 @@ from sluice.contracts.arrivals import (
     SplitBatchResult,
     ZoneNotice,
     ZoneStatus,
+    landing_zone_id,
 )
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.errors import ServiceUnavailable
+from sluice.settings import Settings
 from workflows.arrival_runs import ArrivalRuns
 from workflows.landing_zone import LandingZone
 from workflows.sandbox import sandbox
@@ -590,3 +597,57 @@ async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zo
         await zone.until(lambda now: now == {"k": "kept out", "b": "running"})
         there = zone.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(zone.name, queue))
         await there.terminate()
+
+
+async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Zone, tmp_path: Path) -> None:
+    """The zones of another installation stay as they are, whatever is deployed here."""
+    settings = Settings(sluice_installation=zone.name, sluice_task_queue=zone.name)
+    other = settings.model_copy(update={"sluice_installation": f"{zone.name}-other"})
+    file = tmp_path / "p.yml"
+    text = f"name: p\nwrite: {{source: {{format: csv}}}}\ntables: [t.x]\narrival: {{from: {tmp_path}, settle: 5s}}\n"
+
+    async def deploy(to: Settings = settings) -> list[tuple[str, list[str]]]:
+        plan = await plan_deploy(zone.client, to, read_folder(tmp_path), make_set(tmp_path, ""), tmp_path)
+        await plan.apply()
+        return [(change.action, list(change.differences)) for change in plan.changes]
+
+    async def until_listed(names: list[str], to: Settings = settings) -> None:
+        for _ in range(100):
+            if await list_zones(zone.client, to) == names:
+                return
+            await asyncio.sleep(0.2)
+        raise AssertionError(f"{names} are not what is listed")
+
+    file.write_text(text)
+    for each in (settings, other):
+        assert [action for action, _ in await deploy(each)] == ["create"]
+        await until_listed(["p"], each)
+    zone.handle = zone.client.get_workflow_handle_for(LandingZone.run, landing_zone_id(zone.name, "p"))
+    await pause_pipeline(zone.client, settings, "p", "the supplier repairs files")
+    assert await deploy() == [("unchanged", [])]
+    file.write_text(text.replace("settle: 5s", "settle: 6s, after: move, move_to: /elsewhere"))
+    [(action, differences)] = await deploy()
+    assert action == "change" and {"settle: 5s → 6s", "after: keep → move to /elsewhere"} <= {*differences}
+    now = await zone.status()
+    assert "6s" in now.pipeline.text and now.paused.startswith("the supplier repairs files (")
+    await resume_pipeline(zone.client, settings, "p", "")
+    assert (await zone.status()).paused == ""
+    file.unlink()
+    assert [action for action, _ in await deploy()] == ["remove"]
+    await until_listed([])
+    assert await list_zones(zone.client, other) == ["p"]
+    await zone.client.get_workflow_handle(landing_zone_id(f"{zone.name}-other", "p")).terminate()
+    await zone.start()  # what the fixture ends
+
+
+async def test_without_a_worker_a_command_says_so(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runtime.landing_zones._LIMIT", 1.0)
+    settings = Settings(sluice_installation=f"zone-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody")
+    stated = LandingZoneInput(pipeline=TEXT, name="p", installation="here", look=600, at_once=1, on_failure="continue")
+    id = landing_zone_id(settings.sluice_installation, "p")
+    handle = await client.start_workflow(LandingZone.run, stated, id=id, task_queue="nobody")
+    with pytest.raises(ServiceUnavailable, match=r"no worker answered for .* SLUICE_TASK_QUEUE=nobody"):
+        await pause_zone(client, settings, "p", PauseZone(paused=True, by="ana"))
+    await handle.terminate()
