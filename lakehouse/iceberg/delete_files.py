@@ -11,11 +11,10 @@ from functools import cached_property
 
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry
 
+from lakehouse.iceberg.delete_manifests import live_entries, path_bounds
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.statistics import DeleteFile
 
-_PATH = 2147483546
-"""The field id of `file_path` in position delete files. A bound may be cut: then it is a prefix, or rounded up."""
 _MAX_FILES = 1000
 _FORMS = ("PARQUET", "PUFFIN")
 _LATEST = 2**62
@@ -36,7 +35,7 @@ class DeleteFiles:
                 entry
                 for manifest in state.manifests
                 if manifest.content == ManifestContent.DELETES
-                for entry in manifest.fetch_manifest_entry(state.table.io, discard_deleted=True)
+                for entry in live_entries(manifest, state.table.io)
             ]
         )
 
@@ -119,6 +118,6 @@ def _form(file: DataFile) -> str:
 
 def _may_name(deletes: DataFile, path: str) -> bool:
     """Return whether a delete file may name a data file, by its bounds; one without bounds may name any."""
-    lower, upper = ((bounds or {}).get(_PATH) for bounds in (deletes.lower_bounds, deletes.upper_bounds))
+    lower, upper = path_bounds(deletes)
     named = path.encode()
     return (lower is None or lower <= named) and (upper is None or named <= upper)

@@ -8,12 +8,10 @@ or roll back, so they are not asked here. Source of the rules: the Iceberg table
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry, ManifestFile
 from pyiceberg.table import StaticTable
 
-_PATH_OF_DELETES = 2147483546
-"""The field id of `file_path` in position delete files: equal bounds mean that all deletes are of one data file."""
+from lakehouse.iceberg.delete_manifests import content_offset, live_entries, path_bounds
 
 
 @dataclass(frozen=True)
@@ -87,19 +85,14 @@ def _entries(
     """Return the live files that some manifests list, by what tells each from every other, in a stable order."""
     if table is None:
         return {}
-    io: FileIO = table.io
-    return {
-        _key(entry.data_file): entry
-        for path in sorted(paths)
-        for entry in manifests[path].fetch_manifest_entry(io, discard_deleted=True)
-    }
+    return {_key(entry.data_file): entry for path in sorted(paths) for entry in live_entries(manifests[path], table.io)}
 
 
 def _key(file: DataFile) -> tuple[object, ...]:
-    """Return a key of a file: deletion vectors share a Puffin file, so that their sizes and counts count too."""
+    """Return a key of a file: deletion vectors share a Puffin file, in which each has a place and a data file."""
     if file.content == DataFileContent.DATA:
         return (file.file_path,)
-    return (file.file_path, file.record_count, str(file.partition), str(file.lower_bounds))
+    return (file.file_path, content_offset(file), path_bounds(file))
 
 
 def _is_data(entry: ManifestEntry) -> bool:
@@ -114,10 +107,9 @@ def _marked_rows(deletes: Iterable[ManifestEntry]) -> dict[bytes, int]:
     """Add up position deletes by the data file that they are of; under no name where there may be several."""
     marked: dict[bytes, int] = {}
     for entry in filter(_is_position_delete, deletes):
-        file = entry.data_file
-        lower, upper = ((bounds or {}).get(_PATH_OF_DELETES, b"") for bounds in (file.lower_bounds, file.upper_bounds))
-        path = lower if lower == upper else b""
-        marked[path] = marked.get(path, 0) + file.record_count
+        lower, upper = path_bounds(entry.data_file)
+        path = lower if lower and lower == upper else b""
+        marked[path] = marked.get(path, 0) + entry.data_file.record_count
     return marked
 
 

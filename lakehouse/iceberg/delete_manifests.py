@@ -1,0 +1,72 @@
+"""Entries of delete manifests, with the data file that each delete file is of, as far as metadata says that.
+
+PyIceberg reads manifests by the struct of format version 2, which lacks what tells one deletion vector of a Puffin file
+from the others. Here they are read by that of version 3. Source of the rules: the Iceberg table specification, sections
+"Data File Fields" (ids 143 and 144), "Manifest Inheritance" and "Position Delete Files".
+"""
+
+from typing import Any
+
+from pyiceberg.avro.file import AvroFile
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import (
+    DATA_FILE_TYPE,
+    MANIFEST_ENTRY_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+)
+
+_VERSION = 3
+_NAMES = [each.name for each in DATA_FILE_TYPE[_VERSION].fields]
+_REFERENCED, _OFFSET = _NAMES.index("referenced_data_file"), _NAMES.index("content_offset")
+_PATH = 2147483546
+"""The field id of `file_path` in position delete files. A bound may be cut: then it is a prefix, or rounded up."""
+
+
+def live_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
+    """Return the live entries of a manifest, whatever it lists."""
+    if manifest.content == ManifestContent.DATA:
+        return manifest.fetch_manifest_entry(io, discard_deleted=True)
+    with AvroFile[ManifestEntry](
+        io.new_input(manifest.manifest_path),
+        MANIFEST_ENTRY_SCHEMAS[_VERSION],
+        read_types={-1: ManifestEntry, 2: DataFile},
+        read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+    ) as entries:
+        return [_inherited(each, manifest) for each in entries if each.status != ManifestEntryStatus.DELETED]
+
+
+def _inherited(entry: ManifestEntry, manifest: ManifestFile) -> ManifestEntry:
+    """Give an entry what it inherits of its manifest."""
+    if entry.snapshot_id is None and manifest.added_snapshot_id is not None:
+        entry.snapshot_id = manifest.added_snapshot_id
+    if entry.sequence_number is None and entry.status == ManifestEntryStatus.ADDED:
+        entry.sequence_number = manifest.sequence_number
+    entry.data_file.spec_id = manifest.partition_spec_id
+    return entry
+
+
+def content_offset(file: DataFile) -> int | None:
+    """Return where a deletion vector begins in its Puffin file; None for other files."""
+    offset: int | None = _field(file, _OFFSET)
+    return offset
+
+
+def path_bounds(file: DataFile) -> tuple[bytes | None, bytes | None]:
+    """Return between which paths the data files lie that a delete file names; None where that is not recorded.
+
+    They are equal where all of its deletes are of one data file.
+    """
+    referenced: str | None = _field(file, _REFERENCED)
+    if referenced is not None:
+        return referenced.encode(), referenced.encode()
+    return (file.lower_bounds or {}).get(_PATH), (file.upper_bounds or {}).get(_PATH)
+
+
+def _field(file: DataFile, position: int) -> Any:
+    return file[position] if len(file) > position else None
