@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
 from temporalio.client import Client, WorkflowFailureError
 
 from lakehouse.source_files import suffix_of
@@ -27,6 +28,7 @@ from sluice.generation.requests import Request, checks_of, generated_table
 from sluice.identifiers import pipeline_name
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
+from sluice.pipeline.source import Source
 from sluice.settings import Settings
 
 _SUFFIX = "-rehearsal"
@@ -55,18 +57,21 @@ def rehearsal_copy(pipeline: Pipeline, path: str, left_out: Mapping[int, str]) -
 
     Args:
         left_out: the checks for which there is no fault, by position.
+
+    Raises:
+        InvalidPipeline: it would not be a valid pipeline.
     """
     name, source = generated_table(pipeline), pipeline.write.source
     assert source, "rows are generated for pipelines with a source"
     table = pipeline.tables[name]
     checks = [check for index, check in enumerate(table.checks) if index not in left_out]
+    write = {"source": _loaded_once(source, path), "mode": "overwrite", "keys": [], "on_conflict": "auto"}
     bad_rows = {"on_bad_rows": "fail", "max_bad_rows": None, "max_bad_proportion": None}
-    loaded = source.model_copy(update={"path": path, "loaded": None})
-    return pipeline.model_copy(
+    copy = pipeline.model_copy(
         update={
             "name": pipeline.name + _SUFFIX,
             "branch": None,
-            "write": pipeline.write.model_copy(update={"source": loaded, "mode": "overwrite", "keys": []}),
+            "write": pipeline.write.model_copy(update=write),
             "tables": {name: table.model_copy(update={"checks": checks, **bad_rows})},
             "approval": None,
             "publish": PublishOptions(),
@@ -76,6 +81,24 @@ def rehearsal_copy(pipeline: Pipeline, path: str, left_out: Mapping[int, str]) -
             "arrival": None,
         }
     )
+    return _validated(copy)
+
+
+def _loaded_once(source: Source, path: str) -> Source:
+    return source.model_copy(update={"path": path, "loaded": None})
+
+
+def _validated(copy: Pipeline) -> Pipeline:
+    """Return a copy that a worker accepts: one that it refuses would keep a workflow task failing for ever.
+
+    Raises:
+        InvalidPipeline: it is not valid.
+    """
+    try:
+        return Pipeline.model_validate(copy.model_dump(by_alias=True))
+    except ValidationError as error:
+        reasons = "; ".join(each["msg"] for each in error.errors())
+        raise InvalidPipeline(f"the pipeline cannot be rehearsed by `mode: overwrite`: {reasons}") from error
 
 
 @dataclass(frozen=True)

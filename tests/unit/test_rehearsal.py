@@ -1,5 +1,6 @@
 """Rehearsals: how faults are put into few batches, and what is made of the verdicts of their runs."""
 
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
@@ -14,6 +15,7 @@ from sluice.generation.rehearsed import not_planted, refused_good_rows, rehearsa
 from sluice.generation.requests import Request, checks_of, shape_of
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.write_modes import WRITE_MODES
 
 NOW = datetime(2024, 6, 1, tzinfo=timezone.utc)
 ENGINE = DuckDBRows()
@@ -101,6 +103,47 @@ def test_the_copy_tells_nobody_and_has_the_checks_with_a_fault() -> None:
     assert copy.write.source and copy.write.source.path == "/tmp/1.csv"
     assert [check.check for check in copy.tables["t.p"].checks] == ["not_null"]
     assert Pipeline.model_validate(copy.model_dump(by_alias=True)) == copy, "it is valid"
+
+
+_OF_TABLE = ["", "partition_by: [id], sort_by: [id], comments: {id: c}, on_bad_rows: quarantine, max_bad_rows: 5, "]
+_OF_WRITE = {
+    "attempts: 2": (),
+    "on_conflict: rebase": ("append",),
+    "on_conflict: rewrite": (),
+    "transform: SELECT * FROM source": (),
+    "conf: {spark.sql.shuffle.partitions: 2}": (),
+}
+"""The options of a write, and the only modes that take them."""
+_OF_SOURCE = ["", ", loaded: skip", ", loaded: refuse", ", loaded: reload", ", format: csv, options: {header: 'true'}"]
+
+
+@pytest.mark.parametrize("mode", [mode for mode, each in WRITE_MODES.items() if "source" in each.required])
+@pytest.mark.parametrize("of_table", _OF_TABLE)
+@pytest.mark.parametrize("of_source", _OF_SOURCE)
+def test_the_copy_of_every_pipeline_that_loads_files_is_valid(mode: str, of_table: str, of_source: str) -> None:
+    """A copy that a worker refuses keeps its run from ever ending."""
+    needed = "keys: [id], " if mode == "merge" else ""
+    for option in [each for each, modes in _OF_WRITE.items() if not modes or mode in modes]:
+        made = parse_pipeline(
+            f"""
+name: p
+write: {{source: {{path: "in/*.csv", schema: "id INT"{of_source}}}, mode: {mode}, {needed}{option}}}
+tables: {{t.p: {{{of_table}checks: [not_null: id, row_count: {{min: 1}}]}}}}
+approval: {{required: 2}}
+on_failure: quarantine
+""",
+            "p.yml",
+        )
+        check_rehearsable(made)
+        copy = rehearsal_copy(made, "/tmp/1.csv", {1: "no fault"})
+        assert Pipeline.model_validate_json(copy.model_dump_json(by_alias=True)) == copy
+        assert (copy.write.mode, copy.write.on_conflict, copy.write.loaded_files) == ("overwrite", "auto", "reload")
+
+
+def test_a_copy_that_no_worker_would_accept_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WRITE_MODES, "overwrite", replace(WRITE_MODES["overwrite"], required=frozenset({"keys"})))
+    with pytest.raises(InvalidPipeline, match="cannot be rehearsed by `mode: overwrite`: Value error"):
+        rehearsal_copy(pipeline("not_null: id"), "/tmp/1.csv", {})
 
 
 def test_what_cannot_be_rehearsed_is_refused() -> None:
