@@ -1,6 +1,7 @@
 """A request for generated rows: the columns, the checks that they must pass, and the faults to plant."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -120,12 +121,16 @@ def wanted_references(checks: Sequence[Check]) -> dict[str, Relationships]:
 def typed_references(
     answers: Mapping[str, Sequence[Any]], checks: Sequence[Check], shape: TableShape
 ) -> dict[str, list[Any]]:
-    """Return the values of other tables, as JSON carried them, in the type of the column that refers to them."""
+    """Return the values of other tables, as JSON carried them, in the type of the column that refers to them.
+
+    Keys that are no values of that type are left out, so that the check is not considered.
+    """
     references: dict[str, list[Any]] = {}
     for key, check in wanted_references(checks).items():
         kind = shape.types.get(check.column)
         if kind and (values := answers.get(key)):
-            references[key] = [typed(each, kind) for each in values if each is not None]
+            with suppress(ValueError):
+                references[key] = [typed(each, kind) for each in values if each is not None]
     return references
 
 

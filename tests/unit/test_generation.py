@@ -10,7 +10,15 @@ from sluice.errors import InvalidPipeline
 from sluice.generation.columns import DEFAULT_SHAPE, TableShape, columns_of_schema
 from sluice.generation.judging import Judge, Row
 from sluice.generation.labels import check_labels
-from sluice.generation.requests import Generated, Request, checks_of, default_rows, generate, shape_of
+from sluice.generation.requests import (
+    Generated,
+    Request,
+    checks_of,
+    default_rows,
+    generate,
+    shape_of,
+    typed_references,
+)
 from sluice.generation.simple_queries import as_condition
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
@@ -209,7 +217,7 @@ def test_checks_that_are_not_asked_are_named_with_the_reason() -> None:
     assert notes == [
         "sql:mine was not considered: it is a query of your own",
         "append_only was not considered: it is about what a run changes, not about rows",
-        "relationships:id was not considered: the values of t.q.id are not known",
+        "relationships:id was not considered: no values of t.q.id are known that id could hold",
     ]
 
 
@@ -225,6 +233,27 @@ def test_values_of_another_table_are_those_that_a_foreign_key_may_have() -> None
     assert {row["id"] for row in rows} - {None} == {11, 12}
     broken: Any = generate(request, ENGINE, ["relationships:id=0.1"]).rows
     assert sum(row["id"] not in (None, 11, 12) for row in broken) == 5
+
+
+@pytest.mark.parametrize(
+    ("column", "keys", "known"),
+    [
+        ("s", [11, 12], None),
+        ("s", [None, "a"], ["a"]),
+        ("id", ["11", 12], [11, 12]),
+        ("id", [11, "x"], None),
+        ("id", [1.5], None),
+        ("tn", ["2024-01-01 00:00:00+00:00"], None),
+        ("flag", [0], None),
+    ],
+)
+def test_keys_that_a_column_cannot_hold_are_left_out(column: str, keys: list[Any], known: list[Any] | None) -> None:
+    p = pipeline(f"relationships: {{column: {column}, to: t.q, field: key}}")
+    references = typed_references({"t.q.key": keys}, checks_of(p), shape_of(p))
+    assert references == ({} if known is None else {"t.q.key": known})
+    notes = generate(Request("t.p", shape_of(p), checks_of(p), 9, 1, False, NOW, references), ENGINE).notes
+    refused = f"relationships:{column} was not considered: no values of t.q.key are known that {column} could hold"
+    assert notes == ([refused] if known is None else [])
 
 
 def test_dates_that_a_transform_makes_decide_the_columns_that_it_reads() -> None:
