@@ -8,12 +8,16 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.run import RunResult
 
 
-def count_run(result: RunResult) -> None:
-    """Count a run by its outcome, with its rows, the time of its audits and its conflicts."""
+def count_run(result: RunResult, target: str) -> None:
+    """Count a run by its outcome, with its rows, the time of its audits and its conflicts.
+
+    Args:
+        target: the branch that it publishes to, if that is not main: its rows are counted when main gets them.
+    """
     meter = workflow.metric_meter().with_additional_attributes({"pipeline": result.pipeline})
     outcome = {"outcome": result.outcome or "", "cause": result.cause or ""}
     meter.create_counter("sluice_runs", "Runs that ended, by outcome and cause").add(1, outcome)
-    if result.outcome == "published":
+    if result.outcome == "published" and not target:
         rows = sum(change.added_rows for change in result.tables.values())
         meter.create_counter("sluice_rows_published", "Rows that published runs added").add(rows)
     audit = sum(result.timings.get(stage, 0.0) for stage in ("auditing", "scanning"))

@@ -49,7 +49,8 @@ def describe_event(
     """Return one event of a run, as far as the workflow knows it.
 
     Tables are outputs in the event of a published run alone. So are assertions about them: the rows of a run that was
-    kept out are in no dataset that others know.
+    kept out are in no dataset that others know, and those of a run that publishes to another branch than main are not
+    in one yet.
 
     Args:
         at: when it happened, in ISO 8601.
@@ -57,6 +58,7 @@ def describe_event(
         base: the hash of main that the run began at.
     """
     pipeline, loaded, is_end = request.pipeline, result.input, event not in ("START", "RUNNING")
+    on_main = result.outcome == "published" and not request.target
     write = pipeline.write
     return EmitLineageInput(
         event=event,
@@ -73,7 +75,7 @@ def describe_event(
         read_tables=list(read_tables),
         base=branch.base if branch else base,
         catalog_id=branch.catalog_id if branch else None,
-        published=_published(written) if result.outcome == "published" and written else [],
+        published=_published(written) if on_main and written else [],
         checks=_checks(result, pipeline.tables, pipeline.show_values) if is_end else [],
         tags=_tags(result) if is_end else {"sluice_workflow_id": result.workflow_id},
         error=result.reason if event == "FAIL" else "",

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -37,6 +39,7 @@ from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.unit.test_branch_activities import call
 from tests.unit.test_examination import examined
+from workflows.metrics import count_run
 
 RUN_ID = "01a206c9-4d1d-779e-bab1-11165e9ad64e"
 RUN = RunRef(run_id=RUN_ID, workflow_id="p-123", pipeline="p", label="p", attempt=1)
@@ -184,6 +187,29 @@ def test_a_published_run(receiver: LineageReceiver, lake: Lake) -> None:
         "row_count": (False, "warn"),
     }
     assert assertions["not_null(id)"]["column"] == "id" and assertions["row_count"]["actual"] == "2"
+
+
+def test_a_run_that_publishes_to_a_branch_of_a_backfill_has_no_outputs(receiver: LineageReceiver, lake: Lake) -> None:
+    """Main may never have its rows: the run that publishes all partitions says what main has."""
+    partition = lake.input("COMPLETE", {"target": "wap/backfill"}, outcome="published", checks=CHECKS[:1])
+    event = sent(receiver, lake, partition)
+    assert (event["eventType"], event["outputs"]) == ("COMPLETE", [])
+    assert [each["status"] for each in event["run"]["facets"]["test"]["tests"]] == ["pass"]
+
+
+@pytest.mark.parametrize(("target", "rows"), [("", [2]), ("wap/backfill", [])])
+def test_rows_are_counted_when_main_gets_them(monkeypatch: pytest.MonkeyPatch, target: str, rows: list[int]) -> None:
+    meter = MagicMock()
+    meter.with_additional_attributes.return_value = meter
+    counters: dict[str, MagicMock] = defaultdict(MagicMock)
+    meter.create_counter.side_effect = lambda name, _: counters[name]
+    monkeypatch.setattr("workflows.metrics.workflow.metric_meter", lambda: meter)
+    change = TableChange(operation="append", added_rows=2)
+    count_run(
+        RunResult(run_id=RUN_ID, workflow_id="w", pipeline="p", outcome="published", tables={"t.x": change}), target
+    )
+    assert counters["sluice_runs"].add.call_count == 1
+    assert [each.args[0] for each in counters["sluice_rows_published"].add.call_args_list] == rows
 
 
 def test_a_run_that_was_kept_out_has_verdicts_and_no_outputs(receiver: LineageReceiver, lake: Lake) -> None:

@@ -25,7 +25,7 @@ async def finish(calls: ActivityCalls, state: RunState, lineage: LineageEvents) 
     await _record_run(calls, state)
     state.enter_stage("ended", state.result.outcome or "")
     state.set_search_attribute(OUTCOME.value_set(state.result.outcome or ""))
-    count_run(state.result)
+    count_run(state.result, state.request.target)
     lineage.report_end()
     is_quiet = state.is_published and state.request.target  # main has nothing new yet
     if state.request.publish and not is_quiet:  # who starts a check follows it
