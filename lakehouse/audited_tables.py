@@ -85,23 +85,30 @@ def audited_table(
         referenced_rows={key: each.rows for key, each in referenced.items()},
         now=now,
     )
-    schema = state.table.schema()
-    has_defaults = any(field.initial_default is not None for field in schema.fields)
     return AuditedTable(
         name=name,
         checks=checks,
         statistics=statistics,
-        fields=schema_fields(schema),
+        fields=schema_fields(state.table.schema()),
         is_new=state.before is None,
-        field_id_problem=field_id_problem(state.table.properties, has_defaults=has_defaults),
+        field_id_problem=_field_id_problem(state),
         referenced=referenced,
     )
 
 
 def referenced_table(reference: TableReference, state: TableState, main_hash: str = "") -> ReferencedTable:
     """Return a referenced table with the statistics of the columns that checks read."""
-    fields = schema_fields(state.table.schema())
-    return ReferencedTable(reference, fields, file_statistics(state, reference.columns), main_hash)
+    return ReferencedTable(
+        reference=reference,
+        fields=schema_fields(state.table.schema()),
+        files=file_statistics(state, reference.columns),
+        main_hash=main_hash,
+        field_id_problem=_field_id_problem(state),
+    )
+
+
+def _field_id_problem(state: TableState) -> str | None:
+    return field_id_problem(state.table.properties, has_defaults=state.has_column_defaults)
 
 
 def needed_statistics(checks: Sequence[Check]) -> set[StatisticsNeed]:

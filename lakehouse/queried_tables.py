@@ -104,12 +104,10 @@ def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> 
 
 def _reads_files(state: TableState, fields: Sequence[SchemaField], files: Sequence[DataFile]) -> bool:
     """Return whether DuckDB reads exactly the rows of a table from its files."""
-    schema = state.table.schema()
-    has_defaults = any(field.initial_default is not None for field in schema.fields)
     return (
         not state.row_deletes
         and all(kind_of(field.type) in DUCKDB_KINDS for field in fields)
-        and field_id_problem(state.table.properties, has_defaults=has_defaults) is None
+        and field_id_problem(state.table.properties, has_defaults=state.has_column_defaults) is None
         and not any(file_problem(file.file_path, file.file_format.value) for file in files)
     )
 

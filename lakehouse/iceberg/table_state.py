@@ -40,6 +40,11 @@ class TableState:
         """The Iceberg type of each column, in order."""
         return {field.name: str(field.field_type) for field in self.table.schema().fields}
 
+    @property
+    def has_column_defaults(self) -> bool:
+        """Whether a column has a default for rows of files that were written before it."""
+        return any(field.initial_default is not None for field in self.table.schema().fields)
+
     @cached_property
     def snapshots(self) -> list[Snapshot]:
         """The snapshots that the run made, the newest first."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.statistics import FileStatistics
 from sluice.audit.tables import AuditedTable
-from sluice.checks.base import Check
+from sluice.checks.base import Check, CheckQuery
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.values import kind_of
 
@@ -21,6 +21,8 @@ DUCKDB_KINDS = (
 
 
 _ADDED_COLUMNS = ("sluice_file", "file_row_number")
+_SAME_VALUES = (("int", "long"), ("float", "double"))
+"""Kinds of columns whose values are equal in DuckDB where they are equal in Spark; so are those of one kind."""
 _MAX_DELETED_ROWS = 10_000_000
 """Their positions are read into memory, beside what DuckDB may use: 16 bytes each."""
 
@@ -62,10 +64,24 @@ def duckdb_refusals(table: AuditedTable, checks: Mapping[int, Check], max_bytes:
             files = [*group.files, *group.files_beside(index)]
             columns = {name: table.statistics.types[name] for name in query.columns}
             reason = "unchanged rows are left out" if group.carried else table.field_id_problem
-            reason = reason or _refusal(files, columns, max_bytes) or _name_problem(group)
+            reason = reason or _reference_problem(table, query) or _refusal(files, columns, max_bytes)
+            reason = reason or _name_problem(group)
             if reason:
                 refusals[index] = reason
     return refusals
+
+
+def _reference_problem(table: AuditedTable, query: CheckQuery) -> str | None:
+    """Return why DuckDB may read other values than Spark of the other table of a query, or match them otherwise."""
+    if query.reference is None:
+        return None
+    other = table.referenced[query.reference.key]
+    if other.field_id_problem:
+        return f"{query.reference.table}: {other.field_id_problem}"
+    kinds = {kind_of(other.types[name]) for name in query.reference.columns}
+    kinds |= {kind_of(table.statistics.types[query.key])} if query.key else set()
+    alike = len(kinds) < 2 or any(kinds <= set(each) for each in _SAME_VALUES)
+    return None if alike else f"keys of {' and '.join(sorted(kinds))} are compared"
 
 
 def _refusal(files: Sequence[FileStatistics], columns: Mapping[str, str], max_bytes: int) -> str | None:

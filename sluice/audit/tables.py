@@ -17,6 +17,13 @@ class ReferencedTable:
     files: Sequence[FileStatistics]
     main_hash: str = ""
     """The hash of main that it is read at; empty for the audited hash of the branch."""
+    field_id_problem: str | None = None
+    """Why its data files cannot be read by field id alone, if they cannot."""
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The Iceberg type of each of its columns."""
+        return {each.name: each.type for each in self.fields}
 
     @property
     def rows(self) -> int | None:
@@ -68,10 +75,9 @@ class AuditedTable:
         table = self.referenced.get(reference.key)
         if table is None:
             return f"there is no table {reference.table} on {'main' if reference.ref == 'main' else 'the branch'}"
-        names = [each.name for each in table.fields]
-        missing = [name for name in reference.columns if name not in names]
+        missing = [name for name in reference.columns if name not in table.types]
         if missing:
-            return f"{reference.table} has no column {missing[0]!r}{suggestion(missing[0], names)}"
+            return f"{reference.table} has no column {missing[0]!r}{suggestion(missing[0], list(table.types))}"
         return None
 
 

@@ -1,0 +1,77 @@
+"""Files that DuckDB would not read as Spark does are left to Spark, whichever table of a check they are of."""
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+
+from lakehouse.open_catalog import open_catalog
+from sluice.audit.verdicts import CheckResult
+from sluice.settings import read_settings
+from tests.harness.audited_table import Table, check_of
+
+MAPPING = """'schema.name-mapping.default' = '[{"field-id": 1, "names": ["id"]}]'"""
+RELATED = {"relationships": {"column": "parent", "to": "i.imported", "field": "id"}}
+
+
+@pytest.fixture
+def table(spark: SparkSession, stack: dict[str, str], tmp_path: Path) -> Table:
+    return Table(spark, open_catalog(read_settings(stack)), "i.importing", tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _dropped(spark: SparkSession) -> Any:
+    yield
+    spark.sql("DROP TABLE IF EXISTS i.importing")
+    spark.sql("DROP TABLE IF EXISTS i.imported")
+
+
+def iceberg_table(table: Table, name: str) -> Any:
+    """Return a table as Iceberg's own classes have it."""
+    jvm: Any = table.spark.sparkContext._jvm
+    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(table.spark._jsparkSession, name)
+
+
+def import_file(table: Table, name: str, ids: list[int]) -> None:
+    """Append a file as an import does: without field ids."""
+    path = table.scratch / f"{uuid.uuid4()}.parquet"
+    parquet.write_table(pyarrow.table({"id": pyarrow.array(ids, pyarrow.int32())}), path)
+    jvm: Any = table.spark.sparkContext._jvm
+    loaded = iceberg_table(table, name)
+    file = jvm.org.apache.iceberg.DataFiles.builder(loaded.spec()).withPath(str(path)).withFormat("PARQUET")
+    loaded.newAppend().appendFile(
+        file.withFileSizeInBytes(path.stat().st_size).withRecordCount(len(ids)).build()
+    ).commit()
+    table.spark.sql(f"REFRESH TABLE {name}")
+
+
+def seen(result: CheckResult | None) -> tuple[Any, ...]:
+    assert result and not result.message, result
+    return result.verdict, result.observed
+
+
+def test_keys_of_an_imported_table_are_left_to_spark(table: Table) -> None:
+    table.spark.sql(f"CREATE TABLE i.imported (id INT) TBLPROPERTIES ({MAPPING})")
+    import_file(table, "i.imported", [1, 2])
+    table.fill("parent INT", before=[], added=["(1)", "(2)", "(3)"])
+    check = check_of(RELATED)
+    assert table.by_duckdb([check]) == [None]
+    assert seen(table.by_spark([check])[0]) == ("fail", 1)
+
+
+def test_keys_with_a_default_are_left_to_spark(table: Table) -> None:
+    table.spark.sql("CREATE TABLE i.imported (name STRING) TBLPROPERTIES ('format-version' = '3')")
+    table.spark.sql("INSERT INTO i.imported VALUES ('a')")
+    jvm: Any = table.spark.sparkContext._jvm
+    kind = jvm.org.apache.iceberg.types.Types.IntegerType.get()
+    default = jvm.org.apache.iceberg.expressions.Expressions.lit(5)
+    iceberg_table(table, "i.imported").updateSchema().addColumn("id", kind, default).commit()
+    table.spark.sql("REFRESH TABLE i.imported")
+    table.fill("parent INT", before=[], added=["(5)", "(6)"])
+    check = check_of(RELATED)
+    assert table.by_duckdb([check]) == [None]
+    assert seen(table.by_spark([check])[0]) == ("fail", 1)
