@@ -58,6 +58,17 @@ def _start(stack: Stack, was_up: bool) -> dict[str, str]:
     return stack.up()
 
 
+def write_pipelines_of_store(folder: Path, bucket: str) -> None:
+    """Write the pipeline files of the demo, with sources and landing zones in a bucket instead of below `data`."""
+    for file in (ROOT / "pipelines").rglob("*.yml"):
+        text = move_landing_zone(file.read_text(), bucket)
+        for name in (FLIGHTS, FAULTY):
+            text = text.replace(f"path: data/{name}/", f"path: s3://{bucket}/{name}/")
+        written = folder / file.relative_to(ROOT / "pipelines")
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(text)
+
+
 class _Demo:
     """The four parts, and the tables before and after them."""
 
@@ -79,13 +90,7 @@ class _Demo:
         files = [file for name in (FLIGHTS, FAULTY) for file in sorted((ROOT / "data" / name).glob("*.csv"))]
         title(f"Uploading {len(files)} files of flights into the bucket {bucket}")
         upload(self._environment, [(file, f"{file.parent.name}/{file.name}") for file in files])
-        for file in (ROOT / "pipelines").rglob("*.yml"):
-            text = move_landing_zone(file.read_text(), bucket)
-            for name in (FLIGHTS, FAULTY):
-                text = text.replace(f"path: data/{name}/", f"path: s3://{bucket}/{name}/")
-            written = folder / file.relative_to(ROOT / "pipelines")
-            written.parent.mkdir(parents=True, exist_ok=True)
-            written.write_text(text)
+        write_pipelines_of_store(folder, bucket)
         self._folder = Path(os.path.relpath(folder, ROOT))
         say(f"The pipeline files below are those of `pipelines`, with s3://{bucket}/… as the path of the source.")
 

@@ -87,6 +87,7 @@ def test_the_pipeline_of_the_environment_reads_the_source_bucket(running: Stack,
 def test_a_run_from_s3_to_s3_in_an_iceberg_catalog(running: Stack, tmp_path: Path) -> None:
     ended = system_of(running, tmp_path).run_command(CITIES)
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
+    assert [each["answered_by"] for each in ended.json["checks"] if each["check"] == "unique"] == ["duckdb"]
     lake = running.home / "s3" / "store" / "lake" / "warehouse"
     assert list(lake.glob("s3/cities*/data/*.parquet"))
     assert list(lake.glob("sluice/commits/commits/*.json")), "the history of the commit log is in the lake, too"
