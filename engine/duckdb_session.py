@@ -56,6 +56,7 @@ _FILE, _POSITION = "sluice_file", "file_row_number"
 _LOCK = """
     SET TimeZone = 'UTC';
     SET preserve_insertion_order = false;
+    SET parquet_metadata_cache = true;
     SET allowed_paths = getvariable('paths');
     RESET VARIABLE paths;
     SET enable_external_access = false;
@@ -140,6 +141,7 @@ class DuckDBSession:
         every = [*views, *(view for each in split.values() for view in each)]
         try:
             connection = self._open([path for view in every for path in view.local_paths])
+            _check_field_ids(connection, every)
             self._register_deleted_rows(connection, every)
             for view in every:
                 connection.execute(f"CREATE OR REPLACE TEMP VIEW {view.name} AS {_select(view)}")
@@ -157,6 +159,7 @@ class DuckDBSession:
         """Yield a database with tables by their names, `namespace.table`, of data files and of rows in memory."""
         try:
             connection = self._open([path for view in files for path in view.local_paths])
+            _check_field_ids(connection, files)
             self._register_deleted_rows(connection, files)
             for view in files:
                 connection.execute(f"CREATE VIEW {_created(connection, view.name)} AS {_select(view)}")
@@ -212,6 +215,22 @@ class DuckDBSession:
             raise duckdb.PermissionException("a check is one SELECT: DuckDB runs nothing else")
         rows: list[dict[str, Any]] = connection.sql(statements[0]).to_arrow_table().to_pylist()
         return rows
+
+
+def _check_field_ids(connection: duckdb.DuckDBPyConnection, views: Sequence[ParquetView]) -> None:
+    """Make sure that each data file has field ids: DuckDB would read NULL for every column of one that has none.
+
+    The queries need the same footers, which are kept in memory.
+
+    Raises:
+        duckdb.InvalidInputException: one has none. Iceberg takes its columns by their place.
+    """
+    paths = [*dict.fromkeys(path for view in views for path in view.local_paths)]
+    if not paths:
+        return
+    without = "SELECT file_name FROM parquet_schema(?) GROUP BY 1 HAVING max(field_id) IS NULL LIMIT 1"
+    if first := connection.execute(without, [paths]).fetchone():
+        raise duckdb.InvalidInputException(f"{first[0]} has no field ids")
 
 
 def _created(connection: duckdb.DuckDBPyConnection, table: str) -> str:
