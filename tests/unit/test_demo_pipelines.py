@@ -34,9 +34,9 @@ def written(tmp_path: Path) -> dict[str, Pipeline]:
 def test_every_source_and_landing_zone_of_the_demo_is_in_the_bucket(written: dict[str, Pipeline]) -> None:
     loading = {name: each for name, each in written.items() if each.write.source or each.arrival}
     assert loading.keys() == OF_DEMO.keys() | BESIDE_IT, "a pipeline that loads files has no case here"
-    for name, place in OF_DEMO.items():
+    for name, path in OF_DEMO.items():
         arrival, source = loading[name].arrival, loading[name].write.source
-        assert (arrival.from_ if arrival else source and source.path) == place
+        assert (arrival.from_ if arrival else source and source.path) == path
 
 
 def test_nothing_else_of_the_pipelines_is_changed(written: dict[str, Pipeline]) -> None:
