@@ -108,7 +108,9 @@ def _reads_files(state: TableState, fields: Sequence[SchemaField], files: Sequen
         not state.row_deletes
         and all(kind_of(field.type) in DUCKDB_KINDS for field in fields)
         and field_id_problem(state.table.properties, has_defaults=state.has_column_defaults) is None
-        and not any(file_problem(file.file_path, file.file_format.value) for file in files)
+        and not any(
+            file_problem(file.file_path, file.file_format.value) or state.may_lack_columns(file) for file in files
+        )
     )
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry
 
-from lakehouse.iceberg.delete_manifests import live_entries, path_bounds
+from lakehouse.iceberg.delete_manifests import live_entries, only_path, path_bounds
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.statistics import DeleteFile
 
@@ -60,6 +60,9 @@ class DeleteFiles:
             return [], "equality deletes apply"
         if len(self._positions) > _MAX_FILES:
             return [], f"there are more than {_MAX_FILES:,} delete files"
+        named_by = [each for each in self._by_path.get(file.file_path, ()) if _number(each) >= number]
+        if any(_partition(each.data_file) != _partition(file) for each in named_by):
+            return [], "a delete file of another partition names it"
         applying = [
             entry
             for entry in self._by_partition.get(_partition(file), ())
@@ -74,6 +77,15 @@ class DeleteFiles:
     @cached_property
     def _positions(self) -> list[ManifestEntry]:
         return [entry for entry in self.entries if not _is_equality(entry)]
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[ManifestEntry]]:
+        """Those that are of one data file."""
+        groups: dict[str, list[ManifestEntry]] = {}
+        for entry in self._positions:
+            if path := only_path(entry.data_file):
+                groups.setdefault(path, []).append(entry)
+        return groups
 
     @cached_property
     def _by_partition(self) -> dict[tuple[int, str], list[ManifestEntry]]:

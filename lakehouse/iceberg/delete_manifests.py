@@ -68,5 +68,11 @@ def path_bounds(file: DataFile) -> tuple[bytes | None, bytes | None]:
     return (file.lower_bounds or {}).get(_PATH), (file.upper_bounds or {}).get(_PATH)
 
 
+def only_path(file: DataFile) -> str:
+    """Return the data file that all deletes of a delete file are of; empty if there may be several."""
+    lower, upper = path_bounds(file)
+    return lower.decode() if lower and lower == upper else ""
+
+
 def _field(file: DataFile, position: int) -> Any:
     return file[position] if len(file) > position else None

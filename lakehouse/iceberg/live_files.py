@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry, ManifestFile
 from pyiceberg.table import StaticTable
 
-from lakehouse.iceberg.delete_manifests import content_offset, live_entries, path_bounds
+from lakehouse.iceberg.delete_manifests import content_offset, live_entries, only_path, path_bounds
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LiveFileDiff:
     @property
     def marked_files(self) -> set[str]:
         """The data files that the added position deletes are of, as far as each delete file is of one alone."""
-        return {path.decode() for path in _marked_rows(self.added_deletes) if path}
+        return {path for path in _marked_rows(self.added_deletes) if path}
 
     @property
     def has_equality_deletes(self) -> bool:
@@ -103,12 +103,11 @@ def _is_position_delete(entry: ManifestEntry) -> bool:
     return entry.data_file.content == DataFileContent.POSITION_DELETES
 
 
-def _marked_rows(deletes: Iterable[ManifestEntry]) -> dict[bytes, int]:
+def _marked_rows(deletes: Iterable[ManifestEntry]) -> dict[str, int]:
     """Add up position deletes by the data file that they are of; under no name where there may be several."""
-    marked: dict[bytes, int] = {}
+    marked: dict[str, int] = {}
     for entry in filter(_is_position_delete, deletes):
-        lower, upper = path_bounds(entry.data_file)
-        path = lower if lower and lower == upper else b""
+        path = only_path(entry.data_file)
         marked[path] = marked.get(path, 0) + entry.data_file.record_count
     return marked
 

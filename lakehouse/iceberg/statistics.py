@@ -51,7 +51,7 @@ def collect_statistics(
     all_files = StatisticsNeed.LIVE_FILES in needs
     added_paths = {entry.data_file.file_path for entry in state.live.added}
     entries = state.entries(added_only=not all_files)
-    live = [_statistics_of_file(entry, fields, deletes) for entry in entries]
+    live = [_statistics_of_file(state, entry, fields, deletes) for entry in entries]
     added = [file for file in live if file.path in added_paths]
     return TableStatistics(
         types=state.types,
@@ -67,7 +67,7 @@ def file_statistics(state: TableState, columns: Collection[str]) -> list[FileSta
     """Return every live file of a table with the statistics of these columns."""
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
     deletes = DeleteFiles.of(state)
-    return [_statistics_of_file(entry, fields, deletes) for entry in state.entries(added_only=False)]
+    return [_statistics_of_file(state, entry, fields, deletes) for entry in state.entries(added_only=False)]
 
 
 def deletes_may_apply(number: int, latest: tuple[int, int]) -> bool:
@@ -79,7 +79,9 @@ def deletes_may_apply(number: int, latest: tuple[int, int]) -> bool:
     return number <= position or number < equality
 
 
-def _statistics_of_file(entry: ManifestEntry, fields: Iterable[NestedField], deletes: DeleteFiles) -> FileStatistics:
+def _statistics_of_file(
+    state: TableState, entry: ManifestEntry, fields: Iterable[NestedField], deletes: DeleteFiles
+) -> FileStatistics:
     file = entry.data_file
     number = entry.sequence_number if entry.sequence_number is not None else 0
     may_apply = deletes_may_apply(number, deletes.latest)
@@ -93,6 +95,7 @@ def _statistics_of_file(entry: ManifestEntry, fields: Iterable[NestedField], del
         deletes=may_apply,
         delete_files=delete_files,
         deletes_problem=problem,
+        may_lack_columns=state.may_lack_columns(file),
     )
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
 
-from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, clear_manifest_cache
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile, clear_manifest_cache
 from pyiceberg.table import StaticTable
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.transforms import VoidTransform
+from pyiceberg.transforms import IdentityTransform, VoidTransform
 
 from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.live_files import LiveFileDiff, live_file_diff
@@ -44,6 +44,22 @@ class TableState:
     def has_column_defaults(self) -> bool:
         """Whether a column has a default for rows of files that were written before it."""
         return any(field.initial_default is not None for field in self.table.schema().fields)
+
+    def may_lack_columns(self, file: DataFile) -> bool:
+        """Return whether a data file may lack a column that its partition has the value of, as Hive writes files.
+
+        Iceberg takes the value from metadata then. A file that has the column has its size or its counts recorded.
+        """
+        recorded = {*(file.column_sizes or ()), *(file.value_counts or ())}
+        return not self._identity_columns[file.spec_id] <= recorded
+
+    @cached_property
+    def _identity_columns(self) -> dict[int, set[int]]:
+        """The ids of the columns that files are partitioned by as they are, by partition spec."""
+        return {
+            number: {each.source_id for each in spec.fields if isinstance(each.transform, IdentityTransform)}
+            for number, spec in self.table.specs().items()
+        }
 
     @cached_property
     def snapshots(self) -> list[Snapshot]:

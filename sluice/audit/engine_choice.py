@@ -103,6 +103,8 @@ def _name_problem(group: ScanGroup) -> str | None:
 
 
 def _file_refusal(file: FileStatistics) -> str | None:
+    if file.may_lack_columns:
+        return "a file may lack a column that its partition has the value of"
     return (file.deletes_problem if file.deletes else "") or file_problem(file.path, file.form)
 
 

@@ -66,6 +66,8 @@ class FileStatistics:
     """Those with all deletes that apply, if `deletes_problem` is empty."""
     deletes_problem: str = "row-level deletes apply"
     """Why it is not certain which rows are deleted, if deletes may apply."""
+    may_lack_columns: bool = False
+    """Whether metadata does not show that it holds the columns that its partition has the values of."""
 
     def column(self, name: str) -> ColumnStatistics:
         """Return the statistics of a column; all None if the file has none for it."""

@@ -90,6 +90,7 @@ def named(audited: AuditedTable, column: str) -> AuditedTable:
         (table(RANGE, added=[file("s3a://b/a")]), None),
         (table(RANGE, added=[file("gs://b/a")]), "neither local nor on S3"),
         (table(RANGE, added=[file("/a", form="ORC")]), "ORC"),
+        (table(RANGE, added=[file("/a", may_lack_columns=True)]), "may lack a column"),
         (table(RANGE, added=[file("/a", deletes=True)]), "row-level deletes"),
         (table(RANGE, added=[deleted_from("/a", 5)]), None),
         (table(RANGE, added=[deleted_from("/a", 6_000_000), deleted_from("/b", 6_000_000)]), None),  # one file of both
