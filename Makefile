@@ -7,7 +7,7 @@ UV := .sluice/uv/bin/uv
 PYTEST_ARGS ?=
 PROCESSES ?= 2
 STORE := $(if $(filter-out 0 no false,$(S3)),store)
-CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime devstack spark_jobs pipelines tests bench
+CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime hosting devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
 .PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 store lint types test unit check histories lock clean docs bench bench-audit

@@ -28,6 +28,7 @@ from temporalio import activity
 from temporalio.client import Client
 
 from bench.stack import BenchStack, bench_stack, median, save, say, small
+from hosting.activities import control_activities
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.report_store import ReportStore
@@ -38,7 +39,7 @@ from sluice.contracts.run import REVISION, Policy, RunRequest
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.pipeline.file import parse_pipeline
 from sluice.publishing.certificate import marks
-from worker import WORKFLOWS, control_activities, make_worker
+from worker import WORKFLOWS, make_worker
 from workflows.write_audit_publish import WriteAuditPublish
 
 _SCHEMA = assign_fresh_schema_ids(Schema(NestedField(1, "id", LongType()), NestedField(2, "kind", StringType())))

@@ -14,12 +14,13 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from hosting.activities import control_activities, spark_activities
 from lakehouse.report_store import ReportStore
 from sluice.settings import Settings
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_engine import MemoryEngine
 from tests.harness.memory_lake import MemoryLake
-from worker import WORKFLOWS, control_activities, spark_activities
+from worker import WORKFLOWS
 
 _Answer = TypeVar("_Answer")
 

@@ -9,13 +9,13 @@ from temporalio import activity
 from temporalio.client import Client
 
 from engine.spark.engine import SubmitEngine
+from hosting.activities import control_activities, spark_activities
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
 from runtime.short_workflow import TIME_LIMIT
 from sluice.contracts.lake_queries import RESULTS
 from sluice.contracts.run import Policy
 from sluice.settings import Settings
-from worker import control_activities, spark_activities
 from workflows.activity_call import ActivityCall, Kind, fairness_key
 from workflows.activity_calls import ActivityCalls
 

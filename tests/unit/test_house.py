@@ -28,6 +28,7 @@ ALLOWED = {
     "workflows": {"sluice"},
     "activities": {"runtime", "engine", "lakehouse", "sluice"},
     "runtime": {"workflows", "lakehouse", "sluice"},
+    "hosting": {"activities", "runtime", "engine", "lakehouse", "sluice"},
     "cli": {"runtime", "workflows", "sluice"},
     "devstack": {"runtime", "workflows", "engine", "lakehouse", "sluice"},
 }
@@ -78,6 +79,7 @@ WALLS = [
     ("*", "pynessie", ("lakehouse/nessie/",)),
     ("*", "lakehouse.nessie", ("lakehouse/nessie/", "lakehouse/open_catalog.py")),
     ("*", "worker", ("bench/",)),
+    ("*", "hosting", ("worker.py", "hosting/", "bench/")),
     ("worker.py", "cli", ()),
     ("worker.py", "devstack", ()),
     ("*", "tests", ("bench/",)),

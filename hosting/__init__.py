@@ -1,0 +1,1 @@
+"""What the worker hosts. Only `worker.py` imports it."""
