@@ -33,7 +33,8 @@ from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.engine import Engine
 from engine.spark.jars import class_path
 from engine.spark.java import find_java
-from hosting.activities import Activity, control_activities, spark_activities
+from hosting.activities import control_activities, spark_activities
+from hosting.shared import Activity
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.open_catalog import open_catalog, unreachable_properties

@@ -1,0 +1,32 @@
+"""The activities that answer what the command line asks about the lake."""
+
+from activities.describe_quarantine import DescribeQuarantineActivity
+from activities.examine_installation import ExamineInstallationActivity
+from activities.list_arrivals import ListArrivalsActivity
+from activities.list_files import ListFilesActivity
+from activities.list_quarantine import ListQuarantineActivity
+from activities.plan_publish import PlanPublishActivity
+from activities.plan_release import PlanReleaseActivity
+from activities.plan_requeue import PlanRequeueActivity
+from activities.plan_rollback import PlanRollbackActivity
+from activities.query_audit_results import QueryAuditResultsActivity
+from activities.query_tables import QueryTablesActivity
+from hosting.shared import Activity, Shared
+
+
+def question_activities(shared: Shared) -> list[Activity]:
+    """Return those that plan and list, and change nothing."""
+    catalog, io, settings, installation = shared.catalog, shared.io, shared.settings, shared.installation
+    return [
+        ListQuarantineActivity(catalog, io).list_quarantine,
+        DescribeQuarantineActivity(catalog, io, shared.reports).describe_quarantine,
+        PlanPublishActivity(catalog).plan_publish,
+        PlanReleaseActivity(catalog, installation, shared.loaded_files).plan_release,
+        PlanRollbackActivity(catalog).plan_rollback,
+        PlanRequeueActivity(catalog, io, settings.sluice_catalog).plan_requeue,
+        QueryAuditResultsActivity(shared.results, settings.sluice_scan_memory).query_audit_results,
+        QueryTablesActivity(catalog, io, settings.sluice_scan_memory, settings.runs / "duckdb").query_tables,
+        ListFilesActivity(catalog, shared.loaded_files).list_files,
+        ListArrivalsActivity(shared.collector).list_arrivals,
+        ExamineInstallationActivity(settings, catalog, io, shared.targets).examine_installation,
+    ]

@@ -1,0 +1,70 @@
+"""The activities of runs."""
+
+from activities.audit_branch import AuditBranchActivity
+from activities.confirm_publication import ConfirmPublicationActivity
+from activities.discard_branch import DiscardBranchActivity
+from activities.discard_quarantine import DiscardQuarantineActivity
+from activities.emit_lineage import EmitLineageActivity
+from activities.find_conflicts import FindConflictsActivity
+from activities.find_waivers import FindWaiversActivity
+from activities.manage_quarantine import ManageQuarantineActivity
+from activities.merge_queue import MergeQueueActivity
+from activities.notify import NotifyActivity
+from activities.open_branch import OpenBranchActivity
+from activities.publish_branch import PublishBranchActivity
+from activities.quarantine_branch import QuarantineBranchActivity
+from activities.reap_branches import ReapBranchesActivity
+from activities.rebase_branch import RebaseBranchActivity
+from activities.record_run import RecordRunActivity
+from activities.require_approval import RequireApprovalActivity
+from activities.restore_tables import RestoreTablesActivity
+from activities.resume_branch import ResumeBranchActivity
+from activities.scan_files import ScanFilesActivity
+from activities.scan_tables import TableScanner
+from activities.select_input import SelectInputActivity
+from activities.verify_decision import VerifyDecisionActivity
+from activities.verify_write import VerifyWriteActivity
+from hosting.shared import Activity, Shared
+
+
+def branch_activities(shared: Shared) -> list[Activity]:
+    """Return those of a run that change branches and main, or find out what became of them."""
+    catalog, io, settings, installation = shared.catalog, shared.io, shared.settings, shared.installation
+    merge_queue = MergeQueueActivity(shared.client, installation, settings.sluice_task_queue)
+    return [
+        OpenBranchActivity(catalog, io, installation, shared.loaded_files, shared.targets, settings.lake).open_branch,
+        SelectInputActivity(catalog, shared.loaded_files, installation).select_input,
+        VerifyWriteActivity(catalog, io).verify_write,
+        FindConflictsActivity(catalog).find_conflicts,
+        RebaseBranchActivity(catalog, io, installation, loaded_files=shared.loaded_files).rebase_branch,
+        ResumeBranchActivity(catalog, io, installation, loaded_files=shared.loaded_files).resume_branch,
+        RestoreTablesActivity(catalog, io, installation).restore_tables,
+        merge_queue.acquire_merge_slot,
+        merge_queue.release_merge_slot,
+        PublishBranchActivity(catalog, shared.policy, io, shared.loaded_files).publish_branch,
+        ConfirmPublicationActivity(catalog).confirm_publication,
+        DiscardBranchActivity(catalog).discard_branch,
+        DiscardQuarantineActivity(catalog).discard_quarantine,
+        QuarantineBranchActivity(catalog, installation, io).quarantine_branch,
+        ManageQuarantineActivity(catalog, shared.running, installation).manage_quarantine,
+        ReapBranchesActivity(catalog, io, shared.running, installation).reap_branches,
+    ]
+
+
+def audit_activities(shared: Shared) -> list[Activity]:
+    """Return those that audit, verify approvals, and record and tell how a run ended."""
+    catalog, settings = shared.catalog, shared.settings
+    notify = NotifyActivity(settings, shared.client.namespace)
+    lineage = EmitLineageActivity(settings, catalog, shared.io)
+    return [
+        AuditBranchActivity(shared.tables, shared.reports, settings, shared.engines).audit_branch,
+        ScanFilesActivity(TableScanner(shared.tables, shared.reports, settings), shared.engines).scan_files,
+        VerifyDecisionActivity(settings.sluice_approvers_file).verify_decision,
+        RequireApprovalActivity(shared.policy).require_approval,
+        FindWaiversActivity(shared.policy).find_waivers,
+        RecordRunActivity(catalog, shared.reports, shared.results).record_run,
+        notify.can_notify,
+        notify.notify,
+        lineage.can_emit_lineage,
+        lineage.emit_lineage,
+    ]

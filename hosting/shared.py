@@ -1,0 +1,106 @@
+"""What several activities share: the clients and stores of one catalog, each made when it is first needed."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from temporalio.client import Client
+
+from activities.require_approval import ApprovalPolicy
+from activities.running_workflows import RunningWorkflows
+from activities.start_registrations import StartRegistrationsActivity
+from engine.scan import SamplingEngine
+from engine.scan_engines import in_process_engines
+from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.arrivals.collector import ArrivalCollector
+from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.audited_tables import AuditedTables
+from lakehouse.catalog import BranchCatalog
+from lakehouse.input_manifests import InputManifests
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.report_store import ReportStore
+from sluice.approval.required import parse_approval_rules
+from sluice.registration.targets import Targets, read_targets
+from sluice.settings import Settings
+
+Activity = Callable[..., Any]
+
+log = logging.getLogger("sluice.worker")
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The clients and stores of activities on the control queue."""
+
+    client: Client
+    settings: Settings
+    catalog: BranchCatalog
+    io: dict[str, str]
+    """The properties by which Iceberg reads the lake."""
+    reports: ReportStore
+
+    @property
+    def installation(self) -> str:
+        """The installation whose branches and workflows these are."""
+        return self.settings.sluice_installation
+
+    @cached_property
+    def tables(self) -> AuditedTables:
+        """Loads audited tables."""
+        return AuditedTables(self.catalog, self.io)
+
+    @cached_property
+    def engines(self) -> Sequence[SamplingEngine]:
+        """The scan engines in this process."""
+        return in_process_engines(self.settings, self.io)
+
+    @cached_property
+    def policy(self) -> ApprovalPolicy:
+        """Which approvals runs need, by the settings."""
+        approvers, is_main = self.settings.sluice_approvers_file, self.catalog.main == self.settings.sluice_main
+        rules = parse_approval_rules(self.settings.sluice_require_approval)
+        policy = ApprovalPolicy(self.catalog, approvers, rules, publishes_to_main=is_main)
+        if policy.rules and not approvers:
+            log.warning("SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name")
+        return policy
+
+    @cached_property
+    def results(self) -> AuditResultsTable:
+        """The table of the verdicts of all runs."""
+        return AuditResultsTable(self.catalog, self.settings.lake, self.io)
+
+    @cached_property
+    def loaded_files(self) -> LoadedFiles:
+        """The memory of the files that tables hold."""
+        manifests = InputManifests(self.settings.lake, self.io)
+        return LoadedFiles(self.catalog, manifests, self.settings.sluice_home.absolute())
+
+    @cached_property
+    def batches(self) -> BatchStore:
+        """The batches of landing zones."""
+        return BatchStore(self.settings.lake, self.io)
+
+    @cached_property
+    def collector(self) -> ArrivalCollector:
+        """Lists what arrived in landing zones."""
+        return ArrivalCollector(
+            self.loaded_files, self.batches, self.settings.sluice_home.absolute(), self.installation
+        )
+
+    @cached_property
+    def running(self) -> RunningWorkflows:
+        """Asks Temporal which runs are under way, from any thread."""
+        return RunningWorkflows(self.client, asyncio.get_running_loop())
+
+    @cached_property
+    def targets(self) -> Targets:
+        """The targets that publications are told to."""
+        return read_targets(self.settings.sluice_targets_file)
+
+    @cached_property
+    def registrations(self) -> StartRegistrationsActivity:
+        """Starts the registrations of a publication."""
+        return StartRegistrationsActivity(self.client, self.targets, self.installation, self.settings.sluice_task_queue)

@@ -1,0 +1,48 @@
+"""The activities of what starts runs: schedules, backfills and landing zones."""
+
+from activities.collect_arrivals import CollectArrivalsActivity
+from activities.collect_backfill import CollectBackfillActivity
+from activities.find_ended_workflows import FindEndedWorkflowsActivity
+from activities.find_run_end import FindRunEndActivity
+from activities.finish_arrivals import FinishArrivalsActivity
+from activities.inspect_schedule import InspectScheduleActivity
+from activities.notify_landing_zone import NotifyLandingZoneActivity
+from activities.notify_schedule import NotifyScheduleActivity
+from activities.open_backfill import OpenBackfillActivity
+from activities.pause_schedule import PauseScheduleActivity
+from activities.prepare_run import PrepareRunActivity
+from activities.read_batch import ReadBatchActivity
+from activities.report_arrival_runs import ReportArrivalRunsActivity
+from activities.split_batch import SplitBatchActivity
+from hosting.shared import Activity, Shared
+from lakehouse.arrivals.finisher import ArrivalFinisher
+
+
+def start_activities(shared: Shared) -> list[Activity]:
+    """Return those of schedules and backfills, and of the runs that they start."""
+    catalog, settings, installation = shared.catalog, shared.settings, shared.installation
+    return [
+        OpenBackfillActivity(catalog, installation).open_backfill,
+        CollectBackfillActivity(catalog, shared.io, shared.loaded_files.manifests, installation).collect_backfill,
+        PrepareRunActivity(shared.client, settings, shared.batches).prepare_run,
+        FindRunEndActivity(shared.client).find_run_end,
+        InspectScheduleActivity(shared.client).inspect_schedule,
+        PauseScheduleActivity(shared.client).pause_schedule,
+        NotifyScheduleActivity(settings).notify_schedule,
+    ]
+
+
+def arrival_activities(shared: Shared) -> list[Activity]:
+    """Return those of landing zones."""
+    settings = shared.settings
+    return [
+        CollectArrivalsActivity(shared.collector).collect_arrivals,
+        FinishArrivalsActivity(ArrivalFinisher(shared.collector)).finish_arrivals,
+        ReadBatchActivity(shared.batches).read_batch,
+        SplitBatchActivity(shared.batches).split_batch,
+        ReportArrivalRunsActivity(
+            shared.client, shared.installation, settings.sluice_task_queue, settings.sluice_arrival_runs
+        ).report_arrival_runs,
+        FindEndedWorkflowsActivity(shared.running).find_ended_workflows,
+        NotifyLandingZoneActivity(settings).notify_landing_zone,
+    ]
