@@ -28,10 +28,16 @@ class FindRunEndActivity:
                     ended=EndedRun(workflow_id=input.workflow_id, outcome="failed", cause="error", reason=reason)
                 )
             result = await read_result(self.client, lookup.description) if lookup.ended else None
-            return RunEnd(ended=_ended_run(result) if result else None)
+            if result is None:
+                return RunEnd()
+            closed = lookup.description.close_time
+            return RunEnd(
+                ended=_ended_run(result, lookup.description.parent_id or ""),
+                ended_at=closed.isoformat() if closed else "",
+            )
 
 
-def _ended_run(result: RunResult) -> EndedRun:
+def _ended_run(result: RunResult, started_by: str) -> EndedRun:
     """Return what is kept of the result of a run that ended."""
     return EndedRun(
         workflow_id=result.workflow_id,
@@ -41,4 +47,5 @@ def _ended_run(result: RunResult) -> EndedRun:
         reason=result.reason[:1000],
         branch=result.branch or "",
         rows_added=result.summary.added if result.summary else 0,
+        started_by=started_by,
     )

@@ -146,7 +146,7 @@ class Backfill:
             await self._start(partition)
         self._unknown.clear()
         while not self._is_full() and (name := self._campaign.next_partition()) is not None:
-            self._campaign.started(name)
+            self._campaign.started(name, workflow.now().isoformat())
             self._started += 1
             await self._start(name)
 
@@ -160,6 +160,7 @@ class Backfill:
             again=self._input.again,
             key=partition,
             report_to=workflow.info().workflow_id,
+            since=self._campaign.asked_at(partition),
         )
         try:
             child = await workflow.start_child_workflow(

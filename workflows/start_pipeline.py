@@ -47,12 +47,10 @@ class StartPipeline:
             ended = await self._start_and_wait()
         except (FailureError, asyncio.CancelledError) as error:
             if is_cancelled(error):
-                await run_shielded(self._report(EndedRun(key=input.key, outcome="cancelled", cause="cancelled")))
+                await run_shielded(self._report(EndedRun(outcome="cancelled", cause="cancelled")))
                 raise
             ended = EndedRun(outcome="failed", cause="error", reason=root_cause(error)[1][:1000])
-        ended = ended.model_copy(update={"key": input.key})
-        await self._report(ended)
-        return ended
+        return await self._report(ended)
 
     async def _start_and_wait(self) -> EndedRun:
         prepared = await self._calls.prepare_run(self._input)
@@ -60,6 +58,8 @@ class StartPipeline:
             cause = "input_changed" if prepared.is_input_changed else None
             return EndedRun(outcome="refused", cause=cause, reason=prepared.problem)
         while True:
+            if earlier := await self._find_own_run(prepared.workflow_id):
+                return earlier
             try:
                 run = await _start_run(prepared, prepared.request)
                 break
@@ -74,6 +74,14 @@ class StartPipeline:
         assert end.ended, "a child workflow that ended has a result"
         return end.ended
 
+    async def _find_own_run(self, workflow_id: str) -> EndedRun | None:
+        """Return how the run ended that an earlier start of this workflow began for the same request, if one did."""
+        if not self._input.since:
+            return None
+        end = await self._calls.find_run_end(FindRunEndInput(workflow_id=workflow_id))
+        is_own = end.ended and end.ended.started_by == workflow.info().workflow_id
+        return end.ended if is_own and end.is_after(self._input.since) else None
+
     async def _wait_for_other(self, workflow_id: str) -> None:
         """Wait until a run of this workflow id, which somebody else started, has ended."""
         query, delay = FindRunEndInput(workflow_id=workflow_id), _FIRST_DELAY
@@ -83,14 +91,16 @@ class StartPipeline:
             await workflow.sleep(delay)
             delay = min(2 * delay, _MAX_DELAY)
 
-    async def _report(self, ended: EndedRun) -> None:
-        """Signal the workflow that asked for the run; one that ended is not told."""
+    async def _report(self, ended: EndedRun) -> EndedRun:
+        """Signal the workflow that asked for the run; one that ended is not told. Return what it is told."""
+        ended = ended.model_copy(update={"key": self._input.key, "started_by": workflow.info().workflow_id})
         if not self._input.report_to:
-            return
+            return ended
         try:
             await workflow.get_external_workflow_handle(self._input.report_to).signal(RUN_ENDED_SIGNAL, ended)
         except FailureError as error:
             workflow.logger.warning("%s was not told of the end: %s", self._input.report_to, root_cause(error)[1])
+        return ended
 
 
 async def _start_run(prepared: PreparedRun, request: RunRequest) -> ChildWorkflowHandle[Any, RunResult]:

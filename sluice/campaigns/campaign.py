@@ -52,6 +52,7 @@ class Campaign:
         self._partitions = list(state.partitions)
         self._letters = state.letters or _WAITING * len(state.partitions)
         self._positions = {name: position for position, name in enumerate(state.partitions)}
+        self._asked_at = dict(state.asked_at)
         self._notes = dict(state.notes)
         self._rest = state
 
@@ -59,7 +60,7 @@ class Campaign:
     def state(self) -> CampaignState:
         """The campaign as it stands."""
         update = {"partitions": list(self._partitions), "letters": self._letters, "notes": dict(self._notes)}
-        return self._rest.model_copy(update=update)
+        return self._rest.model_copy(update={**update, "asked_at": dict(self._asked_at)})
 
     @property
     def running(self) -> list[str]:
@@ -93,9 +94,14 @@ class Campaign:
         position = self._letters.find(_WAITING)
         return None if position < 0 else self._partitions[position]
 
-    def started(self, partition: str) -> None:
-        """Note that a partition runs."""
+    def started(self, partition: str, asked_at: str = "") -> None:
+        """Note that a partition runs, and when its run was asked for, in ISO 8601."""
         self._set(partition, "running")
+        self._asked_at[partition] = asked_at
+
+    def asked_at(self, partition: str) -> str:
+        """Return when the run of a partition that runs was asked for, in ISO 8601."""
+        return self._asked_at.get(partition, "")
 
     def is_running(self, partition: str) -> bool:
         """Return whether a partition of this name runs."""
@@ -108,6 +114,7 @@ class Campaign:
             return
         state = state_of(ended)
         self._set(ended.key, state)
+        self._asked_at.pop(ended.key, None)
         self._change(rows_added=self._rest.rows_added + ended.rows_added)
         if state in DONE:
             return

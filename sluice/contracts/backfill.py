@@ -28,6 +28,8 @@ class CampaignState(Model):
     partitions: list[str]
     letters: str = ""
     """The state of each partition, a letter each, as `sluice/campaigns/campaign.py` has them; empty: all wait."""
+    asked_at: dict[str, str] = Field(default_factory=dict)
+    """By partition that runs, when its run was asked for, in ISO 8601."""
     notes: dict[str, PartitionNote] = Field(default_factory=dict)
     """By partition, why it is not on main; the latest ones alone."""
     window: int = Field(default=4, ge=1, le=MAX_WINDOW)

@@ -1,5 +1,6 @@
 """The messages of `StartPipeline`, which starts a run without a person, and waits for its end."""
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
@@ -46,6 +47,9 @@ class StartPipelineInput(Model):
     """What the requesting workflow calls this run: a partition, or a batch of files."""
     report_to: str = ""
     """The id of the workflow that gets the signal `run_ended`; empty for none."""
+    since: str = ""
+    """When the run was asked for, in ISO 8601. A run that an earlier start of this workflow id began, and that ended
+    later, is the one that is asked for: it is not run twice. Empty where each start is a run of its own."""
 
 
 class PreparedRun(Model):
@@ -80,6 +84,8 @@ class EndedRun(Model):
     branch: str = ""
     """The quarantined branch."""
     rows_added: int = 0
+    started_by: str = ""
+    """The workflow that started the run, and reports its end; empty for a run that a person started."""
 
     @property
     def is_done(self) -> bool:
@@ -92,3 +98,9 @@ class RunEnd(Model):
 
     ended: EndedRun | None = None
     """How the run ended; None while it is under way."""
+    ended_at: str = ""
+    """When, in ISO 8601; empty where Temporal no longer has it."""
+
+    def is_after(self, since: str) -> bool:
+        """Return whether the run has ended, and later than at a time in ISO 8601."""
+        return bool(self.ended_at) and datetime.fromisoformat(self.ended_at) > datetime.fromisoformat(since)

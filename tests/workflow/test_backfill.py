@@ -35,6 +35,8 @@ OPEN: dict[str, int] = {}
 """By task queue, how many fake runs are open, and the most that were."""
 MOST: dict[str, int] = {}
 STARTS: dict[str, list[str]] = {}
+SINCE: dict[str, list[str]] = {}
+"""By task queue, when the run of each start was asked for."""
 
 
 @workflow.defn(name="StartPipeline", sandboxed=False)
@@ -47,7 +49,7 @@ class FakeStart:
     @workflow.run
     async def run(self, input: StartPipelineInput) -> EndedRun:
         queue = workflow.info().task_queue
-        self._count(queue, input.key, 1)
+        self._count(queue, input.key, 1, input.since)
         try:
             if input.pipeline.text == AT_ONCE:
                 self._end = EndedRun(outcome="published", rows_added=1)
@@ -67,13 +69,14 @@ class FakeStart:
     def end(self, ended: EndedRun) -> None:
         self._end = ended
 
-    def _count(self, queue: str, key: str, change: int) -> None:
+    def _count(self, queue: str, key: str, change: int, since: str = "") -> None:
         if workflow.unsafe.is_replaying():
             return
         OPEN[queue] = OPEN.get(queue, 0) + change
         MOST[queue] = max(MOST.get(queue, 0), OPEN[queue])
         if key:
             STARTS.setdefault(queue, []).append(key)
+            SINCE.setdefault(queue, []).append(since)
 
 
 class Backfills:
@@ -254,7 +257,7 @@ async def test_one_that_was_ended_by_force_is_started_again_and_attaches(backfil
 
 
 async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfills) -> None:
-    handle = await backfills.start(1)
+    handle = await backfills.start(2, window=1, stop_after=1)
     await backfills.wait(lambda status: len(status.children) == 1)
     child = await backfills.child("p0")
     await child.query("__stack_trace")
@@ -263,9 +266,15 @@ async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfill
         if len(STARTS[backfills.queue]) == 2:
             break
         await asyncio.sleep(0.1)
-    await backfills.end("p0")
-    assert count_states((await handle.result()).campaign) == {"published": 1}
-    assert STARTS[backfills.queue] == ["p0", "p0"]
+    await backfills.end("p0", "failed", "error")
+    await backfills.change("retry")
+    for name in ("p0", "p1"):
+        await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
+        await backfills.end(name)
+    assert count_states((await handle.result()).campaign) == {"published": 2}
+    assert STARTS[backfills.queue] == ["p0", "p0", "p0", "p1"]
+    first, again, retried, _ = SINCE[backfills.queue]
+    assert first == again < retried, "a start that is lost is the same request, and a retry is another one"
 
 
 async def test_a_start_while_one_runs_adds_partitions_and_another_text_waits_for_what_runs(

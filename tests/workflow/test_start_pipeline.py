@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,14 @@ class Starts:
         self.batches = BatchStore((folder / "lake").as_uri(), {})
         (folder / "2018-01.csv").write_text("id\n1\n")
 
-    async def start(self, partition: str = "2018-01", **more: Any) -> WorkflowHandle[StartPipeline, EndedRun]:
+    async def start(
+        self, partition: str = "2018-01", workflow_id: str = "", **more: Any
+    ) -> WorkflowHandle[StartPipeline, EndedRun]:
         text = PipelineText(name="p.yml", text=FILE.format(name=self.name), folder=str(self.folder))
         values = {"partition": partition}
         given = StartPipelineInput(pipeline=text, starter="campaign c", values=values, key=partition, **more)
         return await self.client.start_workflow(
-            StartPipeline.run, given, id=f"start-{uuid.uuid4()}", task_queue=self.queue
+            StartPipeline.run, given, id=workflow_id or f"start-{uuid.uuid4()}", task_queue=self.queue
         )
 
 
@@ -113,6 +116,36 @@ async def test_two_starts_of_one_input_are_two_runs_one_after_the_other(starts: 
     assert [each.outcome for each in ended] == ["published", "published"]
     assert ended[0].run_id != ended[1].run_id and ended[0].workflow_id == ended[1].workflow_id
     assert starts.fakes.calls.count("open_branch") == 2
+
+
+async def test_a_start_that_was_ended_by_force_does_not_run_again_what_it_began(starts: Starts) -> None:
+    """With `again`, main cannot tell that the run loaded its files: they would be on main twice."""
+    asked: dict[str, Any] = {"workflow_id": f"start-{starts.name}", "since": _now(), "again": True}
+    entered, may_go_on = asyncio.Event(), asyncio.Event()
+    starts.fakes.overrides["can_notify"] = _held(entered, may_go_on)
+    first = await starts.start(**asked)
+    await asyncio.wait_for(entered.wait(), 60)
+    await first.terminate("killed")
+    second = await starts.start(**asked)
+    await asyncio.sleep(1)
+    may_go_on.set()
+    ended = await second.result()
+    assert (ended.outcome, ended.started_by, starts.fakes.calls.count("open_branch")) == ("published", second.id, 1)
+    late = await (await starts.start(**asked)).result()
+    assert (late.run_id, starts.fakes.calls.count("open_branch")) == (ended.run_id, 1), "it ended before this start"
+
+
+async def test_a_run_that_is_asked_for_later_or_by_another_start_is_a_run_of_its_own(starts: Starts) -> None:
+    before, workflow_id = _now(), f"start-{starts.name}"
+    first = await (await starts.start(workflow_id=workflow_id, since=before, again=True)).result()
+    retried = await (await starts.start(workflow_id=workflow_id, since=_now(), again=True)).result()
+    by_another = await (await starts.start(since=before, again=True)).result()
+    assert len({first.run_id, retried.run_id, by_another.run_id}) == 3
+    assert {each.outcome for each in (first, retried, by_another)} == {"published"}
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat()
 
 
 def _held(entered: asyncio.Event, may_go_on: asyncio.Event) -> Any:
