@@ -27,13 +27,7 @@ with workflow.unsafe.imports_passed_through():
         SplitBatchResult,
         ZoneNotice,
     )
-    from sluice.contracts.audit import (
-        AuditInput,
-        AuditResult,
-        QuarantineRowsInput,
-        QuarantineRowsResult,
-        ScanInput,
-    )
+    from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsInput, QuarantineRowsResult, ScanInput
     from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, OpenBackfillInput
     from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
     from sluice.contracts.existing_rows import (
@@ -226,6 +220,8 @@ class ActivityCalls(ActivityCaller):
         "open_backfill", OpenBackfillInput, BackfillBranch, Kind.LOCAL_FIRST, lambda input: input.pipeline)
     collect_backfill = ActivityCall(
         "collect_backfill", CollectBackfillInput, BackfillBranch, Kind.ACTIVITY, lambda input: input.branch)
+    plan_joint_release = ActivityCall(  # nobody waits for it at a terminal: it has the patience of a run
+        "plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY, lambda input: input.run)
     find_run_end = ActivityCall(
         "find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda input: input.workflow_id)
     inspect_schedule = ActivityCall(

@@ -73,8 +73,9 @@ class Backfill:
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
     def run_ended(self, ended: EndedRun) -> None:
-        """Note how the run of a partition ended."""
-        self._campaign.ended(ended)
+        """Note how the run of a partition ended, if this campaign asked its child for it."""
+        if ended.started_by == self._child_id(ended.key):
+            self._campaign.ended(ended)
 
     @workflow.query
     def status(self) -> CampaignStatus:
@@ -98,10 +99,10 @@ class Backfill:
 
     @property
     def _is_over(self) -> bool:
-        """Whether no partition is to be run any more: for a joint publish, whether each is on the branch."""
+        """Whether no partition is to be run any more: for a joint publish, whether each is there and may be merged."""
         if self._joint is None or self._joint.state.ended:
             return self._campaign.has_ended
-        return self._campaign.is_complete
+        return self._campaign.is_complete and not self._campaign.paused
 
     @workflow.update
     def add(self, added: AddPartitions) -> CampaignStatus:
@@ -114,17 +115,16 @@ class Backfill:
             raise _refused("the backfill under way was started with another --publish: wait for its end or cancel it")
         if added.again != self._input.again:
             raise _refused("the backfill under way was started with another --again: wait for its end or cancel it")
-        if added.pipeline != self._input.pipeline:
-            if self._campaign.running:
-                raise _refused(
-                    "a backfill of another version of the pipeline is under way: wait for its end, or pause it and "
-                    "start again once nothing of it runs, or cancel it"
-                )
-            self._input = self._input.model_copy(update={"pipeline": added.pipeline})
+        if added.pipeline != self._input.pipeline and self._campaign.running:
+            raise _refused(
+                "a backfill of another version of the pipeline is under way: wait for its end, or pause it and "
+                "start again once nothing of it runs, or cancel it"
+            )
         try:
             self._campaign.add(added.partitions)
         except InvalidPipeline as error:
             raise _refused(str(error)) from error
+        self._input = self._input.model_copy(update={"pipeline": added.pipeline})
         return self.status()
 
     @workflow.update
@@ -156,7 +156,7 @@ class Backfill:
             pipeline=self._input.pipeline,
             starter=f"backfill {self._input.name}",
             values=partition_values(partition),
-            target=self._joint.state.branch if self._joint else "",
+            target=self._target,
             again=self._input.again,
             key=partition,
             report_to=workflow.info().workflow_id,
@@ -184,9 +184,14 @@ class Backfill:
         if self._campaign.is_running(partition):
             self._unknown.add(partition)
 
+    @property
+    def _target(self) -> str:
+        """The branch that partitions are published to; empty for main."""
+        return self._joint.state.branch if self._joint else ""
+
     def _child_id(self, partition: str) -> str:
-        """Name the child of a partition: another text of the pipeline, or another `again`, is another child."""
-        stated = f"{self._input.pipeline.model_dump_json()} {self._input.again}"
+        """Name the child of a partition: what differs in its pipeline's text, `again` or target is another child."""
+        stated = f"{self._input.pipeline.model_dump_json()} {self._input.again} {self._target}"
         digest = hashlib.sha256(stated.encode()).hexdigest()[:8]
         return f"{workflow.info().workflow_id}-{partition}-{digest}"
 
@@ -205,7 +210,7 @@ class Backfill:
         to_start = campaign.next_partition() is not None
         if self._joint and campaign.is_stuck and not campaign.paused:
             return True
-        return self._is_over or bool(self._unknown) or to_start or self._is_full()
+        return self._is_over or bool(self._unknown) or to_start or self._should_continue_as_new()
 
     def _is_full(self) -> bool:
         """Return whether the history of this run of the workflow is long enough."""

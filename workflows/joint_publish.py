@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, FailureError
+from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError, TerminatedError
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
@@ -90,7 +90,7 @@ class JointPublication:
             self._change(ended=EndedRun(key=ALL, outcome="discarded", cause="already_published", reason=reason))
             return
         self._change(quarantine=collected.name)
-        plan = await self._calls.plan_release(PlanReleaseInput(run=collected.name, again=input.again))
+        plan = await self._calls.plan_joint_release(PlanReleaseInput(run=collected.name, again=input.again))
         given = StartPipelineInput(
             pipeline=input.pipeline,
             starter=f"backfill {input.name}",
@@ -98,19 +98,30 @@ class JointPublication:
             resume=plan.resume,
             input_digest=plan.input_digest,
             key=ALL,
+            since=now.isoformat(),
         )
-        ended: EndedRun = await workflow.execute_child_workflow(
-            "StartPipeline",
-            given,
-            id=self.child_id,
-            result_type=EndedRun,
-            parent_close_policy=ParentClosePolicy.ABANDON,
-            cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-            static_summary=f"{input.name}: {ALL}"[:LONGEST_SUMMARY],
-        )
+        ended = await self._run_child(given, f"{input.name}: {ALL}"[:LONGEST_SUMMARY])
         self._change(ended=ended)
         if ended.outcome == "cancelled" and workflow.cancellation_reason() is not None:
             raise asyncio.CancelledError  # the wait for the child's end took the cancel of the backfill
+
+    async def _run_child(self, given: StartPipelineInput, summary: str) -> EndedRun:
+        """Start the run that publishes all, and wait for its end; a start that is ended by force is begun again."""
+        while True:
+            try:
+                ended: EndedRun = await workflow.execute_child_workflow(
+                    "StartPipeline",
+                    given,
+                    id=self.child_id,
+                    result_type=EndedRun,
+                    parent_close_policy=ParentClosePolicy.ABANDON,
+                    cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+                    static_summary=summary,
+                )
+                return ended
+            except ChildWorkflowError as error:  # its run goes on
+                if not isinstance(error.cause, TerminatedError):
+                    raise
 
     def _fail(self, error: FailureError, outcome: str) -> None:
         if is_cancelled(error):

@@ -60,7 +60,7 @@ class FakeStart:
             self._end = EndedRun(outcome="cancelled", cause="cancelled")
         assert self._end
         self._count(queue, "", -1)
-        ended = self._end.model_copy(update={"key": input.key})
+        ended = self._end.model_copy(update={"key": input.key, "started_by": workflow.info().workflow_id})
         if input.report_to:
             await workflow.get_external_workflow_handle(input.report_to).signal(RUN_ENDED_SIGNAL, ended)
         return ended
@@ -256,6 +256,24 @@ async def test_one_that_was_ended_by_force_is_started_again_and_attaches(backfil
     assert sorted(STARTS[backfills.queue]) == ["p0", "p1", "p2"], "none was started twice"
 
 
+async def test_it_takes_no_report_of_a_start_that_publishes_to_another_branch(backfills: Backfills) -> None:
+    """Its partition would count as published, and main would lack it."""
+    branch = JointPublish(branch="sluice/backfill/here/p", catalog_id="catalog")
+    await backfills.start(1, together=branch)
+    await backfills.wait(lambda status: len(status.children) == 1)
+    of_branch = await backfills.child("p0")
+    await backfills.handle().terminate("killed")
+    handle = await backfills.start(1)
+    await backfills.wait(lambda status: len(status.children) == 1)
+    of_main = await backfills.child("p0")
+    assert of_main.id != of_branch.id
+    await of_branch.signal("end", EndedRun(outcome="published"))
+    await of_branch.result()
+    assert await backfills.running() == ["p0"]
+    await backfills.end("p0", "failed", "error")
+    assert count_states((await handle.result()).campaign) == {"failed": 1}
+
+
 async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfills) -> None:
     handle = await backfills.start(2, window=1, stop_after=1)
     await backfills.wait(lambda status: len(status.children) == 1)
@@ -294,6 +312,12 @@ async def test_a_start_while_one_runs_adds_partitions_and_another_text_waits_for
     assert "--again" in str(refused.value.cause)
     await backfills.end("p0", "failed", "error")
     assert (await backfills.status()).campaign.paused
+    too_many = repaired.model_copy(update={"partitions": [f"q{number}" for number in range(10_000)]})
+    with pytest.raises(WorkflowUpdateFailedError):
+        await handle.execute_update(Backfill.add, too_many)
+    await backfills.change("resume")
+    await backfills.wait(lambda status: list(status.children) == ["p1"])
+    await backfills.end("p1", "failed", "error")  # the text that was refused would end it by itself
     await handle.execute_update(Backfill.add, repaired)
     assert partition_states((await handle.result()).campaign) == dict.fromkeys(("p0", "p1", "p8", "p9"), "published")
 

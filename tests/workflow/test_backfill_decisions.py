@@ -81,7 +81,8 @@ class FakeStart:
             "WriteAuditPublish", input.key, id=f"{workflow.info().workflow_id}-run", result_type=str
         )
         cause = None if outcome == "published" else "rejected"
-        ended = EndedRun(key=input.key, outcome=outcome, cause=cause)
+        child = workflow.info().workflow_id
+        ended = EndedRun(key=input.key, outcome=outcome, cause=cause, started_by=child)
         await workflow.get_external_workflow_handle(input.report_to).signal(RUN_ENDED_SIGNAL, ended)
         return ended
 

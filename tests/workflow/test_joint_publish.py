@@ -1,5 +1,6 @@
 """Campaigns that publish all partitions by one merge: when they do, when they wait, and what they delete."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -22,7 +23,7 @@ from sluice.contracts.backfill import (
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
 from sluice.contracts.publish import DiscardBranchInput
-from tests.workflow.test_backfill import AT_ONCE, HELD, STARTS, Backfills, FakeStart
+from tests.workflow.test_backfill import AT_ONCE, HELD, SINCE, STARTS, Backfills, FakeStart
 from workflows.backfill import Backfill
 from workflows.joint_publish import ALL
 from workflows.sandbox import sandbox
@@ -191,3 +192,52 @@ async def test_the_branch_goes_along_when_it_continues_as_new(backfills: Backfil
     assert count_states(ended.campaign) == {"published": 5} and joint_exit_code(ended.together) == 0
     assert (branches.opened, branches.collected) == (1, 1)
     assert STARTS[backfills.queue].count(ALL) == 1
+
+
+async def test_it_waits_for_a_partition_that_is_missing_also_when_it_has_started_many(
+    backfills: Backfills, branches: Branches
+) -> None:
+    """Its history is long enough then, and there is nothing to continue as new with."""
+    handle = await start(backfills, 1, starts_per_run=1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0", "failed", "error")
+    await backfills.wait(lambda status: bool(status.campaign.paused))
+    await backfills.change("retry")
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0")
+    await backfills.wait(lambda status: list(status.children) == [ALL])
+    await backfills.end(ALL)
+    assert joint_exit_code((await handle.result()).together) == 0
+
+
+async def test_a_pause_holds_the_merge_of_all(backfills: Backfills, branches: Branches) -> None:
+    handle = await start(backfills, 1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.change("pause")
+    await backfills.end("p0")
+    await asyncio.sleep(1)
+    assert (branches.collected, (await backfills.status()).children) == (0, {})
+    await backfills.change("resume")
+    await backfills.wait(lambda status: list(status.children) == [ALL])
+    await backfills.end(ALL)
+    await handle.result()
+
+
+async def test_the_start_of_the_merge_that_is_ended_by_force_is_begun_again(
+    backfills: Backfills, branches: Branches
+) -> None:
+    handle = await start(backfills, 1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0")
+    await backfills.wait(lambda status: list(status.children) == [ALL])
+    child = await backfills.child(ALL)
+    await child.query("__stack_trace")
+    await child.terminate("killed")
+    for _ in range(300):
+        if STARTS[backfills.queue].count(ALL) == 2:
+            break
+        await asyncio.sleep(0.1)
+    await backfills.end(ALL)
+    assert joint_exit_code((await handle.result()).together) == 0
+    _, first, again = SINCE[backfills.queue]
+    assert first == again and branches.collected == 1
