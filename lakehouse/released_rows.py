@@ -1,15 +1,12 @@
 """What a quarantine and the branch of its release hold, read from their metadata, for the release to verify."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lakehouse.catalog import TableDiff
-from lakehouse.iceberg.table_state import TableState
+from lakehouse.iceberg.table_state import Maker, TableState
 from lakehouse.iceberg.written_table import read_written_table
 from sluice.publishing.written_tables import WrittenTable
-
-Maker = tuple[str, Iterable[int]]
-"""A run, by its id, and those of its attempts that may have made a snapshot."""
 
 
 def read_marked_tables(
@@ -23,6 +20,6 @@ def _read(diff: TableDiff, io: Mapping[str, str], makers: Sequence[Maker]) -> Wr
     if diff.after is None:
         return WrittenTable(diff.name, None)
     state = TableState.load(diff.after, diff.before, io)
-    foreign = set.intersection(*(set(state.unmarked(run_id, attempts)) for run_id, attempts in makers))
+    foreign = state.unmarked(makers)
     run_id, attempts = makers[0]
     return replace(read_written_table(diff, diff.before, io, run_id, attempts), foreign_snapshots=len(foreign))

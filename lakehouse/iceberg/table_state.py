@@ -20,6 +20,8 @@ from sluice.contracts.write import TableChange
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
 from sluice.publishing.small_files import Partition, describe_small_files
 
+Maker = tuple[str, Iterable[int]]
+"""A run, by its id, and those of its attempts that may have made a snapshot."""
 _DISTRIBUTION = "write.distribution-mode"
 
 
@@ -72,9 +74,9 @@ class TableState:
         """The live files that the run added and removed."""
         return live_file_diff(self.before, self.table)
 
-    def unmarked(self, run_id: str, attempts: Iterable[int]) -> list[int]:
-        """Return the ids of new snapshots that none of these attempts made, in whatever branch of the table."""
-        wanted = {(run_id, str(attempt)) for attempt in attempts}
+    def unmarked(self, makers: Iterable[Maker]) -> list[int]:
+        """Return the ids of new snapshots that none of these runs made, in whatever branch of the table."""
+        wanted = {(run_id, str(attempt)) for run_id, attempts in makers for attempt in attempts}
         known = {each.snapshot_id for each in self.before.snapshots()} if self.before else set[int]()
         return [
             each.snapshot_id

@@ -29,7 +29,7 @@ def read_written_table(
     return WrittenTable(
         diff.name,
         state.change().model_copy(update={"rows": count_changed_rows(state)}),
-        foreign_snapshots=len(checked.unmarked(run_id, attempts)),
+        foreign_snapshots=len(checked.unmarked([(run_id, attempts)])),
         same_rows=state.same_rows,
         has_row_deletes=state.row_deletes or (state.before is not None and TableState(state.before, None).row_deletes),
         history=_history(checked),

@@ -587,4 +587,4 @@ def test_a_delete_of_whole_files_is_marked_too(job: Ingester, stack: dict[str, s
     after = catalog.table_version(BRANCH, job.table)
     assert after and after != before
     state = TableState.load(after, before, {})
-    assert state.snapshots and not state.unmarked("tests", [1])
+    assert state.snapshots and not state.unmarked([("tests", [1])])

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -27,7 +29,7 @@ from sluice.contracts.write import JobReport, OpenBranchInput, TableChange, Veri
 from sluice.identifiers import joined_name, name_elements, namespaces_of
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import marks
+from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, marks
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -193,8 +195,19 @@ def test_a_snapshot_of_another_writer_beside_the_main_line_is_noticed(branch: Br
     stranger = branch.version().snapshot_id
     metadata = branch.state().table.metadata
     branch.point(TableVersion(branch.version().metadata_location, branch.version("main").snapshot_id))
-    assert stranger in branch.state().unmarked(RUN.run_id, [1])
+    assert stranger in branch.state().unmarked([(RUN.run_id, [1])])
     assert stranger in {each.snapshot_id for each in metadata.snapshots}
+
+
+def test_the_snapshots_of_a_table_are_read_once_however_many_runs_made_them() -> None:
+    """A joint publish of thousands of partitions has as many runs as snapshots."""
+    runs = [f"r{number}" for number in range(50)]
+    summaries = [SimpleNamespace(additional_properties={RUN_MARK: run, ATTEMPT_MARK: "2"}) for run in [*runs, "alien"]]
+    snapshots = [SimpleNamespace(snapshot_id=number, summary=each) for number, each in enumerate(summaries)]
+    read = Mock(return_value=snapshots)
+    state = TableState(cast(Any, SimpleNamespace(snapshots=read)), None)
+    assert state.unmarked([(run, range(1, 3)) for run in runs]) == [50]
+    assert read.call_count == 1
 
 
 def test_properties_that_are_safe_may_be_set(branch: Branch) -> None:
