@@ -17,7 +17,7 @@ from cli.context import DETACHED, CommandContext, check_locally, no_preparation,
 from cli.layout import print_line
 from runtime.backfills import backfill_id, cancel_backfill, change_backfill, read_backfill, start_backfill
 from sluice.campaigns.campaign import FAILURES, count_states, partition_states
-from sluice.campaigns.ending import campaign_exit_code, joint_exit_code
+from sluice.campaigns.ending import backfill_exit_code
 from sluice.contracts.backfill import MAX_WINDOW, BackfillInput, CampaignChange, CampaignStatus
 
 _DETACHED = "Detached; the backfill goes on. `backfill watch {0}` follows it again, `backfill cancel {0}` ends it."
@@ -227,18 +227,21 @@ async def _print_status(context: CommandContext, now: CampaignStatus) -> None:
 
 async def _follow(context: CommandContext, pipeline: str) -> int:
     """Follow a backfill, report how it ended or why it is paused, and return the exit code."""
-    now = await follow_backfill(context, pipeline)
-    code = campaign_exit_code(now.campaign) or joint_exit_code(now.together)
+    now, workflow = await follow_backfill(context, pipeline)
+    code = backfill_exit_code(now, workflow)
     waiting = count_states(now.campaign)["waiting"]
-    if waiting:
+    if waiting or (now.together and not now.together.ended):
         code = code or DETACHED
     if context.as_json:
         print(json.dumps({**_fields(now), "exit_code": code}))
         return code
+    if workflow == "terminated":
+        what = "its workflow was terminated, and its runs go on: start it again, or cancel it"
+        print_line(context.console, Text("ended  "), what)
     context.console.print(totals(now), soft_wrap=True)
     if now.together:
         print_line(context.console, Text("merge  "), describe_joint_publish(now.together))
-    if waiting or (now.together and now.campaign.paused):
+    if workflow == "running" and (waiting or (now.together and now.campaign.paused)):
         print_line(context.console, Text("paused "), now.campaign.paused)
         if waiting:
             print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill resume {pipeline}   # go on")

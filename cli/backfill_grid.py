@@ -33,15 +33,20 @@ _MARKS: dict[PartitionState, tuple[str, str]] = {
     "waiting": ("·", "dim"), "running": (">", "yellow"), "published": ("#", "green"), "skipped": ("=", "green"),
     "kept out": ("!", "red"), "failed": ("x", "red"), "cancelled": ("-", "magenta"),
 }  # fmt: skip
+_RUNNING = WorkflowExecutionStatus.RUNNING.name.lower()
 _ENDED = ("published", "skipped", "kept out", "failed", "cancelled")
 
 
-async def follow_backfill(context: CommandContext, pipeline: str) -> CampaignStatus:
-    """Show a backfill until it has ended, or is paused and nothing of it runs; return how it stands then."""
+async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[CampaignStatus, str]:
+    """Show a backfill until it has ended, or is paused and nothing of it runs; return how it stands then.
+
+    Returns:
+        Its status, and the state of its workflow: `running`, `completed`, `canceled`, `terminated` and so on.
+    """
     shown = ShownPartitions(context.console)
     with Live(console=context.console, auto_refresh=False, transient=True) as live:
         while True:
-            ended = await _has_ended(context, pipeline)  # asked first, so that the status after it is the last one
+            state = await _workflow_state(context, pipeline)  # asked first: the status after it is the last one
             try:
                 status = await read_backfill(context.client, context.settings, pipeline)
             except ServiceUnavailable as error:
@@ -49,17 +54,17 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> CampaignSta
                 await asyncio.sleep(_POLL)
                 continue
             shown.update(status)
-            if ended or (status.campaign.paused and not status.children):
-                return status
+            if state != _RUNNING or (status.campaign.paused and not status.children):
+                return status, state
             if context.console.is_terminal:
                 stages = await read_stages(context.client, status)
                 live.update(Group(*describe_campaign(status, stages, context.console.width)), refresh=True)
             await asyncio.sleep(_POLL)
 
 
-async def _has_ended(context: CommandContext, pipeline: str) -> bool:
-    handle = backfill_handle(context.client, context.settings, pipeline)
-    return (await handle.describe()).status != WorkflowExecutionStatus.RUNNING
+async def _workflow_state(context: CommandContext, pipeline: str) -> str:
+    status = (await backfill_handle(context.client, context.settings, pipeline).describe()).status
+    return (status or WorkflowExecutionStatus.RUNNING).name.lower()
 
 
 class ShownPartitions:

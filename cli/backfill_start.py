@@ -16,14 +16,13 @@ from runtime.backfill_plan import (
     read_backfill_pipeline,
 )
 from runtime.backfills import read_backfill
-from sluice.campaigns.campaign import partition_states
+from sluice.campaigns.ending import not_published
 from sluice.campaigns.partitions import parse_partitions
 from sluice.contracts.backfill import BackfillInput, CampaignState, JointPublish
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
 from sluice.sizes import format_count, format_size
 
-_NOT_DONE = ("failed", "kept out", "cancelled")
 _NOT_TOGETHER = (
     "--publish together needs main to remember each file: the pipeline has no `write.source`, or a program of its own, "
     "so its partitions are published each by itself"
@@ -93,8 +92,7 @@ class StartBackfill:
             return given
         last = await read_backfill(context.client, context.settings, given.name)
         wanted = given.campaign.partitions
-        failed = [name for name, state in partition_states(last.campaign).items() if state in _NOT_DONE]
-        partitions = [name for name in failed if not wanted or name in wanted]
+        partitions = [name for name in not_published(last) if not wanted or name in wanted]
         if partitions:
             check_partitions(self._stated, partitions)
         campaign = given.campaign.model_copy(update={"partitions": partitions})

@@ -1,7 +1,7 @@
 """How a campaign ended, as one exit code."""
 
-from sluice.campaigns.campaign import partition_states
-from sluice.contracts.backfill import CampaignState, JointPublish, PartitionNote, PartitionState
+from sluice.campaigns.campaign import DONE, count_states, partition_states
+from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish, PartitionNote, PartitionState
 from sluice.contracts.run import RunResult
 from sluice.publishing.outcomes import exit_code
 
@@ -25,6 +25,36 @@ def joint_exit_code(joint: JointPublish | None) -> int:
     outcome, cause = joint.ended.outcome, joint.ended.cause
     result = RunResult(run_id="", workflow_id="", pipeline="", outcome=outcome, cause=cause)
     return exit_code(result) or _BY_STATE["failed"]
+
+
+def backfill_exit_code(now: CampaignStatus, workflow: str) -> int:
+    """Return the exit code of a backfill: that of its worst end, or of a failure where its workflow left some undone.
+
+    Args:
+        workflow: how its workflow stands: `running`, `completed`, `canceled`, `terminated` and so on.
+    """
+    code = campaign_exit_code(now.campaign) or joint_exit_code(now.together)
+    if workflow == "running":
+        return code
+    if workflow == "canceled":
+        return code or _BY_STATE["cancelled"]
+    return _BY_STATE["failed"] if workflow != "completed" or _is_unfinished(now) else code
+
+
+def _is_unfinished(now: CampaignStatus) -> bool:
+    counts = count_states(now.campaign)
+    has_no_merge = now.together is not None and now.together.ended is None
+    return bool(counts["running"] or counts["waiting"]) or has_no_merge
+
+
+def not_published(last: CampaignStatus) -> list[str]:
+    """Return the partitions that the last backfill did not bring to main.
+
+    Those that were collected are not on main before the merge of all of them.
+    """
+    has_merge = last.together is None or (last.together.ended is not None and last.together.ended.is_done)
+    states = partition_states(last.campaign).items()
+    return [name for name, state in states if state not in DONE or not has_merge]
 
 
 def _code(state: PartitionState, note: PartitionNote | None) -> int:

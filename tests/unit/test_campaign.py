@@ -3,8 +3,8 @@
 import pytest
 
 from sluice.campaigns.campaign import Campaign, count_states, partition_states
-from sluice.campaigns.ending import campaign_exit_code
-from sluice.contracts.backfill import CampaignState
+from sluice.campaigns.ending import backfill_exit_code, campaign_exit_code, not_published
+from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish
 from sluice.contracts.run import Cause, Outcome
 from sluice.contracts.starting import EndedRun
 from sluice.errors import InvalidPipeline
@@ -162,3 +162,39 @@ def test_the_state_of_a_large_campaign_is_small_and_comes_back_the_same(count: i
     again = CampaignState.model_validate_json(payload)
     assert again == one.state and count_states(again)["failed"] == count
     assert Campaign(again).has_ended and list(again.notes)[-1] == f"p{count - 1}"
+
+
+def status(letters: str, together: JointPublish | None = None) -> CampaignStatus:
+    names = [f"p{number}" for number in range(len(letters))]
+    state = CampaignState(partitions=names, letters=letters)
+    return CampaignStatus(name="p", starter="ada", pipeline="p.yml", campaign=state, together=together)
+
+
+PUBLISHED_TOGETHER = JointPublish(ended=PUBLISHED)
+
+
+@pytest.mark.parametrize(
+    ("now", "workflow", "code"),
+    [
+        (status("pp"), "completed", 0),
+        (status("pp"), "terminated", 6),
+        (status("pr"), "terminated", 6),
+        (status("pw"), "completed", 6),
+        (status("pk"), "failed", 6),
+        (status("pw"), "running", 0),
+        (status("pc"), "canceled", 5),
+        (status("pp", JointPublish(branch="b")), "canceled", 5),
+        (status("pp", JointPublish(branch="b")), "completed", 6),
+        (status("pp", PUBLISHED_TOGETHER), "completed", 0),
+        (status("pp", JointPublish(ended=KEPT)), "completed", 3),
+    ],
+)
+def test_a_backfill_that_was_ended_by_force_has_failed(now: CampaignStatus, workflow: str, code: int) -> None:
+    assert backfill_exit_code(now, workflow) == code
+
+
+def test_what_was_collected_is_not_published_before_the_merge_of_all() -> None:
+    assert not_published(status("psfkcw")) == ["p2", "p3", "p4", "p5"]
+    assert not_published(status("psf", JointPublish(branch="b"))) == ["p0", "p1", "p2"]
+    assert not_published(status("ps", JointPublish(ended=KEPT))) == ["p0", "p1"]
+    assert not_published(status("ps", PUBLISHED_TOGETHER)) == []
