@@ -25,6 +25,7 @@ from sluice.publishing.certificate import (
     QUARANTINED,
     REASON,
     RUN_ID,
+    TARGET,
     VERIFIED,
     WORKFLOW_ID,
 )
@@ -115,6 +116,7 @@ class QuarantinedBranch:
             installation=self.installation,
             verified=self.verified is not None and self.verified.head == self.quarantined_hash,
             problem=self.problem,
+            target=self.properties.get(TARGET, ""),
         )
 
 

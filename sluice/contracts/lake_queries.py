@@ -50,6 +50,8 @@ class QuarantineSummary(Model):
     """Whether the run verified that its write is complete: only then can it be released or repaired."""
     problem: str = ""
     """What its description lacks, so that it cannot be shown or released whole."""
+    target: str = ""
+    """The branch that its run was to publish to, where that is not main: the branch of a backfill."""
 
 
 class QuarantineEntry(Model):

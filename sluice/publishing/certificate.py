@@ -44,6 +44,8 @@ INSTALLATION = "sluice.installation"
 """Whose runs these are, where several installations share a catalog."""
 VERIFIED = "sluice.verified-write"
 """What a quarantine holds, as its run verified it; absent where the run failed before."""
+TARGET = "sluice.target"
+"""On a quarantine: the branch that its run was to publish to, where that is not main."""
 RESUMES = "sluice.resumes"
 """On the first commit of a release's branch: the quarantine that holds the rows."""
 RELEASED_RUN = "sluice.released-run"
@@ -109,6 +111,7 @@ def quarantine_properties(
     input: Mapping[str, str] | None = None,
     checks: Sequence[CheckResult] = (),
     verified: VerifiedWrite | None = None,
+    target: str = "",
 ) -> dict[str, str]:
     """Return what the last commit on a quarantined branch says: why it is kept, and until when (ISO 8601).
 
@@ -118,12 +121,14 @@ def quarantine_properties(
         input: the `input_properties` of the run: a release asks by them whether it was published meanwhile.
         checks: the verdicts of the run, whose digest is recorded.
         verified: what the run verified to be its whole write; None if it failed before.
+        target: the branch that the run was to publish to, where that is not main.
     """
     audited = {AUDITED: head} if head and head == audited_hash else {}
     return {
         **audited,
         **(input or {}),
         **({VERIFIED: verified.model_dump_json()} if verified else {}),
+        **({TARGET: target} if target else {}),
         RUN_ID: run_ref.run_id,
         WORKFLOW_ID: run_ref.workflow_id,
         PIPELINE: run_ref.pipeline,

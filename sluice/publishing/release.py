@@ -69,6 +69,11 @@ def check_releasable(
             f"{branch} is of the installation {summary.installation!r}, and this one is {installation!r}: "
             "release it where its run was started"
         )
+    if summary.target:
+        raise InvalidInput(
+            f"{branch} is of a partition that a backfill publishes together with others, so that it is not released "
+            f"by itself: repair its files or the pipeline, and begin it again by `backfill retry {summary.pipeline}`"
+        )
     if verified is None or verified.head != quarantined_hash:
         raise InvalidInput(
             f"{branch} cannot be released or repaired: its run ended before the write was verified, so it may hold "

@@ -107,13 +107,18 @@ class LakeRun:
         return result
 
     def quarantine(
-        self, branch: BranchRef, written: WriteResult | None, expires: str = LATER, installation: str = HERE
+        self,
+        branch: BranchRef,
+        written: WriteResult | None,
+        expires: str = LATER,
+        installation: str = HERE,
+        target: str = "",
     ) -> str:
         """Quarantine the attempt, as compensation does; return the name of the quarantine."""
         verified = verified_write(written, self.ref.attempt, self.write, rows_quarantined=False)
         head = written.head if written else ""
         properties = quarantine_properties(
-            self.ref, branch.base, "audit", "bad rows", expires, head=head, verified=verified
+            self.ref, branch.base, "audit", "bad rows", expires, head=head, verified=verified, target=target
         )
         name = quarantine_branch(self.pipeline, "2026-01-31", self.run_id)
         versions = written.versions if written else {}

@@ -142,6 +142,17 @@ def test_a_request_that_names_another_hash_is_refused(lake: MemoryLake) -> None:
             LakeRun(lake).resume(forged)
 
 
+def test_a_partition_that_is_published_together_with_others_is_not_released_by_itself(lake: MemoryLake) -> None:
+    """Neither when it is planned, nor by a run that was started without a plan."""
+    run = LakeRun(lake)
+    kept = run.quarantined(1, 2, target="sluice/backfill/here/p")
+    quarantined = read_quarantined_branch(lake.catalog, kept)
+    forged = Resume(branch=kept, run_id=run.run_id, base=quarantined.base, head=quarantined.quarantined_hash)
+    for refused in (lambda: plan(lake, kept), lambda: LakeRun(lake).resume(forged)):
+        with pytest.raises(ApplicationError, match="begin it again by `backfill retry"):
+            refused()
+
+
 def test_what_another_installation_quarantined_is_its_own(lake: MemoryLake) -> None:
     run = LakeRun(lake)
     run.quarantined(1, installation="elsewhere")

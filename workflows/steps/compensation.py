@@ -92,6 +92,7 @@ async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, rea
             input=state.input_properties,
             checks=state.result.checks,
             verified=verified,
+            target=state.request.target,
         ),
         versions=state.write_result.versions if state.write_result else {},
     )
