@@ -71,6 +71,7 @@ async def start_backfill(client: Client, settings: Settings, given: BackfillInpu
         added = AddPartitions(
             pipeline=given.pipeline,
             partitions=given.campaign.partitions,
+            starter=given.starter,
             again=given.again,
             is_together=given.together is not None,
         )

@@ -121,10 +121,12 @@ class Backfill:
                 "start again once nothing of it runs, or cancel it"
             )
         try:
-            self._campaign.add(added.partitions)
+            self._campaign.add(added.partitions, added.starter if added.starter != self._input.starter else "")
         except InvalidPipeline as error:
             raise _refused(str(error)) from error
-        self._input = self._input.model_copy(update={"pipeline": added.pipeline})
+        if added.pipeline != self._input.pipeline:  # who changed the text answers for all that it still brings
+            self._input = self._input.model_copy(update={"pipeline": added.pipeline, "starter": added.starter})
+            self._campaign.forget_askers()
         return self.status()
 
     @workflow.update
@@ -155,6 +157,7 @@ class Backfill:
         given = StartPipelineInput(
             pipeline=self._input.pipeline,
             starter=f"backfill {self._input.name}",
+            asked_by=self._campaign.state.askers.get(partition, self._input.starter),
             values=partition_values(partition),
             target=self._target,
             again=self._input.again,

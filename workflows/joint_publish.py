@@ -94,6 +94,7 @@ class JointPublication:
         given = StartPipelineInput(
             pipeline=input.pipeline,
             starter=f"backfill {input.name}",
+            asked_by=input.starter,
             values=values,
             resume=plan.resume,
             input_digest=plan.input_digest,

@@ -111,7 +111,7 @@ class RunState:
         request = self.request
         return ApprovalTerms(
             approval=request.pipeline.approval,
-            starter=request.starter,
+            starter=request.asked_by or request.starter,
             start=request.start_statement(self.result.workflow_id),
             signed_start=request.signed_start,
             started_at=workflow.info().start_time.isoformat(),

@@ -57,11 +57,12 @@ class StartPipeline:
         if prepared.request is None:
             cause = "input_changed" if prepared.is_input_changed else None
             return EndedRun(outcome="refused", cause=cause, reason=prepared.problem)
+        request = prepared.request.model_copy(update={"asked_by": self._input.asked_by})
         while True:
             if earlier := await self._find_own_run(prepared.workflow_id):
                 return earlier
             try:
-                run = await _start_run(prepared, prepared.request)
+                run = await _start_run(prepared, request)
                 break
             except WorkflowAlreadyStartedError:  # its end is awaited; then this run asks main what is left to load
                 await self._wait_for_other(prepared.workflow_id)

@@ -99,6 +99,10 @@ class Campaign:
         self._set(partition, "running")
         self._asked_at[partition] = asked_at
 
+    def forget_askers(self) -> None:
+        """Let the starter of the campaign be who asks for each partition."""
+        self._change(askers={})
+
     def asked_at(self, partition: str) -> str:
         """Return when the run of a partition that runs was asked for, in ISO 8601."""
         return self._asked_at.get(partition, "")
@@ -141,8 +145,11 @@ class Campaign:
         """Change how many partitions run at a time; none that runs is ended."""
         self._change(window=window)
 
-    def add(self, partitions: Sequence[str]) -> None:
+    def add(self, partitions: Sequence[str], asked_by: str = "") -> None:
         """Add partitions at the end; those that are part of it and are not done wait again.
+
+        Args:
+            asked_by: who asks for them, where that is not the starter of the campaign.
 
         Raises:
             InvalidPipeline: they would be too many.
@@ -153,7 +160,9 @@ class Campaign:
                 f"the backfill under way has {len(self._partitions):,} partitions, and at most {MAX_PARTITIONS:,} may "
                 "be in one: wait for its end"
             )
-        self._begin_again([name for name in partitions if name in self._positions])
+        begun = self._begin_again([name for name in partitions if name in self._positions])
+        askers = {**self._rest.askers, **{name: asked_by for name in (*begun, *further) if asked_by}}
+        self._change(askers=askers)
         for name in further:
             self._positions[name] = len(self._partitions)
             self._partitions.append(name)
@@ -169,11 +178,13 @@ class Campaign:
         """Give up the partitions that wait."""
         self._letters = self._letters.replace(_WAITING, LETTERS["cancelled"])
 
-    def _begin_again(self, partitions: Sequence[str]) -> None:
-        for name in partitions:
-            if _STATES[self._letters[self._positions[name]]] in _OPEN:
-                self._set(name, "waiting")
-                self._notes.pop(name, None)
+    def _begin_again(self, partitions: Sequence[str]) -> list[str]:
+        """Let those of these partitions wait again that are not done; return them."""
+        begun = [name for name in partitions if _STATES[self._letters[self._positions[name]]] in _OPEN]
+        for name in begun:
+            self._set(name, "waiting")
+            self._notes.pop(name, None)
+        return begun
 
     def _apply_stop_rule(self) -> None:
         limit, failures = self._rest.stop_after, self._rest.failures

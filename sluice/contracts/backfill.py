@@ -28,6 +28,8 @@ class CampaignState(Model):
     partitions: list[str]
     letters: str = ""
     """The state of each partition, a letter each, as `sluice/campaigns/campaign.py` has them; empty: all wait."""
+    askers: dict[str, str] = Field(default_factory=dict)
+    """By partition, who asked for it, where that is not the starter of the campaign."""
     asked_at: dict[str, str] = Field(default_factory=dict)
     """By partition that runs, when its run was asked for, in ISO 8601."""
     notes: dict[str, PartitionNote] = Field(default_factory=dict)
@@ -116,6 +118,8 @@ class AddPartitions(Model):
 
     pipeline: PipelineText
     partitions: list[str]
+    starter: str = ""
+    """Who adds them."""
     again: bool = False
     is_together: bool = False
     """Whether it publishes all partitions by one merge."""

@@ -93,6 +93,8 @@ class RunRequest(Model):
     pipeline: Pipeline
     input: RunInput
     starter: str
+    asked_by: str = ""
+    """The person for whom a backfill started it; empty where the starter is who asked for it."""
     folder: str = ""
     """The working directory in which the run was started."""
     resume: Resume | None = None

@@ -29,6 +29,8 @@ class StartPipelineInput(Model):
     pipeline: PipelineText
     starter: str
     """What started it, as reports name it: `schedule nightly`, `campaign rides-2018`, `arrivals of rides`."""
+    asked_by: str = ""
+    """The person who asked for it, whom four eyes exclude from its approvals; empty where there is none."""
     values: dict[str, str] = Field(default_factory=dict)
     """The values of the placeholders in the file."""
     files: list[str] | None = None

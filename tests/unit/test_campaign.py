@@ -141,6 +141,20 @@ def test_partitions_are_added_and_what_is_done_stays_done() -> None:
     assert len(one.state.partitions) == 3
 
 
+def test_who_adds_partitions_asks_for_those_that_are_begun() -> None:
+    """Four eyes exclude this person from approving them."""
+    one = campaign(3, stop_after=0)
+    start(one)
+    end(one, "p0")
+    end(one, "p1", KEPT)
+    one.add(["p0", "p1", "p2", "p7"], "bob")
+    assert one.state.askers == {"p1": "bob", "p7": "bob"}
+    one.add(["p8"])
+    assert one.state.askers == {"p1": "bob", "p7": "bob"}, "the starter of the campaign needs no entry"
+    one.forget_askers()
+    assert one.state.askers == {}
+
+
 def test_a_cancel_gives_up_what_waits() -> None:
     one = campaign(4, window=1)
     start(one)

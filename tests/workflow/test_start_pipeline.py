@@ -16,7 +16,9 @@ from activities.find_run_end import FindRunEndActivity
 from activities.prepare_run import PrepareRunActivity
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.source_files import find_files
+from sluice.approval.required import RequiredApproval
 from sluice.contracts.arrivals import ArrivedFile
+from sluice.contracts.publish import RequireApprovalInput
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
 from sluice.pipeline.source import Source
 from sluice.settings import Settings
@@ -197,6 +199,20 @@ async def test_a_run_that_fails_is_an_end_and_no_error(starts: Starts) -> None:
     starts.fakes.overrides["open_branch"] = fails_for_good
     ended = await (await starts.start()).result()
     assert (ended.outcome, ended.reason, ended.is_done) == ("failed", "it is wrong", False)
+
+
+async def test_four_eyes_exclude_the_person_who_asked_for_the_run(starts: Starts) -> None:
+    """The starter is the backfill, and no person is of that name."""
+    excluded: list[str] = []
+
+    async def require(input: RequireApprovalInput, _: int) -> RequiredApproval:
+        excluded.append(input.terms.starter)
+        return RequiredApproval()
+
+    starts.fakes.overrides["require_approval"] = require
+    await (await starts.start(asked_by="ada")).result()
+    await (await starts.start()).result()
+    assert excluded == ["ada", "campaign c"]
 
 
 async def test_a_cancel_reaches_the_run(starts: Starts) -> None:
