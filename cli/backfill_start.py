@@ -12,6 +12,7 @@ from cli.layout import print_rows
 from runtime.backfill_plan import (
     PlannedPartition,
     check_partitions,
+    check_together,
     plan_partition,
     read_backfill_pipeline,
 )
@@ -68,6 +69,8 @@ class StartBackfill:
         is_together = self.publish == "together"
         if is_together and (pipeline.write.source is None or not pipeline.write.built_in):
             raise InvalidPipeline(_NOT_TOGETHER)
+        if is_together and partitions:
+            check_together(self._stated, partitions)
         starter = current_user()
         campaign = CampaignState(partitions=partitions, window=self.concurrency, stop_after=self.stop_after)
         return BackfillInput(
@@ -95,6 +98,8 @@ class StartBackfill:
         partitions = [name for name in not_published(last) if not wanted or name in wanted]
         if partitions:
             check_partitions(self._stated, partitions)
+        if partitions and given.together:
+            check_together(self._stated, partitions)
         campaign = given.campaign.model_copy(update={"partitions": partitions})
         return given.model_copy(update={"campaign": campaign})
 

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ruamel.yaml import YAML
+
 from lakehouse.source_files import count_files
 from runtime.pipeline_input import resolve_paths
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.file import parse_pipeline, read_pipeline_text
 from sluice.pipeline.model import Pipeline
-from sluice.pipeline.placeholders import partition_values
+from sluice.pipeline.placeholders import differing_placeholders, partition_values, values_of_all
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,22 @@ def _pipeline_of_other(stated: PipelineText, partition: str) -> Pipeline | None:
         return pipeline_of(stated, partition)
     except InvalidPipeline:
         return None
+
+
+def check_together(stated: PipelineText, partitions: Sequence[str]) -> None:
+    """Validate the pipeline of all partitions together, by which the whole is audited before it is published.
+
+    Raises:
+        InvalidPipeline: it is not valid, or the partitions differ in more than the path that they are loaded from.
+    """
+    values = values_of_all(partitions)
+    resolve_paths(parse_pipeline(stated.text, stated.name, values), Path(stated.folder))
+    if names := sorted(differing_placeholders(YAML(typ="safe").load(stated.text), values)):
+        raise InvalidPipeline(
+            f"{stated.name}: {', '.join(f'{{{{ {name} }}}}' for name in names)} would be `*` when all partitions are "
+            "audited together: outside of the source's path write {{ partition.start }} and {{ partition.end }}, or "
+            "leave out `--publish together`"
+        )
 
 
 def plan_partition(stated: PipelineText, partition: str) -> PlannedPartition:

@@ -21,6 +21,8 @@ _GIVEN_BY = {
     "partition": "`backfill` gives it one for each partition, and --partition gives one run its own",
     "scheduled_for": "a schedule gives it its time, and --scheduled-for gives one run its own",
 }
+_READ_BY_PEOPLE = ("description", "schedule", "arrival")
+"""The keys of a pipeline that are no part of what its runs do."""
 NAMES = (
     *("partition", *(f"partition.{part}" for part in _PARTITION_PARTS)),
     *("scheduled_for", *(f"scheduled_for.{part}" for part in _TIME_PARTS)),
@@ -100,6 +102,19 @@ def placeholders_in(tree: Any) -> set[str]:
     if isinstance(tree, list):
         return {name for value in tree for name in placeholders_in(value)}
     return set(_PLACEHOLDER.findall(tree)) if isinstance(tree, str) else set()
+
+
+def differing_placeholders(tree: Any, values: Mapping[str, str]) -> set[str]:
+    """Return the placeholders of a file that stand where `*` is no value, and are `*` for several partitions together.
+
+    In the path of the source `*` matches all of them, and in descriptions and messages it is read by people.
+    """
+    kept = {key: each for key, each in tree.items() if key not in _READ_BY_PEOPLE}
+    if isinstance(write := kept.get("write"), dict) and isinstance(source := write.get("source"), dict):
+        kept["write"] = {**write, "source": {key: each for key, each in source.items() if key != "path"}}
+    if isinstance(publish := kept.get("publish"), dict):
+        kept["publish"] = {key: each for key, each in publish.items() if key != "message"}
+    return {name for name in placeholders_in(kept) if values.get(name) == "*"}
 
 
 def replace_placeholders(text: str, values: Mapping[str, str]) -> str:

@@ -1,8 +1,11 @@
 """The command `backfill`, as far as it needs no server: what it refuses, its plan, and its grid."""
 
+import asyncio
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
@@ -10,8 +13,11 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from cli.backfill_grid import ShownPartitions, describe_campaign, grid_rows
+from cli.backfill_start import StartBackfill
 from sluice.campaigns.campaign import LETTERS
 from sluice.contracts.backfill import CampaignState, CampaignStatus, PartitionNote, PartitionState
+from sluice.errors import InvalidPipeline
+from sluice.settings import Settings
 
 
 @pytest.fixture
@@ -63,6 +69,37 @@ def test_partitions_whose_files_main_does_not_remember_are_not_published_togethe
     path.write_text(f'name: rides\nwrite: {{mode: sql, statements: ["{statement}"]}}\ntables: {{t.rides: {{}}}}\n')
     code, _, err = command(str(path), "--partitions", "2018..2019", "--publish", "together")
     assert code == 2 and "main to remember each file" in err
+
+
+@pytest.mark.parametrize(
+    ("check", "partitions", "message"),
+    [
+        ("accepted_values: {column: month, values: ['{{ partition.month }}']}", "2018-01..2018-02", "partition.month"),
+        ("accepted_range: {column: day, min: '{{ partition.start }}'}", "2018,emea,2019", "'2018..2019' has no start"),
+    ],
+)
+def test_a_pipeline_that_is_not_valid_for_all_partitions_is_not_published_together(
+    file: Path, check: str, partitions: str, message: str
+) -> None:
+    """It was refused when all of them had run."""
+    file.write_text(file.read_text().replace("not_null: [id]", check))
+    code, _, err = command(str(file), "--partitions", partitions, "--publish", "together")
+    assert code == 2 and message in err
+
+
+def test_together_a_pipeline_may_differ_by_its_path_and_the_range_of_days(file: Path) -> None:
+    check = "accepted_range: {column: day, min: '{{ partition.start }}', max: '{{ partition.end }}'}"
+    text = file.read_text().replace("not_null: [id]", check).replace("{{ partition }}", "2018-{{ partition.month }}")
+    file.write_text(f"{text}description: of {{{{ partition.month }}}}\n")
+    asked = ("--partitions", "2018-01..2018-02", "--publish", "together", "--dry-run")
+    assert command(str(file), *asked)[0] == 0
+
+
+def test_a_catalog_that_merges_into_main_alone_publishes_nothing_together(file: Path) -> None:
+    asked = StartBackfill(file, "2018-01..2018-02", None, 4, 3, "together", again=False)
+    context = cast(Any, SimpleNamespace(settings=Settings(catalogue="iceberg"), client=None))
+    with pytest.raises(InvalidPipeline, match="with CATALOGUE=iceberg each partition is published by itself"):
+        asyncio.run(asked.select(context, asked.prepare()))
 
 
 def test_a_pipeline_that_is_the_same_for_each_partition_is_refused(file: Path) -> None:
