@@ -254,12 +254,15 @@ class _Look:
     def _loads(self, column: str, values: Sequence[str]) -> dict[str, FileLoad]:
         """Return the load into the pipeline's tables of each file with one of these values.
 
-        It is one that is in effect if there is any. A file whose run was rolled back is not loaded again by its landing
-        zone: a person decides that.
+        It is the latest, or the latest that is in effect if there is any. A file whose run was rolled back is not
+        loaded again by its landing zone: a person decides that.
         """
         loads = find_loads(self._collector.loaded_files, list(self._pipeline.tables), column, values)
-        ordered = sorted(loads, key=lambda load: load.in_effect)
-        return {load.identity if column == "f.identity" else load.file.path: load for load in ordered}
+        loads = [load for load in loads if load.in_effect] + [load for load in loads if not load.in_effect]
+        first: dict[str, FileLoad] = {}
+        for load in loads:
+            first.setdefault(load.identity if column == "f.identity" else load.file.path, load)
+        return first
 
     def _loaded_batches(self) -> list[str]:
         """Return the held batches all of whose files are loaded: by a release, or by a run that a person started."""
