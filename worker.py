@@ -54,6 +54,7 @@ from workflows.arrival_runs import ArrivalRuns
 from workflows.auto_upgrade import AUTO_UPGRADE
 from workflows.backfill import Backfill
 from workflows.check_registrations import CheckRegistrations
+from workflows.discard_backfill import DiscardBackfill
 from workflows.lake_query import LakeQuery
 from workflows.landing_zone import LandingZone
 from workflows.manage_quarantine import ManageQuarantine
@@ -80,6 +81,7 @@ WORKFLOWS = (
     WriteAuditPublish,
     LakeQuery,
     ManageQuarantine,
+    DiscardBackfill,
     MergeQueue,
     ReapBranches,
     RegisterPublication,

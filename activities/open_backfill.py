@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.errors import as_application_error
-from lakehouse.catalog import BranchCatalog
+from lakehouse.catalog import BranchCatalog, BranchInfo
 from sluice.contracts.backfill import BackfillBranch, OpenBackfillInput
 from sluice.errors import InvalidPipeline
-from sluice.identifiers import backfill_branch
+from sluice.identifiers import backfill_branch, backfill_branches
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,11 @@ class OpenBackfillActivity:
 
     @activity.defn(name="open_backfill")
     def open_backfill(self, input: OpenBackfillInput) -> BackfillBranch:
-        """Create the branch at the head of main, or return the one that an interrupted backfill left."""
+        """Create the branch at the head of main, or return the one that the same backfill left when it was interrupted.
+
+        Raises:
+            InvalidPipeline: the catalog cannot, or another backfill left partitions that were not asked for.
+        """
         with as_application_error():
             if not self.catalog.capabilities.merges_into_branches:
                 raise InvalidPipeline(
@@ -28,7 +32,24 @@ class OpenBackfillActivity:
                     "`--publish together`, and each is published by itself"
                 )
             identity = self.catalog.identity()
-            name = backfill_branch(self.installation, input.pipeline)
+            name = backfill_branch(self.installation, input.pipeline, input.request)
+            for left in self.catalog.list_branches(backfill_branches(self.installation, input.pipeline)):
+                self._take_up_or_delete(left, name, input.pipeline)
             if self.catalog.find_head(name) is None:
                 self.catalog.create_branch(name, self.catalog.initialize_main())
             return BackfillBranch(name=name, catalog_id=identity)
+
+    def _take_up_or_delete(self, left: BranchInfo, name: str, pipeline: str) -> None:
+        """Delete a branch that an earlier backfill left, if it holds nothing.
+
+        Raises:
+            InvalidPipeline: it holds partitions, and is not the branch of this name.
+        """
+        if not self.catalog.diff(self.catalog.fork_point(left.name), left.name, left.head):
+            self.catalog.delete_branch_at(left.name, left.head)
+        elif left.name != name:
+            raise InvalidPipeline(
+                f"an earlier backfill of {pipeline} left partitions on the branch {left.name}. Start it again with the "
+                "same file and partitions to go on with it (not with --again), or delete it by "
+                f"`backfill cancel {pipeline}`"
+            )

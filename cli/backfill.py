@@ -15,7 +15,14 @@ from cli.backfill_grid import describe_campaign, describe_joint_publish, follow_
 from cli.backfill_start import StartBackfill
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
 from cli.layout import print_line
-from runtime.backfills import backfill_id, cancel_backfill, change_backfill, read_backfill, start_backfill
+from runtime.backfills import (
+    backfill_id,
+    cancel_backfill,
+    change_backfill,
+    discard_backfill,
+    read_backfill,
+    start_backfill,
+)
 from sluice.campaigns.campaign import FAILURES, count_states, partition_states
 from sluice.campaigns.ending import backfill_exit_code
 from sluice.contracts.backfill import MAX_WINDOW, BackfillInput, CampaignChange, CampaignStatus
@@ -190,12 +197,16 @@ def reject(
 
 @app.command()
 def cancel(pipeline: Named, as_json: AsJson = False) -> None:
-    """End a backfill: nothing more is started, and the runs under way are cancelled."""
+    """End a backfill: nothing more is started, its runs are cancelled, and what was collected is deleted."""
 
     async def command(context: CommandContext, _: None) -> int:
-        await cancel_backfill(context.client, context.settings, pipeline)
         fields = {"workflow_id": backfill_id(context.settings, pipeline), "cancel_requested": True}
-        context.print_result(fields, f"Asked the backfill of {pipeline} and its runs to stop.")
+        if await cancel_backfill(context.client, context.settings, pipeline):
+            context.print_result(fields, f"Asked the backfill of {pipeline} and its runs to stop.")
+            return 0
+        left = await discard_backfill(context.client, context.settings, pipeline)
+        text = f"The backfill of {pipeline} had ended. Cancelled or deleted what it left: {', '.join(left)}"
+        context.print_result({**fields, "left": left}, text)
         return 0
 
     run_command(command, as_json, no_preparation)

@@ -2,6 +2,7 @@
 
 from activities.collect_arrivals import CollectArrivalsActivity
 from activities.collect_backfill import CollectBackfillActivity
+from activities.discard_backfill import DiscardBackfillActivity
 from activities.find_ended_workflows import FindEndedWorkflowsActivity
 from activities.find_run_end import FindRunEndActivity
 from activities.finish_arrivals import FinishArrivalsActivity
@@ -23,6 +24,7 @@ def start_activities(shared: Shared) -> list[Activity]:
     catalog, settings, installation = shared.catalog, shared.settings, shared.installation
     return [
         OpenBackfillActivity(catalog, installation).open_backfill,
+        DiscardBackfillActivity(catalog, installation).discard_backfill,
         CollectBackfillActivity(catalog, shared.io, shared.loaded_files.manifests, installation).collect_backfill,
         PrepareRunActivity(shared.client, settings, shared.batches).prepare_run,
         FindRunEndActivity(shared.client).find_run_end,

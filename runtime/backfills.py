@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import TypeVar
 
 from temporalio.client import (
@@ -16,11 +17,19 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.installation import with_installation
-from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange, CampaignStatus
+from runtime.short_workflow import execute_short_workflow
+from sluice.contracts.backfill import (
+    AddPartitions,
+    BackfillInput,
+    CampaignChange,
+    CampaignStatus,
+    DiscardBackfillInput,
+)
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import pipeline_name
 from sluice.settings import Settings
 from workflows.backfill import Backfill
+from workflows.discard_backfill import DiscardBackfill
 
 ANSWER_WITHIN = 20.0
 """Seconds in which a worker has to answer a command about a backfill."""
@@ -97,18 +106,38 @@ async def change_backfill(client: Client, settings: Settings, pipeline: str, cha
         raise InvalidPipeline(f"no backfill of {pipeline} is under way: start one with `backfill FILE`") from error
 
 
-async def cancel_backfill(client: Client, settings: Settings, pipeline: str) -> None:
-    """Ask the backfill of a pipeline to end, with the runs that it started.
-
-    Raises:
-        InvalidPipeline: none is under way.
-    """
+async def cancel_backfill(client: Client, settings: Settings, pipeline: str) -> bool:
+    """Ask the backfill of a pipeline to end, with the runs that it started; return whether one is under way."""
     try:
         await backfill_handle(client, settings, pipeline).cancel()
+        return True
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
-        raise InvalidPipeline(f"no backfill of {pipeline} is under way: there is nothing to cancel") from error
+        return False
+
+
+async def discard_backfill(client: Client, settings: Settings, pipeline: str) -> list[str]:
+    """Cancel the runs that an ended backfill left, and delete the branches on which it collected partitions.
+
+    Returns:
+        The workflows that were cancelled, and the branches that were deleted.
+
+    Raises:
+        InvalidPipeline: it left nothing.
+        ServiceUnavailable: no worker, or the catalog does not answer.
+    """
+    left: list[str] = []
+    with suppress(InvalidPipeline):  # Temporal no longer has it
+        for child in (await read_backfill(client, settings, pipeline)).children.values():
+            with suppress(RPCError):  # it has ended
+                await client.get_workflow_handle(child).cancel()
+                left.append(child)
+    given = DiscardBackfillInput(pipeline=pipeline_name(pipeline))
+    left += await execute_short_workflow(client, settings, DiscardBackfill.run, given, "discard_backfill")
+    if not left:
+        raise InvalidPipeline(f"no backfill of {pipeline} is under way, and none left anything: nothing is to be ended")
+    return left
 
 
 async def read_backfill(client: Client, settings: Settings, pipeline: str) -> CampaignStatus:

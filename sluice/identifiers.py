@@ -70,9 +70,18 @@ def attempt_branch(label: str, run_id: str, attempt: int) -> str:
     return f"{ATTEMPTS}{label}/{run_id}/a{attempt}"
 
 
-def backfill_branch(installation: str, pipeline: str) -> str:
-    """Name the branch on which a backfill collects the partitions that it publishes together."""
-    return f"{_BACKFILLS}{installation}/{pipeline}"
+def backfill_branches(installation: str, pipeline: str) -> str:
+    """Return what the names of branches begin with on which backfills of a pipeline collect partitions."""
+    return f"{_BACKFILLS}{installation}/{pipeline}/"
+
+
+def backfill_branch(installation: str, pipeline: str, request: str) -> str:
+    """Name the branch on which a backfill collects the partitions that it publishes together.
+
+    Args:
+        request: the digest of what is asked for, so that no other request finds its partitions there.
+    """
+    return f"{backfill_branches(installation, pipeline)}{request}"
 
 
 def is_backfill_branch(name: str) -> bool:

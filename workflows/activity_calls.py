@@ -28,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
         ZoneNotice,
     )
     from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsInput, QuarantineRowsResult, ScanInput
-    from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, OpenBackfillInput
+    from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, DiscardBackfillInput, OpenBackfillInput
     from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
     from sluice.contracts.existing_rows import (
         ExistingRowsResult,
@@ -220,6 +220,8 @@ class ActivityCalls(ActivityCaller):
         "open_backfill", OpenBackfillInput, BackfillBranch, Kind.LOCAL_FIRST, lambda input: input.pipeline)
     collect_backfill = ActivityCall(
         "collect_backfill", CollectBackfillInput, BackfillBranch, Kind.ACTIVITY, lambda input: input.branch)
+    discard_backfill = ActivityCall(
+        "discard_backfill", DiscardBackfillInput, list[str], Kind.ACTIVITY, lambda input: input.pipeline)
     plan_joint_release = ActivityCall(  # nobody waits for it at a terminal: it has the patience of a run
         "plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY, lambda input: input.run)
     find_run_end = ActivityCall(

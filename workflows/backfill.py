@@ -52,7 +52,7 @@ class Backfill:
     async def run(self, input: BackfillInput) -> CampaignStatus:
         """Start partitions while there is room, until each has ended."""
         try:
-            if self._joint and not await self._joint.open(input.name):
+            if self._joint and not await self._joint.open(self._input):
                 self._campaign.cancel()
             while not self._is_over:
                 await self._start_children()
@@ -115,6 +115,10 @@ class Backfill:
             raise _refused("the backfill under way was started with another --publish: wait for its end or cancel it")
         if added.again != self._input.again:
             raise _refused("the backfill under way was started with another --again: wait for its end or cancel it")
+        if self._joint and set(added.partitions) - set(self._campaign.state.partitions):
+            raise _refused(
+                "what is published together is named at the start: wait for the end of the backfill, or cancel it"
+            )
         if added.pipeline != self._input.pipeline and self._campaign.running:
             raise _refused(
                 "a backfill of another version of the pipeline is under way: wait for its end, or pause it and "

@@ -5,6 +5,7 @@ backfill, and a release of it audits the whole, waits for an approval if one is 
 """
 
 import asyncio
+import hashlib
 from datetime import timedelta
 from typing import Any
 
@@ -38,12 +39,13 @@ class JointPublication:
         """The workflow that starts the run that publishes all partitions."""
         return f"{workflow.info().workflow_id}-all-{workflow.info().run_id[:8]}"
 
-    async def open(self, pipeline: str) -> bool:
+    async def open(self, input: BackfillInput) -> bool:
         """Create the branch of the backfill, if it does not exist; return whether there is one."""
         if self.state.branch:
             return True
         try:
-            opened = await self._calls.open_backfill(OpenBackfillInput(pipeline=pipeline))
+            given = OpenBackfillInput(pipeline=input.name, request=_request_digest(input))
+            opened = await self._calls.open_backfill(given)
         except ActivityError as error:
             self._fail(error, "refused")
             return False
@@ -132,3 +134,10 @@ class JointPublication:
 
     def _change(self, **fields: Any) -> None:
         self.state = self.state.model_copy(update=fields)
+
+
+def _request_digest(input: BackfillInput) -> str:
+    """Return the digest of what a backfill asks for; with `again`, no other one asks for the same."""
+    once = workflow.info().run_id if input.again else ""
+    stated = f"{input.pipeline.model_dump_json()} {' '.join(input.campaign.partitions)} {once}"
+    return hashlib.sha256(stated.encode()).hexdigest()[:12]

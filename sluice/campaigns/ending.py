@@ -28,7 +28,7 @@ def joint_exit_code(joint: JointPublish | None) -> int:
 
 
 def backfill_exit_code(now: CampaignStatus, workflow: str) -> int:
-    """Return the exit code of a backfill: that of its worst end, or of a failure where its workflow left some undone.
+    """Return the exit code of a backfill: that of its worst end, or 6 where its workflow was ended by force.
 
     Args:
         workflow: how its workflow stands: `running`, `completed`, `canceled`, `terminated` and so on.

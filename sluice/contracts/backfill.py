@@ -65,6 +65,14 @@ class OpenBackfillInput(Model):
 
     pipeline: str
     """Its name."""
+    request: str
+    """The digest of the pipeline's text and the partitions: the same request continues on a branch that was left."""
+
+
+class DiscardBackfillInput(Model):
+    """Input of `discard_backfill`: delete what backfills of a pipeline left, of which none runs."""
+
+    pipeline: str
 
 
 class CollectBackfillInput(Model):

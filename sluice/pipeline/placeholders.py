@@ -105,7 +105,7 @@ def placeholders_in(tree: Any) -> set[str]:
 
 
 def differing_placeholders(tree: Any, values: Mapping[str, str]) -> set[str]:
-    """Return the placeholders of a file that stand where `*` is no value, and are `*` for several partitions together.
+    """Return the placeholders whose value for several partitions is `*`, and that stand where this is no value.
 
     In the path of the source `*` matches all of them, and in descriptions and messages it is read by people.
     """

@@ -1,5 +1,6 @@
 """What is published together: the values of all partitions, whose catalog an activity gets, and foreign commits."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -7,15 +8,16 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.collect_backfill import CollectBackfillActivity
+from activities.discard_backfill import DiscardBackfillActivity
 from activities.open_backfill import OpenBackfillActivity
 from activities.target_catalog import TargetCatalog
 from lakehouse.catalog import TableCommit, TableVersion
-from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, OpenBackfillInput
+from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, DiscardBackfillInput, OpenBackfillInput
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.placeholders import values_of_all
 from sluice.publishing.certificate import PIPELINE, RUN_ID
-from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 
 UNUSED = cast(Any, None)
 
@@ -58,10 +60,53 @@ def catalog() -> MemoryCatalog:
     return MemoryCatalog()
 
 
-def opened(catalog: MemoryCatalog) -> BackfillBranch:
+def opened(catalog: MemoryCatalog, request: str = "one") -> BackfillBranch:
     activity = OpenBackfillActivity(catalog, "here")
-    branch: BackfillBranch = ActivityEnvironment().run(activity.open_backfill, OpenBackfillInput(pipeline="p"))
+    input = OpenBackfillInput(pipeline="p", request=request)
+    branch: BackfillBranch = ActivityEnvironment().run(activity.open_backfill, input)
     return branch
+
+
+def put(catalog: MemoryCatalog, branch: str) -> str:
+    """Commit something to a branch; return its head."""
+    version = TableVersion("/lake/t/x/metadata.json", 1)
+    return catalog.commit_tables(branch, catalog.head(branch), "a partition", [TableCommit("t.x", version)])
+
+
+def test_the_branch_that_a_backfill_left_is_taken_up_by_the_same_request_alone(catalog: MemoryCatalog) -> None:
+    """Another one would publish partitions that nobody asked it for."""
+    left = opened(catalog)
+    head = put(catalog, left.name)
+    assert opened(catalog) == left and catalog.head(left.name) == head
+    with pytest.raises(ApplicationError, match=r"on the branch sluice/backfill/here/p/one\..*cancel p"):
+        opened(catalog, "two")
+    ActivityEnvironment().run(
+        DiscardBackfillActivity(catalog, "here").discard_backfill, DiscardBackfillInput(pipeline="p")
+    )
+    assert opened(catalog, "two").name == "sluice/backfill/here/p/two" and catalog.find_head(left.name) is None
+
+
+def test_a_branch_that_holds_nothing_is_made_again_at_the_head_of_main(catalog: MemoryCatalog) -> None:
+    left, other = opened(catalog), opened(catalog, "two")
+    assert catalog.find_head(left.name) is None, "one of another request is deleted"
+    head = put(catalog, "main")
+    assert opened(catalog, "two") == other and catalog.head(other.name) == head
+
+
+def test_what_backfills_of_a_pipeline_left_is_deleted_and_of_no_other(catalog: MemoryCatalog) -> None:
+    names = [f"sluice/backfill/{each}/one" for each in ("here/p", "here/p2", "there/p")]
+    for name in names:
+        catalog.create_branch(name, catalog.initialize_main())
+    discard = DiscardBackfillActivity(catalog, "here").discard_backfill
+    for expected in ([names[0]], []):
+        assert ActivityEnvironment().run(discard, DiscardBackfillInput(pipeline="p")) == expected
+    assert all(catalog.find_head(name) for name in names[1:])
+
+
+def test_a_catalog_that_merges_into_main_alone_opens_no_branch() -> None:
+    catalog = MemoryCatalog(capabilities=replace(CAPABILITIES, merges_into_branches=False))
+    with pytest.raises(ApplicationError, match="this catalog merges into main alone"):
+        opened(catalog)
 
 
 def collect(catalog: MemoryCatalog, branch: BackfillBranch) -> BackfillBranch:

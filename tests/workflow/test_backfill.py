@@ -93,12 +93,19 @@ class Backfills:
         starts_per_run: int = 200,
         ask_again: float = 600,
         together: JointPublish | None = None,
+        again: bool = False,
         **more: Any,
     ) -> WorkflowHandle[Backfill, CampaignStatus]:
         state = CampaignState(partitions=[f"p{number}" for number in range(count)], **more)
         limits = {"starts_per_run": starts_per_run, "ask_again": ask_again}
         given = BackfillInput(
-            pipeline=pipeline(text), name="p", starter="tester", campaign=state, together=together, **limits
+            pipeline=pipeline(text),
+            name="p",
+            starter="tester",
+            again=again,
+            campaign=state,
+            together=together,
+            **limits,
         )
         return await self.client.start_workflow(Backfill.run, given, id=self.id, task_queue=self.queue)
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from temporalio import activity
-from temporalio.client import WorkflowFailureError
+from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from sluice.campaigns.campaign import count_states
 from sluice.campaigns.ending import campaign_exit_code, joint_exit_code
 from sluice.contracts.backfill import (
+    AddPartitions,
     BackfillBranch,
     CampaignStatus,
     CollectBackfillInput,
@@ -23,7 +24,7 @@ from sluice.contracts.backfill import (
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
 from sluice.contracts.publish import DiscardBranchInput
-from tests.workflow.test_backfill import AT_ONCE, HELD, SINCE, STARTS, Backfills, FakeStart
+from tests.workflow.test_backfill import AT_ONCE, HELD, SINCE, STARTS, Backfills, FakeStart, pipeline
 from workflows.backfill import Backfill
 from workflows.joint_publish import ALL
 from workflows.sandbox import sandbox
@@ -37,11 +38,13 @@ class Branches:
     def __init__(self) -> None:
         self.opened = self.collected = self.discarded = 0
         self.problem = ""
+        self.requests: list[str] = []
         self.is_empty = False
 
     @activity.defn(name="open_backfill")
     def open_backfill(self, input: OpenBackfillInput) -> BackfillBranch:
         self.opened += 1
+        self.requests.append(input.request)
         self._raise("open")
         return BackfillBranch(name=BRANCH, catalog_id="catalog")
 
@@ -241,3 +244,28 @@ async def test_the_start_of_the_merge_that_is_ended_by_force_is_begun_again(
     assert joint_exit_code((await handle.result()).together) == 0
     _, first, again = SINCE[backfills.queue]
     assert first == again and branches.collected == 1
+
+
+async def test_no_partitions_are_added_to_what_is_published_together(backfills: Backfills, branches: Branches) -> None:
+    """Its branch is known by the partitions that were asked for at the start."""
+    handle = await start(backfills, 1)
+    child = await backfills.child("p0")
+    added = AddPartitions(pipeline=pipeline(HELD), partitions=["p0", "p1"], is_together=True)
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await handle.execute_update(Backfill.add, added)
+    assert "is named at the start" in str(refused.value.cause)
+    await handle.execute_update(Backfill.add, added.model_copy(update={"partitions": ["p0"]}))
+    await handle.terminate()
+    await child.terminate()
+
+
+@pytest.mark.parametrize(("again", "requests"), [(False, 1), (True, 2)])
+async def test_the_same_request_has_the_same_branch_unless_it_publishes_again(
+    backfills: Backfills, branches: Branches, again: bool, requests: int
+) -> None:
+    """With `again`, what a branch was left with would be loaded onto it a second time."""
+    for _ in range(2):
+        await (await start(backfills, 2, AT_ONCE, again=again)).result()
+    assert len(set(branches.requests)) == requests
+    await (await start(backfills, 3, AT_ONCE, again=again)).result()
+    assert len(set(branches.requests)) == requests + 1

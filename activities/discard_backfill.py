@@ -1,0 +1,27 @@
+"""Delete the branches that backfills of a pipeline left, of which none runs."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog
+from sluice.contracts.backfill import DiscardBackfillInput
+from sluice.identifiers import backfill_branches
+
+
+@dataclass(frozen=True)
+class DiscardBackfillActivity:
+    """The activity `discard_backfill`. Needs the catalog, and the installation of these runs."""
+
+    catalog: BranchCatalog
+    installation: str
+
+    @activity.defn(name="discard_backfill")
+    def discard_backfill(self, input: DiscardBackfillInput) -> list[str]:
+        """Delete the branches on which partitions were collected, and return them: runs that publish to one fail."""
+        with as_application_error():
+            left = self.catalog.list_branches(backfill_branches(self.installation, input.pipeline))
+            for branch in left:
+                self.catalog.delete_branch(branch.name)
+            return [branch.name for branch in left]
