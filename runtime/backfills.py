@@ -8,6 +8,7 @@ from typing import TypeVar
 from temporalio.client import (
     Client,
     RPCTimeoutOrCancelledError,
+    WorkflowExecutionStatus,
     WorkflowHandle,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
@@ -108,8 +109,11 @@ async def change_backfill(client: Client, settings: Settings, pipeline: str, cha
 
 async def cancel_backfill(client: Client, settings: Settings, pipeline: str) -> bool:
     """Ask the backfill of a pipeline to end, with the runs that it started; return whether one is under way."""
-    try:
-        await backfill_handle(client, settings, pipeline).cancel()
+    handle = backfill_handle(client, settings, pipeline)
+    try:  # a server takes the cancel of an ended workflow, too, and does nothing
+        if (await handle.describe()).status != WorkflowExecutionStatus.RUNNING:
+            return False
+        await handle.cancel()
         return True
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:

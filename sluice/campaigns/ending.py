@@ -13,7 +13,7 @@ _WORST_FIRST = (6, 7, 2, 3, 4, 5)
 def campaign_exit_code(state: CampaignState) -> int:
     """Return 0 where each partition was published or skipped, or else the code of the worst end of one."""
     codes = {_code(each, state.notes.get(name)) for name, each in partition_states(state).items()}
-    return next((code for code in _WORST_FIRST if code in codes), 0)
+    return _worst(codes)
 
 
 def joint_exit_code(joint: JointPublish | None) -> int:
@@ -33,7 +33,7 @@ def backfill_exit_code(now: CampaignStatus, workflow: str) -> int:
     Args:
         workflow: how its workflow stands: `running`, `completed`, `canceled`, `terminated` and so on.
     """
-    code = campaign_exit_code(now.campaign) or joint_exit_code(now.together)
+    code = _worst({campaign_exit_code(now.campaign), joint_exit_code(now.together)})
     if workflow == "running":
         return code
     if workflow == "canceled":
@@ -55,6 +55,10 @@ def not_published(last: CampaignStatus) -> list[str]:
     has_merge = last.together is None or (last.together.ended is not None and last.together.ended.is_done)
     states = partition_states(last.campaign).items()
     return [name for name, state in states if state not in DONE or not has_merge]
+
+
+def _worst(codes: set[int]) -> int:
+    return next((code for code in _WORST_FIRST if code in codes), 0)
 
 
 def _code(state: PartitionState, note: PartitionNote | None) -> int:

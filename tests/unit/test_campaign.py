@@ -201,6 +201,7 @@ PUBLISHED_TOGETHER = JointPublish(ended=PUBLISHED)
         (status("pp", JointPublish(branch="b")), "completed", 6),
         (status("pp", PUBLISHED_TOGETHER), "completed", 0),
         (status("pp", JointPublish(ended=KEPT)), "completed", 3),
+        (status("cc", JointPublish(ended=REFUSED)), "completed", 2),
     ],
 )
 def test_a_backfill_that_was_ended_by_force_has_failed(now: CampaignStatus, workflow: str, code: int) -> None:
