@@ -5,12 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
+from runtime.backfills import backfill_id
+from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess, wait_for
-from tests.harness.rides import assert_each_once, write_month
+from tests.harness.rides import ROWS, assert_each_once, write_month
 from tests.harness.system import SystemHarness
+from tests.harness.temporal_thread import TEMPORAL
 
 MONTHS = {"2018-12": 11, "2019-01": 12, "2019-02": 13, "2019-03": 14}
 """The months around the first one whose surcharges have a type, with their numbers."""
@@ -42,6 +47,24 @@ class Rides:
 
     def write(self, month: str, *, spoilt: bool = False) -> None:
         write_month(self.folder, MONTHS[month], name=f"rides-{month}.parquet", spoilt=spoilt)
+
+    def share_a_key(self, month: str, other: int) -> None:
+        """Give the first ride of a month the key of one of another month."""
+        file = self.folder / f"rides-{month}.parquet"
+        table = parquet.read_table(file)
+        ids = [other * ROWS, *table["ride_id"].to_pylist()[1:]]
+        column = table.schema.get_field_index("ride_id")
+        parquet.write_table(table.set_column(column, "ride_id", pa.array(ids, pa.int64())), file)
+
+    def terminate(self, pipeline: str) -> None:
+        """Terminate the workflow of a backfill."""
+        environment = self.system.environment
+        workflow_id = backfill_id(read_settings(environment), pipeline)
+
+        async def terminate() -> None:
+            await (await TEMPORAL.client(environment)).get_workflow_handle(workflow_id).terminate()
+
+        TEMPORAL.run(terminate())
 
     def kill_worker(self) -> None:
         self.worker.kill()
@@ -77,6 +100,8 @@ def test_all_months_are_published_by_one_merge_or_none_is(rides: Rides, lake: La
     assert (code, paused["counts"]) == (3, {"published": 3, "kept out": 1})
     assert paused["partitions"][BAD]["state"] == "kept out" and "1 of 4 partitions" in paused["paused"]
     assert (lake.rows("t.together"), lake.head()) == ([], before)
+    released = rides.system.command("quarantine", "release", paused["partitions"][BAD]["run_id"])
+    assert released.code != 0 and "`backfill retry together`" in released.err, released.err
 
     rides.write(BAD)
     assert rides.backfill("retry", "together")[0] == 0
@@ -117,3 +142,43 @@ def test_one_approval_is_asked_for_all_months(rides: Rides, lake: LakeReader) ->
     assert rides.backfill("watch", "joint")[0] == 0
     assert_each_once(lake.rows("t.joint"), [11, 12])
     assert lake.branches("backfill/") == lake.branches("quarantine/joint/") == []
+
+
+@pytest.mark.slow
+def test_months_that_break_a_check_only_together_are_kept_out_together(rides: Rides, lake: LakeReader) -> None:
+    """Each has 50 rides, and both have more than the check lets pass."""
+    before = lake.head()
+    text = rides.file.read_text().replace("together", "crowded")
+    file = rides.system.file(text.replace("- unique: ride_id", "- row_count: {max: 60}"))
+    code, ended = rides.backfill(str(file), "--partitions", "2019-01,2019-03", "--publish", "together")
+    assert (code, ended["counts"]) == (3, {"published": 2}), ended
+    assert "row_count" in ended["together"]["ended"]["reason"]
+    assert (lake.rows("t.crowded"), lake.head(), lake.branches("backfill/")) == ([], before, [])
+    (kept,) = lake.branches("quarantine/crowded/")
+    assert kept == ended["together"]["quarantine"] and len(lake.rows("t.crowded", kept)) == 100
+    shown = rides.system.command("quarantine", "show", kept)
+    assert shown.code == 0 and kept in shown.out and "of a backfill, to be published together" in shown.out, shown.out
+    code, again = rides.backfill("start", str(file), "--only", "failed", "--publish", "together", "--dry-run")
+    assert [each["partition"] for each in again["partitions"]] == ["2019-01", "2019-03"]
+
+
+@pytest.mark.slow
+def test_a_month_that_shares_a_key_with_another_one_is_kept_out(rides: Rides, lake: LakeReader) -> None:
+    """It passes alone; its audit reads the months that were collected before it."""
+    before = lake.head()
+    rides.share_a_key("2019-03", MONTHS["2019-01"])
+    file = rides.system.file(rides.file.read_text().replace("together", "shared"))
+    asked = (str(file), "--partitions", "2019-01,2019-03", "--publish", "together")
+    code, paused = rides.backfill(*asked)
+    assert (code, paused["counts"]) == (3, {"published": 1, "kept out": 1}), paused
+    (reason,) = [each["reason"] for each in paused["partitions"].values() if each["state"] == "kept out"]
+    assert "unique" in reason and (lake.rows("t.shared"), lake.head()) == ([], before)
+
+    rides.terminate("shared")
+    assert rides.backfill("watch", "shared")[0] == 6
+    code, ended = rides.backfill(str(file), "--partitions", "2019-03", "--publish", "together")
+    assert code == 2 and "left partitions on the branch" in ended["together"]["ended"]["reason"], ended
+    code, cancelled = rides.backfill("cancel", "shared")
+    assert code == 0 and any("backfill/" in each for each in cancelled["left"]), cancelled
+    assert (lake.branches("backfill/"), lake.head()) == ([], before)
+    assert rides.system.command("backfill", "cancel", "shared").code == 2
