@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import islice
 
-from lakehouse.source_files.columns import BEYOND_HEADERS
 from lakehouse.source_files.csv_content import WHITESPACE, CsvFormat
+from lakehouse.source_files.headers import BEYOND_HEADERS
 from lakehouse.source_files.identify import describe
 from lakehouse.source_files.paths import is_remote
 from lakehouse.source_files.text import decoded, stated_encoding

@@ -1,10 +1,10 @@
 """Read the names of the columns of source files, without reading their rows."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from lakehouse.source_files.csv_content import WHITESPACE, CsvFormat
+from lakehouse.source_files.csv_content import WHITESPACE
+from lakehouse.source_files.headers import parse_header
 from lakehouse.source_files.identify import describe
 from lakehouse.source_files.paths import base_path, is_remote, partition_of
 from lakehouse.source_files.text import decoded, stated_encoding
@@ -15,11 +15,6 @@ from sluice.sql.schema_ddl import schema_columns
 
 _FILES = 64
 """How many files are looked at. Parquet files may have other columns each, so that with more nothing is known."""
-BEYOND_HEADERS = (
-    "linesep", "escape", "chartoescapequoteescaping", "unescapedquotehandling", "ignoreleadingwhitespace",
-    "ignoretrailingwhitespace", "basepath",
-)  # fmt: skip
-"""Options, in small letters, with which Spark may read other names than those of the first line."""
 
 
 def read_column_names(source: Source, files: Sequence[InputFile]) -> list[str] | None:
@@ -70,19 +65,11 @@ def _columns_of_parquet(path: str) -> list[str] | None:
 
 def _header(path: str, options: dict[str, str]) -> list[str] | None:
     """Return the fields of the first line of a CSV file that is not empty."""
-    csv_format = CsvFormat.of(options)
-    separator, quote = csv_format.separator, csv_format.quote
-    if not csv_format.has_header or any(options.get(name) for name in BEYOND_HEADERS):
-        return None
-    if len(separator) != 1 or len(quote) > 1:
-        return None
     try:
         line = _first_line(decoded(path, describe(path).read(), stated_encoding(options)))
-        if line is None or (quote and line.count(quote) % 2):  # a name with a line break
-            return None
-        return next(csv.reader([line], delimiter=separator, quotechar=quote), None) if quote else line.split(separator)
-    except (InvalidInput, csv.Error):  # what is wrong with the file is said when it is read
+    except InvalidInput:  # what is wrong with the file is said when it is read
         return None
+    return None if line is None else parse_header(line, options)
 
 
 def _first_line(pieces: Iterator[str]) -> str | None:

@@ -18,6 +18,8 @@ class CsvContent:
     """How many rows Spark must read."""
     spans_lines: bool
     """Whether a quoted value holds a line break, so that the file has to be read whole and not line by line."""
+    first_line: str
+    """The first line that is not empty; empty if there is none."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class CsvReader:
         self._has_gap = False  # whether a record follows an empty line
         self._inside = self._spans = False
         self._columns = self._opened = 0
+        self._first_line = ""
 
     def read(self, pieces: Iterator[str]) -> CsvContent:
         """Read the whole file.
@@ -68,7 +71,7 @@ class CsvReader:
                 f"{self._path} has one column and an empty line, which Spark leaves out: write an empty value as "
                 f"{self._quote * 2}, or remove the line"
             )
-        return CsvContent(max(self._records - self._has_header, 0), self._spans)
+        return CsvContent(max(self._records - self._has_header, 0), self._spans, self._first_line)
 
     def _read_lines(self, text: str) -> None:
         """Read whole lines: at once where no quote is open, else line by line."""
@@ -78,6 +81,7 @@ class CsvReader:
         if not self._columns:
             header = next((line for line in lines if line.strip(WHITESPACE)), "")
             self._columns = header.count(self._separator) + 1 if header else 0
+            self._first_line = header.removeprefix("\ufeff")
         if not self._quote or self._quote not in text:
             if self._inside:
                 self._lines += len(lines)

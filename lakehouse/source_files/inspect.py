@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakehouse.source_files.csv_content import CsvReader
+from lakehouse.source_files.headers import check_headers
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import read_json
@@ -43,6 +44,7 @@ class _Content:
     spans_lines: bool = False
     is_one_value: bool = False
     footer: ParquetFooter | None = None
+    first_line: str = ""
     state: tuple[object, ...] = ()
 
 
@@ -59,6 +61,10 @@ def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnPro
         return _inspect(expected, source, base, counter)
 
     contents = map_in_threads(inspect, files, on_progress, "inspected")
+    check_headers(
+        ((file.path, content.first_line) for file, content in zip(files, contents, strict=True) if content.first_line),
+        source,
+    )
     rows = [content.rows for content in contents]
     return Inspection(
         rows=None if None in rows else sum(filter(None, rows)),
@@ -128,4 +134,4 @@ def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping
         json = read_json(path, texts)
         return _Content(rows=json.rows, is_one_value=json.is_one_value)
     csv = CsvReader(path, options).read(texts)
-    return _Content(rows=csv.rows, spans_lines=csv.spans_lines)
+    return _Content(rows=csv.rows, spans_lines=csv.spans_lines, first_line=csv.first_line)

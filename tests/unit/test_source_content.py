@@ -151,3 +151,42 @@ def test_rows_of_parquet_and_orc_files(tmp_path: Path) -> None:
         content = file.read_bytes()
         with pytest.raises(InvalidInput, match=f"no whole {format} file"):
             inspect(tmp_path, {file.name: content[:4] + b"\0" * (len(content) - 8) + content[-4:]})
+
+
+@pytest.mark.parametrize(
+    ("more", "second", "message"),
+    [
+        ({}, "id,amount\n", "has another header than"),
+        ({}, "name,id\n", "has its columns in another order than"),
+        ({}, '"ID", Name\n', ""),
+        ({}, "id,name\n", ""),
+        ({"schema": "id INT, name STRING"}, "id,name\n", ""),
+        (
+            {"schema": "id INT, amount INT"},
+            "id,name\n",
+            "has another header than source.schema: id, name, and not id",
+        ),
+        ({"options": {"sep": ";"}}, "id,amount\n", "has another header than"),
+        ({"options": {"header": "false"}, "schema": "id INT, name STRING"}, "1,b\n", ""),
+    ],
+)
+def test_a_csv_file_with_another_header_is_named(
+    tmp_path: Path, more: dict[str, object], second: str, message: str
+) -> None:
+    for name, header in (("a.csv", "id,name\n"), ("b.csv", second)):
+        (tmp_path / name).write_text(f"{header}1,x\n")
+    source = Source.model_validate({"path": f"{tmp_path}/*.csv", "format": "csv", **more})
+    files = find_files(source)
+    if not message:
+        assert inspect_files(files, source).rows
+        return
+    with pytest.raises(InvalidInput) as refused:
+        inspect_files(files, source)
+    assert message in str(refused.value) and str(refused.value).startswith(str(tmp_path))
+
+
+def test_folders_that_are_columns_are_no_part_of_a_header(tmp_path: Path) -> None:
+    (tmp_path / "day=1").mkdir()
+    (tmp_path / "day=1" / "a.csv").write_text("id\n1\n")
+    source = Source.model_validate({"path": str(tmp_path), "format": "csv", "schema": "id INT, day INT"})
+    assert inspect_files(find_files(source), source).rows == 1

@@ -1,0 +1,67 @@
+"""Compare the headers of CSV files before Spark reads them: it would not name the file whose header differs."""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+
+from lakehouse.source_files.csv_content import CsvFormat
+from lakehouse.source_files.paths import base_path, partition_of
+from sluice.errors import InvalidInput
+from sluice.pipeline.source import Source
+from sluice.sql.schema_ddl import schema_columns
+
+BEYOND_HEADERS = (
+    "linesep", "escape", "chartoescapequoteescaping", "unescapedquotehandling", "ignoreleadingwhitespace",
+    "ignoretrailingwhitespace", "basepath",
+)  # fmt: skip
+"""Options, in small letters, with which Spark may read other names than those of the first line."""
+
+
+def parse_header(line: str, options: Mapping[str, str]) -> list[str] | None:
+    """Return the names in the first line of a CSV file; None where Spark may read others.
+
+    Args:
+        options: those of Spark's reader, whose names are in small letters.
+    """
+    csv_format = CsvFormat.of(options)
+    separator, quote = csv_format.separator, csv_format.quote
+    if not csv_format.has_header or any(options.get(name) for name in BEYOND_HEADERS):
+        return None
+    if len(separator) != 1 or len(quote) > 1 or (quote and line.count(quote) % 2):  # a name with a line break
+        return None
+    try:
+        return next(csv.reader([line], delimiter=separator, quotechar=quote), None) if quote else line.split(separator)
+    except csv.Error:
+        return None
+
+
+def check_headers(headers: Iterable[tuple[str, str]], source: Source) -> None:
+    """Make sure that CSV files have the same header, and that of the stated schema if there is one.
+
+    Args:
+        headers: the first line of each file that has one, by the file's path.
+
+    Raises:
+        InvalidInput: one file has another header.
+    """
+    options = {key.lower(): value for key, value in source.options.items()}
+    base, first = base_path(source), ("", list[str]())
+    stated = schema_columns(source.schema_) if source.schema_ else None
+    for path, line in headers:
+        names = parse_header(line, options)
+        if names is None:
+            continue
+        if stated is not None:
+            folders = {part.partition("=")[0].lower() for part in partition_of(path, base).split("/")}
+            _compare(path, names, [name for name in stated if name.lower() not in folders], "source.schema")
+        elif first[0]:
+            _compare(path, names, first[1], first[0])
+        else:
+            first = (path, names)
+
+
+def _compare(path: str, names: Sequence[str], wanted: Sequence[str], of: str) -> None:
+    if [name.strip().lower() for name in names] == [name.strip().lower() for name in wanted]:
+        return
+    same = {name.strip().lower() for name in names} == {name.strip().lower() for name in wanted}
+    what = "has its columns in another order than" if same and len(names) == len(wanted) else "has another header than"
+    raise InvalidInput(f"{path} {what} {of}: {', '.join(names)[:200]}, and not {', '.join(wanted)[:200]}")
