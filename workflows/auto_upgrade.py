@@ -1,4 +1,4 @@
-"""The workflows without an end, as versioned workers host them: they go on with the current version of the workers.
+"""Host the workflows without an end on versioned workers: they go on with the current version of these.
 
 Other workflows stay with the version that they began with. A worker without a version must not state this, so these
 are classes of their own.
