@@ -203,6 +203,7 @@ NO_IDENTITY = {
     "write_table": "its job can commit to the attempt's branch alone, which no other catalog has; what it wrote is "
     "verified",
     "manage_quarantine": "a person names a branch of the catalog as it is now",
+    "discard_backfill": "a person names a pipeline, and what it left in the catalog as it is now is deleted",
     "open_backfill": "it is the first to look at the catalog, and records which one it is",
     "reap_branches": "it looks at the branches of the catalog as it is now",
     **dict.fromkeys(
