@@ -249,6 +249,7 @@ async def test_the_start_of_the_merge_that_is_ended_by_force_is_begun_again(
 async def test_no_partitions_are_added_to_what_is_published_together(backfills: Backfills, branches: Branches) -> None:
     """Its branch is known by the partitions that were asked for at the start."""
     handle = await start(backfills, 1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
     child = await backfills.child("p0")
     added = AddPartitions(pipeline=pipeline(HELD), partitions=["p0", "p1"], is_together=True)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
