@@ -8,7 +8,7 @@ from lakehouse.targets.mirror import MirrorWriter
 
 
 def registration_activities(shared: Shared) -> list[Activity]:
-    """Return those of registrations at shared.targets."""
+    """Return those that tell targets of publications, and compare them with main."""
     mirrors = MirrorWriter(shared.catalog, shared.io)
     return [
         shared.registrations.start_registrations,

@@ -33,7 +33,7 @@ CREATE TABLE listings (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NUL
 CREATE TABLE manifests (folder TEXT PRIMARY KEY, at REAL NOT NULL);
 CREATE TABLE details (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-_TABLES = ("files", "listings", "moved", "manifests", "rules", "details")
+_TABLES = ("files", "listings", "moved", "manifests", "details")
 
 
 class ZoneDatabase:
