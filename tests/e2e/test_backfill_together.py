@@ -75,6 +75,11 @@ class Rides:
         assert done.out, done.err
         return done.code, json.loads(done.out)
 
+    @staticmethod
+    def reasons(backfill: dict[str, Any]) -> str:
+        """Return why each partition is where it is, for the message of a failed assertion."""
+        return "\n".join(f"{name}: {each['state']}: {each['reason']}" for name, each in backfill["partitions"].items())
+
     def collected(self) -> int:
         counts: dict[str, int] = self.backfill("status", "together")[1]["counts"]
         return counts.get("published", 0)
@@ -97,7 +102,7 @@ def test_all_months_are_published_by_one_merge_or_none_is(rides: Rides, lake: La
     wait_for(lambda: rides.collected() >= 1)
     rides.kill_worker()
     code, paused = rides.backfill(*asked)
-    assert (code, paused["counts"]) == (3, {"published": 3, "kept out": 1})
+    assert (code, paused["counts"]) == (3, {"published": 3, "kept out": 1}), rides.reasons(paused)
     assert paused["partitions"][BAD]["state"] == "kept out" and "1 of 4 partitions" in paused["paused"]
     assert (lake.rows("t.together"), lake.head()) == ([], before)
     released = rides.system.command("quarantine", "release", paused["partitions"][BAD]["run_id"])
@@ -106,7 +111,7 @@ def test_all_months_are_published_by_one_merge_or_none_is(rides: Rides, lake: La
     rides.write(BAD)
     assert rides.backfill("retry", "together")[0] == 0
     code, published = rides.backfill("watch", "together")
-    assert (code, published["counts"]) == (0, {"published": 4}), published
+    assert (code, published["counts"]) == (0, {"published": 4}), rides.reasons(published)
     assert_each_once(lake.rows("t.together"), MONTHS.values())
     after = lake.head()
     assert lake.commit(after)["parentCommitHashes"][0] == before
@@ -151,7 +156,7 @@ def test_months_that_break_a_check_only_together_are_kept_out_together(rides: Ri
     text = rides.file.read_text().replace("together", "crowded")
     file = rides.system.file(text.replace("- unique: ride_id", "- row_count: {max: 60}"))
     code, ended = rides.backfill(str(file), "--partitions", "2019-01,2019-03", "--publish", "together")
-    assert (code, ended["counts"]) == (3, {"published": 2}), ended
+    assert (code, ended["counts"]) == (3, {"published": 2}), rides.reasons(ended)
     assert "row_count" in ended["together"]["ended"]["reason"]
     assert (lake.rows("t.crowded"), lake.head(), lake.branches("backfill/")) == ([], before, [])
     (kept,) = lake.branches("quarantine/crowded/")
@@ -170,7 +175,7 @@ def test_a_month_that_shares_a_key_with_another_one_is_kept_out(rides: Rides, la
     file = rides.system.file(rides.file.read_text().replace("together", "shared"))
     asked = (str(file), "--partitions", "2019-01,2019-03", "--publish", "together")
     code, paused = rides.backfill(*asked)
-    assert (code, paused["counts"]) == (3, {"published": 1, "kept out": 1}), paused
+    assert (code, paused["counts"]) == (3, {"published": 1, "kept out": 1}), rides.reasons(paused)
     (reason,) = [each["reason"] for each in paused["partitions"].values() if each["state"] == "kept out"]
     assert "unique" in reason and (lake.rows("t.shared"), lake.head()) == ([], before)
 

@@ -89,8 +89,11 @@ class Landing:
         return len(shown["files"]) == files and {each["status"] for each in shown["files"]} <= {"loaded", "ignored"}
 
     def close(self) -> None:
-        """End the worker."""
+        """Remove the zone, and end the worker: other tests of this process have the same server."""
+        (self._home / "pipelines" / f"{NAME}.yml").unlink(missing_ok=True)
+        removed = self.system.command("deploy", str(self._home / "pipelines"), "--yes")
         self._worker.stop()
+        assert removed.code == 0, removed.err
 
 
 @contextmanager

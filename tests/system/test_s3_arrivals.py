@@ -139,8 +139,9 @@ def test_each_row_is_published_once_whatever_the_store_does(zone: StoreZone) -> 
 
     wait_for(lambda: not zone.status().batches, lambda: str(zone.status()), 60)
     zone.proxy.break_all("ExpiredToken", *EVERYTHING)
-    problem = zone.wait_for_problem()
-    assert "s3://source/rides/ cannot be read" in problem and "renew them" in problem, problem
+    wait_for(lambda: "s3://source/rides/ cannot be read" in zone.status().problem, lambda: str(zone.status()), 60)
+    problem = zone.status().problem
+    assert "renew them" in problem, problem
     time.sleep(3)  # it looks again meanwhile
     assert zone.status().problem == problem, "people are notified of each other problem"
     zone.load_despite(17, "ExpiredToken", 5, "head", SOURCE)  # renewed, and expired again under a run
