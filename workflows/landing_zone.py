@@ -33,13 +33,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.batch_runs import BatchRuns
     from workflows.failures import is_cancelled, root_cause
     from workflows.finished_files import FinishedFiles
+    from workflows.zone_looks import ZoneLooks
     from workflows.zone_notices import ZoneNotices
     from workflows.zone_runs import GrantedRuns
-
-_SOON, _EVERY = 0.2, 1.0
-"""Seconds to wait after a notification, for those that come together with it; the fewest between two looks for them."""
-_ON_ERROR = 60.0
-"""Seconds until the next look after one that failed."""
 
 
 @workflow.defn(name="LandingZone")
@@ -59,8 +55,7 @@ class LandingZone:
         self._paused, self._problem = input.paused, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
         self._counts: dict[str, int] = {}
-        self._is_look_due, self._is_notified = True, False
-        self._look_at, self._looked_at = workflow.now().timestamp(), 0.0
+        self._is_look_due, self._looks = True, ZoneLooks()
         self._since = input.since or workflow.now().timestamp()
 
     @workflow.run
@@ -81,11 +76,13 @@ class LandingZone:
             await self._wait()
 
     @workflow.signal
-    async def look(self) -> None:
-        """Look at the zone soon: a notification arrived. It may come often, late, or not at all."""
-        self._is_notified = True
-        soon = max(workflow.now().timestamp() + _SOON, self._looked_at + _EVERY)
-        self._look_at = min(self._look_at, soon)
+    async def look(self, files: list[str] | None = None) -> None:
+        """Look at the zone soon: a notification arrived. It may come often, late, or not at all.
+
+        Args:
+            files: the paths that it named; without any, the whole zone is listed.
+        """
+        self._looks.notify(files or ())
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
     def run_ended(self, ended: EndedRun) -> None:
@@ -144,12 +141,13 @@ class LandingZone:
     def replace_pipeline(self, input: LandingZoneInput) -> None:
         """Take another version of the pipeline: for the looks and runs from now on."""
         self._input, self._is_look_due = input, True
+        self._looks.list_all()
         workflow.upsert_memo({ZONE_MEMO: memo_of(input)})
 
     @workflow.query
     def status(self) -> ZoneStatus:
         """Return what the zone holds."""
-        next_look = workflow.now().timestamp() if self._is_look_due else self._look_at
+        next_look = workflow.now().timestamp() if self._is_look_due else self._looks.at
         return ZoneStatus(
             name=self._input.name,
             pipeline=self._input.pipeline,
@@ -164,10 +162,9 @@ class LandingZone:
 
     async def _look(self) -> None:
         """Collect what arrived; set when to look again."""
-        delay, self._is_notified = self._input.look, False
-        self._looked_at = workflow.now().timestamp()
-        held, room = self._batches.refs, self._batches.room
-        given = CollectArrivalsInput(pipeline=self._input.pipeline, held=held, room=room, received=self._received)
+        held, room, files = self._batches.refs, self._batches.room, self._looks.begin()
+        pipeline, received = self._input.pipeline, self._received
+        given = CollectArrivalsInput(pipeline=pipeline, held=held, room=room, received=received, files=files)
         try:
             result = await self._collect(given)
         except ActivityError as error:
@@ -179,15 +176,9 @@ class LandingZone:
         before, self._problem = self._problem, result.problem or ("" if room else full)
         text = f"cannot be looked at: {result.problem}" if result.problem else self._problem
         self._notices.of_problem(text, before, is_passing=result.is_passing)
-        if result.is_passing:
-            delay = min(delay, _ON_ERROR)
-        if result.look_in is not None:
-            delay = min(delay, result.look_in)
         await self._runs.start_lost(self._input)
         self._grants.report_again()
-        if self._is_notified:  # while the zone was listed: it may be about a file that came after that
-            delay = min(delay, _EVERY)
-        self._look_at = workflow.now().timestamp() + delay
+        self._looks.end(files, result, self._input.look)
 
     async def _collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         """List the zone, and start what is granted meanwhile: a listing may take long, and slots are scarce."""
@@ -238,20 +229,20 @@ class LandingZone:
 
     async def _wait(self) -> None:
         """Wait until a look is due, or there is something to start."""
-        while not self._has_news(self._look_at):
-            remaining = self._look_at - workflow.now().timestamp()
+        while not self._has_news(self._looks.at):
+            remaining = self._looks.at - workflow.now().timestamp()
             if remaining <= 0:
                 self._is_look_due = True
                 return
             try:
                 await workflow.wait_condition(
-                    partial(self._has_news, self._look_at), timeout=timedelta(seconds=remaining)
+                    partial(self._has_news, self._looks.at), timeout=timedelta(seconds=remaining)
                 )
             except asyncio.TimeoutError:
                 self._is_look_due = True
 
     def _has_news(self, look_at: float) -> bool:
-        has_news = self._is_look_due or self._grants.has_news(self._room) or self._look_at < look_at
+        has_news = self._is_look_due or self._grants.has_news(self._room) or self._looks.at < look_at
         return has_news or self._batches.has_unreported or (self._is_on_another_queue and not self._is_busy)
 
     @property

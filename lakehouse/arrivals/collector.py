@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.arrivals.file_loads import FileLoads, name_run
 from lakehouse.arrivals.finish_memory import FinishMemory
-from lakehouse.arrivals.zone_memory import ZoneMemory
+from lakehouse.arrivals.zone_memory import MarkedFile, ZoneMemory
 from lakehouse.loaded_files import LoadedFiles
-from lakehouse.loaded_files_index import FileLoad
 from lakehouse.source_files import OnProgress, find_files, identify_input
-from lakehouse.source_files.arriving import ArrivingFile, file_exists, list_arriving
+from lakehouse.source_files.arriving import ArrivingFile, file_exists, find_arriving, list_arriving
 from lakehouse.source_files.paths import source_of_files
 from sluice.arrivals.batching import WaitingFile, plan_batches, why_waiting
 from sluice.contracts.arrivals import (
-    ROLLED_BACK,
     ArrivedFile,
     BatchRef,
     CollectArrivalsInput,
@@ -77,7 +76,7 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        return _Look(self, pipeline, input.held, on_progress).collect(min(input.room, _MOST_BATCHES), input.received)
+        return _Look(self, pipeline, input.held, on_progress).collect(input)
 
     def list_arrivals(
         self, pipeline: Pipeline, input: ListArrivalsInput, on_progress: OnProgress = _silent
@@ -103,6 +102,8 @@ class _Look:
         if pipeline.arrival is None or pipeline.write.source is None:
             raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
         self._collector, self._pipeline, self._on_progress = collector, pipeline, on_progress
+        self._loads = FileLoads(collector.loaded_files, list(pipeline.tables))
+        self._marked: list[MarkedFile] = []
         self._arrival, self._source = pipeline.arrival, pipeline.write.source
         path = collector.memory_path(pipeline.name)
         self._memory, self._finished = ZoneMemory(path), FinishMemory(path)
@@ -111,14 +112,15 @@ class _Look:
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
 
-    def collect(self, room: int, received: str) -> CollectArrivalsResult:
-        """Return the batches that can be loaded now, at most `room`, and what else is to be known of the zone."""
-        now = self._collector.clock()
-        waiting, manifests = self._list(now)
+    def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
+        """Return the batches that can be loaded now, and what else is to be known of the zone."""
+        now, room = self._collector.clock(), min(input.room, _MOST_BATCHES)
+        is_current = input.files is not None and self._memory.is_current(input.received)
+        waiting, manifests = self._list(now, input.files if is_current else None)
         plan = plan_batches(waiting, manifests, self._arrival, now)
         batches = [ref for files in plan.batches[:room] if (ref := self._make_batch(files))]
         look_at = now if 0 < room < len(plan.batches) else plan.look_at
-        kept_out, number, mark = self._memory.to_report(received, _MOST_REPORTED)
+        kept_out, number, mark = self._memory.to_report(input.received, _MOST_REPORTED)
         done = self._arrival.done
         return CollectArrivalsResult(
             batches=batches,
@@ -141,7 +143,7 @@ class _Look:
         for start in range(0, len(settled), _AT_ONCE):
             self._sort(settled[start : start + _AT_ONCE], reports=False)
         listed = self._memory.files(input.status, input.file, input.limit)
-        loads = self._loads("f.identity", sorted({file.identity for file in listed if file.status == "loaded"}))
+        loads = self._loads.by_identity(sorted({file.identity for file in listed if file.status == "loaded"}))
         files = []
         for file in listed:
             detail = file.detail
@@ -157,13 +159,20 @@ class _Look:
         inputs = {id: [InputFile(path="", size=0, identity=each) for each in of] for id, of in self._refs.items()}
         return {id: run_workflow_id(self._pipeline.name, identify_input(of).digest) for id, of in inputs.items()}
 
-    def _list(self, now: float) -> tuple[list[WaitingFile], dict[str, float]]:
-        """Return the files that wait, and since when the folders of some have their manifest."""
-        self._memory.record_listing(self._listed(), now)
+    def _list(self, now: float, named: list[str] | None = None) -> tuple[list[WaitingFile], dict[str, float]]:
+        """Return the files that wait, and since when the folders of some have their manifest.
+
+        Args:
+            named: the files that are looked at beside those that wait; None has the whole zone listed.
+        """
+        if named is None:
+            self._memory.record_listing(self._listed(), now)
         self._memory.release_batches([*self._refs])
         head, is_history = self._collector.loaded_files.follow(self._memory.latest_head())
         rules, tables = _digest_of_rules(self._pipeline), " ".join(sorted(self._pipeline.tables))
         self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
+        if named is not None:
+            self._record_files(named, now)
         if not self._arrival.manifest:
             return self._memory.waiting(_MOST_WAITING), {}
         folders = self._memory.waiting_folders()
@@ -171,12 +180,24 @@ class _Look:
         manifests = self._memory.record_manifests(are_complete, now)
         return self._memory.waiting(_MOST_WAITING, with_manifest=True), manifests
 
+    def _record_files(self, named: list[str], now: float) -> None:
+        """Look at the files that are named and those that wait; list the whole zone where that is not possible."""
+        asked = [path for path in {*named, *self._memory.waiting_paths(_MOST_WAITING)} if not self._is_manifest(path)]
+        there = find_arriving(self._arrival.from_, asked)
+        if there is None:
+            self._memory.record_listing(self._listed(), now)
+        else:
+            self._memory.record_files(asked, there, now)
+
+    def _is_manifest(self, path: str) -> bool:
+        return path.rsplit("/", 1)[-1] == self._arrival.manifest
+
     def _listed(self) -> Iterator[ArrivingFile]:
         """Yield the files of the zone, without manifests, and report how many there were."""
         for number, file in enumerate(list_arriving(self._arrival.from_), 1):
             if number % _REPORTED_EVERY == 0:
                 self._on_progress(f"listed {number:,} files")
-            if file.path.rsplit("/", 1)[-1] != self._arrival.manifest:
+            if not self._is_manifest(file.path):
                 yield file
 
     def _make_batch(self, files: Sequence[WaitingFile]) -> BatchRef | None:
@@ -188,6 +209,7 @@ class _Look:
         batch = self._collector.batches.write(self._pipeline.name, chosen)
         for file in new:
             self._mark(file, "in a batch", batch.id)
+        self._record_marks()
         self._held |= {file.identity: batch.id for file in chosen}
         arrivals = [self._listed_files[file.path].arrived_at for file in chosen]
         self._latest_arrival = max(self._latest_arrival or 0.0, *arrivals)
@@ -201,8 +223,8 @@ class _Look:
         """
         self._listed_files |= {file.path: file for file in files}
         identified = self._identify(files, reports=reports)
-        by_identity = self._loads("f.identity", [file.identity for file in identified])
-        by_path = self._loads("f.path", [file.path for file in identified])
+        by_identity = self._loads.by_identity([file.identity for file in identified])
+        by_path = self._loads.by_path([file.path for file in identified])
         new: list[ArrivedFile] = []
         for file in identified:
             earlier = by_path.get(file.path)
@@ -216,10 +238,16 @@ class _Look:
                     self._keep_out(file.path, "ignored", reason, reports=self._arrival.overwritten == "alert")
             else:
                 new.append(file)
+        self._record_marks()
         return new
 
     def _mark(self, file: ArrivedFile, status: FileStatus, detail: str, identity: str = "") -> None:
-        self._memory.mark(file.path, self._listed_files[file.path].changed_at, status, detail, identity)
+        changed_at = self._listed_files[file.path].changed_at
+        self._marked.append(MarkedFile(file.path, changed_at, status, detail, identity))
+
+    def _record_marks(self) -> None:
+        self._memory.mark(self._marked)
+        self._marked = []
 
     def _keep_out(self, path: str, status: FileStatus, reason: str, *, reports: bool = True) -> None:
         changed_at, now = self._listed_files[path].changed_at, self._collector.clock()
@@ -251,28 +279,10 @@ class _Look:
         files = [ArrivedFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
         return sorted(files, key=lambda file: order.get(file.path, 0))
 
-    def _loads(self, column: str, values: Sequence[str]) -> dict[str, FileLoad]:
-        """Return the load into the pipeline's tables of each file with one of these values.
-
-        It is the latest, or the latest that is in effect if there is any. A file whose run was rolled back is not
-        loaded again by its landing zone: a person decides that.
-        """
-        loads = find_loads(self._collector.loaded_files, list(self._pipeline.tables), column, values)
-        loads = [load for load in loads if load.in_effect] + [load for load in loads if not load.in_effect]
-        first: dict[str, FileLoad] = {}
-        for load in loads:
-            first.setdefault(load.identity if column == "f.identity" else load.file.path, load)
-        return first
-
     def _loaded_batches(self) -> list[str]:
         """Return the held batches all of whose files are loaded: by a release, or by a run that a person started."""
-        loaded = {*self._loads("f.identity", sorted(set().union(*self._refs.values())))}
+        loaded = {*self._loads.by_identity(sorted(set().union(*self._refs.values())))}
         return [id for id, identities in self._refs.items() if identities <= loaded]
-
-
-def name_run(load: FileLoad) -> str:
-    """Return the run that loaded a file, and whether that was rolled back."""
-    return load.file.workflow_id + ("" if load.in_effect else ROLLED_BACK)
 
 
 def _digest_of_rules(pipeline: Pipeline) -> str:
@@ -280,17 +290,3 @@ def _digest_of_rules(pipeline: Pipeline) -> str:
     assert pipeline.arrival and pipeline.write.source, "a landing zone has both"
     rules = f"{pipeline.write.source.model_dump_json()} {pipeline.arrival.overwritten}"
     return hashlib.sha256(rules.encode()).hexdigest()
-
-
-def find_loads(loaded_files: LoadedFiles, tables: Sequence[str], column: str, values: Sequence[str]) -> list[FileLoad]:
-    """Return the loads into tables of files with these values of a column, whether they are in effect or not."""
-    loads: list[FileLoad] = []
-    for start in range(0, len(values), _AT_ONCE):
-        some = values[start : start + _AT_ONCE]
-        condition = f"f.table_name IN ({_marks(tables)}) AND {column} IN ({_marks(some)})"
-        loads += loaded_files.list_files(condition, [*tables, *some], -1)[0]
-    return loads
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

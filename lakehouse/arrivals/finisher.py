@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lakehouse.arrivals.collector import ArrivalCollector, find_loads
+from lakehouse.arrivals.collector import ArrivalCollector
+from lakehouse.arrivals.file_loads import FileLoads
 from lakehouse.arrivals.finish_memory import FinishMemory, LoadedFile
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.loaded_objects import LoadedObjects
@@ -66,7 +67,7 @@ class ArrivalFinisher:
         identities = sorted({file.identity for file in due})
         if not identities:
             return {}
-        loads = find_loads(self.collector.loaded_files, list(pipeline.tables), "f.identity", identities)
+        loads = FileLoads(self.collector.loaded_files, list(pipeline.tables)).all("f.identity", identities)
         in_effect = {load.identity for load in loads if load.in_effect}
         in_batches = {file.identity for ref in held for file in self.collector.batches.read(ref)}
         rolled_back = {load.identity for load in loads} - in_effect

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from lakehouse.arrivals.zone_database import ZoneDatabase
 from lakehouse.source_files.arriving import ArrivingFile
@@ -45,6 +45,18 @@ class RememberedFile:
         return ArrivalEntry.model_validate({**fields, "detail": detail, "after": self.after})
 
 
+class MarkedFile(NamedTuple):
+    """What became of a file."""
+
+    path: str
+    changed_at: float
+    """When it was last listed with another state than before: one that changed since is not marked."""
+    status: FileStatus
+    detail: str
+    identity: str = ""
+    """What it holds, for a file that is to be tagged or moved once main has that."""
+
+
 def _row(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
     status = "ignored" if file.ignored else "waiting"
     return {
@@ -52,6 +64,15 @@ def _row(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
         "detail": file.ignored,
         **{"now": now, "status": status, "listing": listing},
     }
+
+
+def _id(database: sqlite3.Connection) -> str:
+    ((id,),) = database.execute("SELECT value FROM details WHERE name = 'id'").fetchall()
+    return str(id)
+
+
+def _parts(paths: Sequence[str]) -> list[Sequence[str]]:
+    return [paths[start : start + _AT_ONCE] for start in range(0, len(paths), _AT_ONCE)]
 
 
 def _states(database: sqlite3.Connection, paths: Sequence[str]) -> dict[str, str]:
@@ -85,6 +106,30 @@ class ZoneMemory(ZoneDatabase):
             database.executemany("DELETE FROM files WHERE path = ?", missing)
             database.execute("DELETE FROM listings WHERE number < ?", [listing])
             database.execute("COMMIT")
+
+    def record_files(self, asked: Sequence[str], there: Sequence[ArrivingFile], now: float) -> None:
+        """Record which of the files that were asked for are there now, and how; the others stay as they are known."""
+        with self._open() as database:
+            listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
+            known = {path: state for some in _parts(asked) for path, state in _states(database, some).items()}
+            database.executemany(
+                _RECORD, [_row(each, now, listing) for each in there if known.get(each.path) != each.state]
+            )
+            missing = known.keys() - {each.path for each in there}
+            database.executemany("DELETE FROM files WHERE path = ?", [[path] for path in missing])
+            database.execute("DELETE FROM listings WHERE number < ?", [listing])
+            database.execute("COMMIT")
+
+    def is_current(self, received: str) -> bool:
+        """Return whether the mark of the latest answer that arrived is of this memory: it knows the files that wait."""
+        with self._open() as database:
+            return received.rpartition(":")[0] == _id(database)
+
+    def waiting_paths(self, limit: int) -> list[str]:
+        """Return the paths of files that wait."""
+        with self._open() as database:
+            rows = database.execute("SELECT path FROM files WHERE status = 'waiting' LIMIT ?", [limit])
+            return [path for (path,) in rows]
 
     def waiting(self, limit: int, *, with_manifest: bool = False) -> list[WaitingFile]:
         """Return the files that wait, in the order of arrival: all, or those whose folder has its manifest."""
@@ -143,16 +188,13 @@ class ZoneMemory(ZoneDatabase):
             database.executemany("INSERT OR REPLACE INTO details (name, value) VALUES (?, ?)", stated)
             database.execute("COMMIT")
 
-    def mark(self, path: str, changed_at: float, status: FileStatus, detail: str, identity: str = "") -> None:
-        """Set what became of a file, unless it changed since it was listed.
-
-        Args:
-            identity: what it holds, for a file that is to be tagged or moved once main has that.
-        """
+    def mark(self, files: Iterable[MarkedFile]) -> None:
+        """Set what became of files, but for those that changed since they were listed."""
         with self._open() as database:
-            database.execute(
-                "UPDATE files SET status = ?, detail = ?, identity = ? WHERE path = ? AND changed_at = ?",
-                [status, detail, identity, path, changed_at],
+            database.executemany(
+                "UPDATE files SET status = :status, detail = :detail, identity = :identity "
+                "WHERE path = :path AND changed_at = :changed_at",
+                [file._asdict() for file in files],
             )
             database.execute("COMMIT")
 
@@ -184,7 +226,7 @@ class ZoneMemory(ZoneDatabase):
             received: the mark of the latest answer that arrived; one of another worker's memory says nothing.
         """
         with self._open() as database:
-            ((id,),) = database.execute("SELECT value FROM details WHERE name = 'id'").fetchall()
+            id = _id(database)
             ((number,),) = database.execute("SELECT max(number) FROM listings").fetchall()
             of, _, until = received.rpartition(":")
             if of == id:

@@ -2,19 +2,28 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.source_files.listing import unreadable
 from lakehouse.source_files.local import expand_pattern
 from lakehouse.source_files.moving import local_state
-from lakehouse.source_files.object_store import SCHEMES, list_object_states, object_exists
+from lakehouse.source_files.object_store import (
+    SCHEMES,
+    find_object_states,
+    list_object_states,
+    object_exists,
+)
 from lakehouse.source_files.paths import absolute_path, has_wildcards, is_hidden, is_remote, without_scheme
-from sluice.errors import InvalidInput
+from sluice.errors import CredentialsExpired, InvalidInput, ServiceUnavailable
 
 _TEMPORARY = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", ".inprogress", ".swp", "~")
 """Endings of names under which programs write files that they rename when they are whole."""
+_MOST_IN_FOLDER, _MOST_IN_STORE = 500, 20
+"""So many files are looked at one by one; a listing costs no more than to look at more of them."""
+_NO_NAMES = ("", ".", "..")
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,20 @@ def list_arriving(path: str) -> Iterator[ArrivingFile]:
     return _list_store(path) if is_remote(path) else _list_local(path)
 
 
+def find_arriving(path: str, files: Collection[str]) -> list[ArrivingFile] | None:
+    """Return those of some files that `list_arriving` would list, without a listing of the others.
+
+    None says that the zone is to be listed: for a pattern, for a folder among the files, for so many files that a
+    listing costs less, and where the folder or the store is in trouble, which the listing explains.
+    """
+    if has_wildcards(path) or len(files) > (_MOST_IN_STORE if is_remote(path) else _MOST_IN_FOLDER):
+        return None
+    try:
+        return _find_in_store(path, files) if is_remote(path) else _find_local(path, files)
+    except (InvalidInput, CredentialsExpired, ServiceUnavailable, OSError, ValueError):
+        return None
+
+
 def file_exists(path: str) -> bool:
     """Return whether there is a file of this path.
 
@@ -76,6 +99,30 @@ def _list_local(path: str) -> Iterator[ArrivingFile]:
                 yield from _list_folder(str(each))
             elif not is_hidden(each.name):
                 yield _arriving(str(each), each.stat())
+
+
+def _find_in_store(path: str, files: Collection[str]) -> list[ArrivingFile]:
+    return [ArrivingFile(*fields) for fields in find_object_states(path, sorted(files))]
+
+
+def _find_local(path: str, files: Collection[str]) -> list[ArrivingFile] | None:
+    start = absolute_path(without_scheme(path))
+    present: list[ArrivingFile] | None = [] if start.is_dir() else None
+    for each in sorted(files):
+        below = each.removeprefix(f"{start}/").split("/")
+        if present is None or not each.startswith(f"{start}/") or any(map(_is_not_listed, below)):
+            continue
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            now = Path(each).stat()
+            if stat.S_ISDIR(now.st_mode):
+                present = None
+            elif stat.S_ISREG(now.st_mode):
+                present.append(_arriving(each, now))
+    return present
+
+
+def _is_not_listed(name: str) -> bool:
+    return is_hidden(name) or name in _NO_NAMES
 
 
 def _list_folder(start: str) -> Iterator[ArrivingFile]:

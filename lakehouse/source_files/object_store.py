@@ -1,10 +1,11 @@
 """Source files in an object store (S3 and its like, Google, Azure): list, identify and read them."""
 
+import contextlib
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -72,8 +73,37 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str]]:
             for each in page:
                 below = each["path"].split("/")[fixed:]
                 if path_matches(below, parts[fixed:]):
-                    state = f"{each['e_tag']}:{each['version']}:{each['last_modified'].timestamp()}"
-                    yield f"{bucket}/{each['path']}", each["size"], state
+                    yield f"{bucket}/{each['path']}", each["size"], _state_text(each)
+
+
+def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+    """Return the states of some objects below a prefix as `list_object_states` does, by one request for each.
+
+    Raises:
+        InvalidInput: the store refuses.
+        ServiceUnavailable: the store does not answer.
+    """
+    import obstore  # noqa: PLC0415
+
+    bucket, prefix = split_url(path)
+    start = f"{bucket}/{prefix}".rstrip("/") + "/"
+    with map_store_errors(path):
+        store = open_store(bucket)
+        for url in urls:
+            below = url.removeprefix(start).split("/")
+            if not url.startswith(start) or not path_matches(below, []) or not all(below):
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                meta = obstore.head(store, split_url(url)[1])
+                yield url, meta["size"], _state_text(meta)
+
+
+def _state_text(meta: "ObjectMeta") -> str:
+    """Return what a store tells of an object, where a listing and a question for it alone tell the same.
+
+    Only the first has fractions of seconds, and only the second the version.
+    """
+    return f"{meta['e_tag']}:{int(meta['last_modified'].timestamp())}"
 
 
 def object_exists(path: str) -> bool:

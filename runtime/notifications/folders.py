@@ -19,7 +19,7 @@ from watchfiles import Change, watch
 from lakehouse.source_files import is_hidden, part_matches, path_matches
 from runtime.notifications.known_zones import KnownZones
 from runtime.notifications.look_sender import LookSender
-from sluice.arrivals.notified_zones import NotifiedZones
+from sluice.arrivals.notified_zones import NamedFiles, NotifiedZones
 
 _CHECK_EVERY = 2.0
 """The seconds between two questions whether the folders are those that are watched."""
@@ -48,7 +48,7 @@ async def watch_folders(known: KnownZones, sender: LookSender, own: Sequence[str
     """
     loop, stop = asyncio.get_running_loop(), threading.Event()
 
-    def request(zones: Iterable[str], *every: float) -> None:
+    def request(zones: NamedFiles, *every: float) -> None:
         if not stop.is_set():
             loop.call_soon_threadsafe(partial(sender.request, zones, *every))
 
@@ -121,7 +121,7 @@ class FolderWatcher:
         for changed in changes:
             if not is_started:  # what was written before the watch began is not among the changes
                 is_started, self._failures = True, 0
-                self._request({id for each in zones.values() for id, _ in each})
+                self._request({id: set() for each in zones.values() for id, _ in each})
             self._take(zones, changed)
             if time.monotonic() >= check_at:
                 if self._folders() != folders or identify(folders) != present:
@@ -156,17 +156,22 @@ def folders_of(zones: NotifiedZones) -> Folders:
     return folders
 
 
-def zones_above(zones: Folders, paths: Iterable[str]) -> set[str]:
-    """Return the zones that list a file of such a path, or one in a folder of such a path."""
-    concerned: set[str] = set()
+def zones_above(zones: Folders, paths: Iterable[str]) -> NamedFiles:
+    """Return the zones that list a file of such a path, with these files, or one in a folder of such a path."""
+    concerned: dict[str, set[str]] = {}
+    whole: set[str] = set()
     for path in paths:
         parts = path.split("/")
         for depth in range(len(parts) - 1, 0, -1):
             below = parts[depth:]
             for id, pattern in zones.get("/".join(parts[:depth]), ()):
-                if id not in concerned and (path_matches(below, pattern) or _leads_to(below, pattern, path)):
-                    concerned.add(id)
-    return concerned
+                if id in whole:
+                    continue
+                if _leads_to(below, pattern, path):
+                    whole.add(id)
+                elif path_matches(below, pattern):
+                    concerned.setdefault(id, set()).add(path)
+    return concerned | {id: set() for id in whole}
 
 
 def _leads_to(parts: Sequence[str], pattern: Pattern, path: str) -> bool:

@@ -10,7 +10,7 @@ from lakehouse.source_files import absolute_path, is_remote, without_scheme
 from runtime.landing_zones import zone_memos
 from runtime.notifications.look_sender import LookSender
 from sluice.arrivals.notifications import StoredObject
-from sluice.arrivals.notified_zones import NotifiedZone, NotifiedZones
+from sluice.arrivals.notified_zones import NamedFiles, NotifiedZone, NotifiedZones
 from sluice.contracts.arrivals import landing_zone_id
 from sluice.errors import InvalidInput
 from sluice.settings import Settings
@@ -37,8 +37,8 @@ class KnownZones:
         self.for_nobody = 0
         """How many notifications concerned no landing zone."""
 
-    def concerned(self, objects: set[StoredObject]) -> set[str]:
-        """Return the landing zones that one notification concerns; count it where there are none."""
+    def concerned(self, objects: set[StoredObject]) -> NamedFiles:
+        """Return the landing zones that one notification concerns, with its files; count it where there are none."""
         concerned = self.zones.of_objects(objects)
         if objects and not concerned:
             self.for_nobody += 1
@@ -68,7 +68,7 @@ class KnownZones:
         zones = [await self._readable_zone(memo) async for memo in zone_memos(self._client, self._settings)]
         self.zones = NotifiedZones(frozenset(zone for zone in zones if zone))
         if self._is_answered.is_set():
-            self._sender.request({zone.workflow_id for zone in self.zones.zones - before.zones})
+            self._sender.request({zone.workflow_id: set() for zone in self.zones.zones - before.zones})
         self._is_answered.set()
 
     async def _readable_zone(self, memo: dict[str, object]) -> NotifiedZone | None:

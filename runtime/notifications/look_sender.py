@@ -6,7 +6,7 @@ What waits is at most one entry for each zone, however many notifications arrive
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from sluice.arrivals.notified_zones import NamedFiles
 from workflows.landing_zone import LandingZone
 
 _COLLECT = 0.2
@@ -22,6 +23,8 @@ _EVERY = 1.0
 """The shortest time between two signals of a zone."""
 _REMEMBERED = 60.0
 """The seconds for which it is remembered when a zone was told."""
+_MOST_FILES, _MOST_BYTES = 200, 64 * 1024
+"""So many files one signal names, and so many bytes of their paths; a zone of which more are told lists all."""
 _AT_ONCE = 20
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 """The seconds between two tries of a zone that cannot be told; the last one repeats."""
@@ -35,7 +38,18 @@ class _Waiting:
     """A zone that is to be told."""
 
     at: float
+    files: set[str] | None = field(default_factory=set)
+    """Those that notifications named; None has the whole zone listed."""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def add(self, files: set[str] | None) -> None:
+        """Add files. Too many have the whole zone listed, as have names that no message can hold."""
+        both = self.files | files if self.files is not None and files else set()
+        try:
+            size = sum(len(path.encode()) for path in both)
+        except UnicodeEncodeError:  # JSON may have halves of characters
+            size = _MOST_BYTES + 1
+        self.files = both if both and len(both) <= _MOST_FILES and size <= _MOST_BYTES else None
 
 
 class _Failing(NamedTuple):
@@ -48,9 +62,9 @@ class _Failing(NamedTuple):
 
 
 class LookSender:
-    """Sends the signals. `send` tells one zone, and returns False where the zone has ended."""
+    """Sends the signals. `send` names files to one zone, or none; it returns False where the zone has ended."""
 
-    def __init__(self, send: Callable[[str], Awaitable[bool]]) -> None:
+    def __init__(self, send: Callable[[str, list[str]], Awaitable[bool]]) -> None:
         self._send = send
         self._waiting: dict[str, _Waiting] = {}
         self._sent_at: dict[str, float] = {}
@@ -58,22 +72,23 @@ class LookSender:
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
 
-    def request(self, zones: Iterable[str], every: float = _EVERY) -> None:
+    def request(self, zones: NamedFiles, every: float = _EVERY) -> None:
         """Have zones told soon; return at once.
 
         Args:
             every: the shortest time since the last signal of each.
         """
         now = asyncio.get_running_loop().time()
-        for zone in zones:
+        for zone, files in zones.items():
             at = max(now + _COLLECT, self._sent_at.get(zone, 0.0) + every)
             if failing := self._failing.get(zone):
                 at = max(at, failing.until)
             waiting = self._waiting.setdefault(zone, _Waiting(at))
             waiting.at = min(waiting.at, at)
+            waiting.add(files)
         self._changed.set()
 
-    async def tell(self, zones: Collection[str]) -> None:
+    async def tell(self, zones: NamedFiles) -> None:
         """Have zones told soon, and wait until Temporal has taken the signals; a zone that has ended counts as told."""
         self.request(zones)
         waiters = []
@@ -110,11 +125,12 @@ class LookSender:
         """Tell one zone; after an error it stays requested, and no other zone waits for it."""
         waiting = self._waiting.pop(zone)  # before the signal: what arrives meanwhile needs another one
         try:
-            is_there = await self._send(zone)
+            is_there = await self._send(zone, sorted(waiting.files or ()))
         except Exception as error:
             later = self._waiting.setdefault(zone, waiting)
             if later is not waiting:
                 later.waiters += waiting.waiters
+                later.add(waiting.files)
             later.at = self._pause_after(zone, str(error))
             return
         finally:
@@ -141,12 +157,12 @@ class LookSender:
         return until
 
 
-def signal_by(client: Client) -> Callable[[str], Awaitable[bool]]:
+def signal_by(client: Client) -> Callable[[str, list[str]], Awaitable[bool]]:
     """Return what tells a landing zone, by the id of its workflow, to look soon."""
 
-    async def send(zone: str) -> bool:
+    async def send(zone: str, files: list[str]) -> bool:
         try:
-            await client.get_workflow_handle(zone).signal(LandingZone.look, rpc_timeout=_TIMEOUT)
+            await client.get_workflow_handle(zone).signal(LandingZone.look, files, rpc_timeout=_TIMEOUT)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise

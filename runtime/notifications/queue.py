@@ -41,7 +41,11 @@ async def receive_from_queue(url: str, region: str, known: KnownZones, sender: L
     loop, stop = asyncio.get_running_loop(), threading.Event()
 
     async def tell(objects: list[set[StoredObject]]) -> None:
-        await sender.tell(set().union(*(known.concerned(each) for each in objects)))
+        named: dict[str, set[str]] = {}
+        for each in objects:
+            for zone, files in known.concerned(each).items():
+                named.setdefault(zone, set()).update(files)
+        await sender.tell(named)
 
     def take(objects: list[set[StoredObject]]) -> None:
         asyncio.run_coroutine_threadsafe(tell(objects), loop).result()

@@ -1,11 +1,13 @@
 """Which landing zones a file concerns, by the part of `arrival.from` before its first wildcard."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sluice.arrivals.notifications import StoredObject
 
+NamedFiles = Mapping[str, set[str]]
+"""The files that notifications name, by the workflow id of their landing zone; no file has the whole zone listed."""
 _WILDCARD = re.compile(r"[*?\[]")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 
@@ -62,23 +64,27 @@ class NotifiedZones:
     """The landing zones of an installation."""
 
     zones: frozenset[NotifiedZone] = frozenset()
-    _by_bucket: dict[str, list[tuple[_Prefix, str]]] = field(default_factory=dict, repr=False, compare=False)
+    _by_bucket: dict[str, list[tuple[_Prefix, str, str]]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for zone in self.zones:
             if zone.is_bucket:
-                bucket, _, key = _S3.sub("", zone.from_).partition("/")
+                rest = _S3.sub("", zone.from_)
+                bucket, _, key = rest.partition("/")
                 fixed = _WILDCARD.split(key, maxsplit=1)[0]
                 prefix = _Prefix(_plain(fixed), True) if fixed != key else _Prefix(_plain(fixed).rstrip("/"), False)
-                self._by_bucket.setdefault(bucket, []).append((prefix, zone.workflow_id))
+                url = zone.from_[: len(zone.from_) - len(rest)] + bucket
+                self._by_bucket.setdefault(bucket, []).append((prefix, url, zone.workflow_id))
 
-    def of_objects(self, objects: Iterable[StoredObject]) -> set[str]:
-        """Return the workflow ids of the zones that some of these objects may be in."""
-        concerned: set[str] = set()
+    def of_objects(self, objects: Iterable[StoredObject]) -> NamedFiles:
+        """Return the zones that some of these objects may be in, with the URLs of those objects."""
+        concerned: dict[str, set[str]] = {}
         for stored in objects:
             zones = self._by_bucket.get(stored.bucket, ())
             key = _plain(stored.key) if zones else ""
-            concerned.update(id for prefix, id in zones if prefix.begins(key))
+            for prefix, bucket, id in zones:
+                if prefix.begins(key):
+                    concerned.setdefault(id, set()).add(f"{bucket}/{key}")
         return concerned
 
     def watchable(self) -> list[NotifiedZone]:

@@ -67,6 +67,9 @@ class CollectArrivalsInput(Model):
     """So many batches the zone takes."""
     received: str = ""
     """The mark of the latest result that arrived: files that it told of are not told of again."""
+    files: list[str] | None = None
+    """The paths that notifications named: only these, and the files that wait, are looked at where the worker did the
+    look before, too. None has the whole zone listed."""
 
 
 class KeptOutFile(Model):

@@ -6,6 +6,7 @@ Skipped where versitygw cannot be had.
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from devstack.stack import ROOT
 from lakehouse.arrivals.finisher import ArrivalFinisher
 from lakehouse.source_files import loaded_objects
+from lakehouse.source_files.arriving import find_arriving, list_arriving
 from lakehouse.source_files.identify import find_files
 from lakehouse.source_files.loaded_objects import LoadedObjects
 from lakehouse.source_files.moving import Unmovable, names_at
@@ -289,3 +291,19 @@ async def test_a_landing_zone_in_a_bucket(
     else:
         assert [bucket.tags(path) for path in paths] == [{"sluice": "loaded"}] * 2
         assert shown[paths[0]] == ("loaded", "tagged", "w-r1")
+
+
+def test_named_objects_are_as_a_listing_shows_them(bucket: Bucket) -> None:
+    keys = ["named/a.csv", "named/a b+ü%41/b.csv", "named/day=1/c.csv", "named/empty.csv"]
+    urls = [bucket.put(key, "" if "empty" in key else "1") for key in [*keys, "named/_hidden.csv", "named2/d.csv"]]
+    time.sleep(1.1)
+    bucket.put(keys[0], "1")  # the same content, later
+    listed = {file.path: file for file in list_arriving("s3://landing/named/")}
+    assert sorted(listed) == sorted(urls[: len(keys)])
+    odd = ["s3://landing/named/missing.csv", "s3://landing/named//a.csv", "s3://landing/named/../named/a.csv", "x"]
+    for each in [*urls, *odd]:
+        shown = find_arriving("s3://landing/named/", [each])
+        assert shown == [listed[each]] if each in listed else not shown, each
+    assert find_arriving("s3://landing/named/", urls) == sorted(listed.values(), key=lambda file: file.path)
+    assert find_arriving("s3://landing/named/", [f"s3://landing/named/{number}" for number in range(21)]) is None
+    assert find_arriving("s3://no-such-bucket/named/", ["s3://no-such-bucket/named/a.csv"]) in (None, [])

@@ -34,10 +34,13 @@ class NotifiedZones:
         self.client = client
         self.installation = f"i-{uuid.uuid4().hex[:8]}"
         self.looks: dict[str, int] = {}
+        self.named: dict[str, list[list[str] | None]] = {}
+        """The files that each look was given; None for one that lists the zone."""
 
     @activity.defn(name="collect_arrivals")
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         self.looks[input.pipeline.name] = self.looks.get(input.pipeline.name, 0) + 1
+        self.named.setdefault(input.pipeline.name, []).append(input.files)
         return CollectArrivalsResult()
 
     def id(self, name: str) -> str:

@@ -12,6 +12,7 @@ from activities.split_batch import SplitBatchActivity
 from lakehouse.arrivals import collector
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
+from lakehouse.arrivals.zone_memory import MarkedFile
 from lakehouse.source_files import find_files, identify_input
 from lakehouse.source_files.arriving import ArrivingFile
 from sluice.contracts.arrivals import (
@@ -62,9 +63,10 @@ class Zone:
         batches = BatchStore((self.home / "lake").as_uri(), {})
         return ArrivalCollector(self.lake.loaded_files, batches, self.home, clock=lambda: self.now)
 
-    def look(self, after: float = 0) -> CollectArrivalsResult:
+    def look(self, after: float = 0, files: list[Path] | None = None) -> CollectArrivalsResult:
         self.now += after
-        given = CollectArrivalsInput(pipeline=TEXT, held=self.held, received=self.received)
+        named = None if files is None else [str(file) for file in files]
+        given = CollectArrivalsInput(pipeline=TEXT, held=self.held, received=self.received, files=named)
         result = self.collector.collect(self.pipeline, given)
         self.held += result.batches
         self.received = result.mark
@@ -337,7 +339,7 @@ def test_a_file_that_changed_while_it_was_read_is_not_marked(zone: Zone) -> None
     (listed,) = memory.waiting(10)
     file.write_text("1\n2")
     zone.look(after=1)
-    memory.mark(listed.path, listed.changed_at, "loaded", "w-r1")
+    memory.mark([MarkedFile(listed.path, listed.changed_at, "loaded", "w-r1")])
     assert [each.path for each in memory.waiting(10)] == [str(file)]
 
 
@@ -555,6 +557,6 @@ def test_a_sqlite_that_takes_few_parameters_is_enough(zone: Zone, monkeypatch: p
     memory.record_listing([ArrivingFile(f"/in/{number}", 1, "1") for number in range(1500)], 5.0)
     assert len(memory.waiting(2000)) == 1500
     for number, batch in ((1, "held"), (2, "gone")):
-        memory.mark(f"/in/{number}", 5.0, "in a batch", batch)
+        memory.mark([MarkedFile(f"/in/{number}", 5.0, "in a batch", batch)])
     memory.release_batches(["held", *map(str, range(1500))])
     assert memory.counts() == {"in a batch": 1, "waiting": 1499}

@@ -18,11 +18,13 @@ class Recorder:
         self.tries = 0
         self.error: Exception | None = None
         self.pause: asyncio.Event | None = None
+        self.files: list[list[str]] = []
         self.ended: set[str] = set()
         self.failing: set[str] = set()
 
-    async def send(self, zone: str) -> bool:
+    async def send(self, zone: str, files: list[str]) -> bool:
         self.tries += 1
+        self.files.append(files)
         if self.pause:
             await self.pause.wait()
         if self.error or zone in self.failing:
@@ -57,22 +59,52 @@ async def sender(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
 
 async def test_many_notifications_are_one_signal(sender: LookSender, recorder: Recorder) -> None:
     for _ in range(1000):
-        sender.request(["a", "b"])
+        sender.request({"a": set(), "b": set()})
     await asyncio.sleep(0.1)
-    sender.request(["a"])
+    sender.request({"a": set()})
     await recorder.until(2)
     await asyncio.sleep(0.3)
     assert sorted(recorder.signals) == ["a", "b"]
 
 
+async def test_a_signal_names_the_files_of_its_notifications(sender: LookSender, recorder: Recorder) -> None:
+    recorder.error = RuntimeError("no server")
+    sender.request({"a": {"1"}})
+    sender.request({"a": {"2", "1"}})
+    await asyncio.sleep(0.25)
+    sender.request({"a": {"3"}})
+    recorder.error = None
+    await recorder.until(1)
+    assert (recorder.files[0], recorder.files[-1]) == (["1", "2"], ["1", "2", "3"])
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        pytest.param([{"1"}, set()], id="one that names none"),
+        pytest.param([{str(number)} for number in range(201)], id="many files"),
+        pytest.param([{"ä" * 40_000}], id="long names"),
+        pytest.param([{"1"}, {"\ud800"}], id="half a character"),
+    ],
+)
+async def test_what_a_signal_cannot_name_has_the_whole_zone_listed(
+    sender: LookSender, recorder: Recorder, named: list[set[str]]
+) -> None:
+    for files in named:
+        sender.request({"a": files})
+    sender.request({"a": {"one more"}})
+    await recorder.until(1)
+    assert recorder.files == [[]]
+
+
 async def test_a_notification_after_the_signal_is_another_one_a_second_later(
     sender: LookSender, recorder: Recorder
 ) -> None:
-    sender.request(["a"])
+    sender.request({"a": set()})
     await recorder.until(1)
     started = asyncio.get_running_loop().time()
     for _ in range(20):
-        sender.request(["a"])
+        sender.request({"a": set()})
         await asyncio.sleep(0.02)
     assert recorder.signals == ["a"]
     await recorder.until(2)
@@ -80,21 +112,21 @@ async def test_a_notification_after_the_signal_is_another_one_a_second_later(
 
 
 async def test_what_may_wait_longer_goes_along_with_what_may_not(sender: LookSender, recorder: Recorder) -> None:
-    sender.request(["a"])
+    sender.request({"a": set()})
     await recorder.until(1)
-    sender.request(["a"], every=60.0)
+    sender.request({"a": set()}, every=60.0)
     await asyncio.sleep(1.2)
     assert recorder.signals == ["a"]
-    sender.request(["a"])
+    sender.request({"a": set()})
     await recorder.until(2)
 
 
 async def test_a_notification_during_a_signal_is_not_lost(sender: LookSender, recorder: Recorder) -> None:
     recorder.pause = asyncio.Event()
-    sender.request(["a"])
+    sender.request({"a": set()})
     await asyncio.sleep(0.4)
     assert (recorder.tries, recorder.signals) == (1, [])
-    sender.request(["a"])
+    sender.request({"a": set()})
     recorder.pause.set()
     await recorder.until(2)
 
@@ -104,9 +136,9 @@ async def test_a_failing_temporal_is_tried_again_and_holds_one_entry_for_each_zo
 ) -> None:
     recorder.error = RuntimeError("no server")
     with caplog.at_level(logging.INFO):
-        telling = asyncio.create_task(sender.tell(["a", "b"]))
+        telling = asyncio.create_task(sender.tell({"a": set(), "b": set()}))
         for _ in range(50):
-            sender.request(["a", "b", "c"])
+            sender.request({"a": set(), "b": set(), "c": set()})
             await asyncio.sleep(0.02)
     assert recorder.tries > 6
     assert not telling.done()
@@ -126,9 +158,9 @@ async def test_a_zone_that_always_fails_holds_no_other_one_up(
     monkeypatch.setattr(look_sender, "_PAUSES", (60.0,))
     recorder.failing = {"bad"}
     with caplog.at_level(logging.WARNING):
-        sender.request(["bad"])
+        sender.request({"bad": set()})
         await asyncio.sleep(0.3)
-        sender.request(["bad", "good"])
+        sender.request({"bad": set(), "good": set()})
         await asyncio.wait_for(recorder.until(1), 2)
         await asyncio.sleep(0.3)
     assert (recorder.signals, recorder.tries) == (["good"], 2), "what fails is not tried sooner because of a request"
@@ -139,14 +171,14 @@ async def test_a_zone_that_has_ended_is_told_nothing_and_holds_nobody_up(
     sender: LookSender, recorder: Recorder
 ) -> None:
     recorder.ended = {"a"}
-    await asyncio.wait_for(sender.tell(["a", "b"]), 5)
+    await asyncio.wait_for(sender.tell({"a": set(), "b": set()}), 5)
     assert recorder.signals == ["b"]
-    await asyncio.wait_for(sender.tell([]), 5)
+    await asyncio.wait_for(sender.tell({}), 5)
 
 
 async def test_a_receiver_that_stops_waiting_stops_nothing(sender: LookSender, recorder: Recorder) -> None:
     recorder.error = RuntimeError("no server")
     with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(sender.tell(["a"]), 0.4)
+        await asyncio.wait_for(sender.tell({"a": set()}), 0.4)
     recorder.error = None
     await recorder.until(1)

@@ -149,6 +149,11 @@ def zones(**paths: str) -> NotifiedZones:
     return NotifiedZones(frozenset(NotifiedZone(name, path) for name, path in paths.items()))
 
 
+def plain(key: str) -> str:
+    """Return a key as listings return it."""
+    return "/".join(part for part in key.split("/") if part)
+
+
 @pytest.mark.parametrize(
     ("path", "concerned", "others"),
     [
@@ -167,16 +172,19 @@ def zones(**paths: str) -> NotifiedZones:
 def test_the_objects_of_a_zone_are_below_its_fixed_prefix(path: str, concerned: list[str], others: list[str]) -> None:
     known = zones(z=path, other="s3://b2/")
     for key in concerned:
-        assert known.of_objects([StoredObject("b", key)]) == {"z"}, key
+        assert known.of_objects([StoredObject("b", key)]) == {"z": {f"{path.partition('//')[0]}//b/{plain(key)}"}}, key
     for key in others:
-        assert known.of_objects([StoredObject("b", key)]) == set(), key
+        assert known.of_objects([StoredObject("b", key)]) == {}, key
     assert not known.of_objects([StoredObject("b3", key) for key in concerned])
 
 
 def test_an_object_may_concern_several_zones() -> None:
     known = zones(all="s3://b/", orders="s3://b/orders", rides="s3://b/rides/*.csv")
-    assert known.of_objects([StoredObject("b", "orders/a"), StoredObject("x", "rides/a")]) == {"all", "orders"}
-    assert known.of_objects([StoredObject("b", "orders/a"), StoredObject("b", "rides/a")]) == {"all", "orders", "rides"}
+    order, ride = StoredObject("b", "orders/a"), StoredObject("b", "rides/a.csv")
+    both = {"all": {"s3://b/orders/a"}, "orders": {"s3://b/orders/a"}}
+    assert known.of_objects([order, StoredObject("x", "rides/a")]) == both
+    both["all"].add("s3://b/rides/a.csv")
+    assert known.of_objects([order, ride]) == both | {"rides": {"s3://b/rides/a.csv"}}
 
 
 def test_the_folder_of_a_pattern_is_the_one_before_its_first_wildcard() -> None:

@@ -82,6 +82,7 @@ class Zone:
         self.answers: list[CollectArrivalsResult | Exception] = []
         self.looks: list[list[str]] = []
         self.received: list[str] = []
+        self.named: list[list[str] | None] = []
         self.notices: list[str] = []
         self.finishes: list[list[str]] = []
         self.finish_answers: list[FinishArrivalsResult | Exception] = []
@@ -97,6 +98,7 @@ class Zone:
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         self.looks.append([ref.id for ref in input.held])
         self.received.append(input.received)
+        self.named.append(input.files)
         if self.pause:
             await self.pause.wait()
         answer = self.answers.pop(0) if self.answers else CollectArrivalsResult()
@@ -651,3 +653,51 @@ async def test_without_a_worker_a_command_says_so(
     with pytest.raises(ServiceUnavailable, match=r"no worker answered for .* SLUICE_TASK_QUEUE=nobody"):
         await pause_zone(client, settings, "p", PauseZone(paused=True, by="ana"))
     await handle.terminate()
+
+
+async def test_files_that_notifications_name_are_looked_at_without_a_listing(zone: Zone) -> None:
+    settles = CollectArrivalsResult(look_in=0.5)
+    zone.answers = [CollectArrivalsResult(), settles]
+    await zone.start(look=5)
+    await zone.until(lambda _: len(zone.looks) == 1)
+    await zone.handle.signal(LandingZone.look, ["/landing/b.csv", "/landing/a.csv"])
+    await zone.handle.signal(LandingZone.look, ["/landing/a.csv"])
+    await zone.until(lambda _: len(zone.looks) == 3)  # again when they are settled
+    assert zone.named == [None, ["/landing/a.csv", "/landing/b.csv"], []]
+    await zone.until(lambda _: len(zone.looks) == 4)  # the interval between two listings goes on
+    assert zone.named[3] is None
+    await zone.handle.signal(LandingZone.look)
+    await zone.until(lambda _: len(zone.looks) == 5)
+    assert zone.named[4] is None
+
+
+@pytest.mark.parametrize("answer", [CollectArrivalsResult(look_in=0.5), CollectArrivalsResult(problem="it is away")])
+async def test_the_whole_zone_is_listed_while_notifications_may_miss_files(
+    zone: Zone, answer: CollectArrivalsResult
+) -> None:
+    zone.answers = [answer]
+    await zone.start()
+    await zone.until(lambda _: len(zone.looks) == 1)
+    await zone.handle.signal(LandingZone.look, ["/landing/a.csv"])
+    await zone.until(lambda _: len(zone.looks) == 2)
+    await zone.handle.signal(LandingZone.look, ["/landing/b.csv"])
+    await zone.until(lambda _: len(zone.looks) == 3)
+    assert zone.named == [None, None, ["/landing/b.csv"]]
+
+
+async def test_a_zone_that_is_named_very_many_files_is_listed(zone: Zone) -> None:
+    await zone.start()
+    await zone.until(lambda _: len(zone.looks) == 1)
+    for part in range(3):
+        await zone.handle.signal(LandingZone.look, [f"/landing/{part}-{number}.csv" for number in range(200)])
+    await zone.until(lambda _: len(zone.looks) == 2)
+    assert zone.named == [None, None]
+
+
+async def test_another_version_of_a_pipeline_lists_the_zone(zone: Zone) -> None:
+    handle = await zone.start()
+    await zone.until(lambda _: len(zone.looks) == 1)
+    given = LandingZoneInput(pipeline=TEXT, look=600, at_once=1, on_failure="continue", name="p", installation="here")
+    await handle.execute_update(LandingZone.replace_pipeline, given)
+    await zone.until(lambda _: len(zone.looks) == 2)
+    assert zone.named == [None, None]

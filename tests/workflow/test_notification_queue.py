@@ -62,10 +62,10 @@ async def test_while_temporal_takes_no_signal_messages_stay(
 ) -> None:
     is_away, send = True, look_sender.signal_by(zones.client)
 
-    async def sometimes(zone: str) -> bool:
+    async def sometimes(zone: str, files: list[str]) -> bool:
         if is_away:
             raise RuntimeError("Temporal is away")
-        return await send(zone)
+        return await send(zone, files)
 
     monkeypatch.setattr(receivers, "signal_by", lambda client: sometimes)
     monkeypatch.setattr(look_sender, "_PAUSES", (0.2,))

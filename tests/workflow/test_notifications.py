@@ -62,6 +62,8 @@ async def test_only_the_zones_that_a_notification_concerns_look(zones: NotifiedZ
         for _ in range(3):  # each event three times
             assert (await post(address, created("landing", "orders/a.csv", "orders/b.csv")))[0] == 204
         assert await zones.until("orders", 2) < 10
+        named = ["s3://landing/orders/a.csv", "s3://landing/orders/b.csv"]
+        assert zones.named["orders"] == [None, named]
         assert (await post(address, created("landing", "other/a.csv")))[0] == 204
         assert (await post(address, created("unknown", "orders/a.csv")))[0] == 204
         assert receivers.known.for_nobody == 2
@@ -235,7 +237,7 @@ async def test_zones_that_are_deployed_later_are_looked_at_and_ended_ones_forgot
         await post(address, created("landing", "old/a.csv", "new/b.csv"))
         await zones.until("new", 3)
         for _ in range(100):
-            if receivers.known.concerned({StoredObject("landing", "old/b.csv")}) == set():
+            if not receivers.known.concerned({StoredObject("landing", "old/b.csv")}):
                 break
             await asyncio.sleep(0.1)
         else:

@@ -38,6 +38,7 @@ async def test_a_file_below_the_folder_of_a_zone_has_it_looked_at(zones: Notifie
         await zones.until("rides", 2)
         (orders / "a.csv").write_text("id\n1\n")
         assert await zones.until("orders", 3) < 10
+        assert zones.named["orders"] == [None, None, [str(orders / "a.csv")]]
         (orders / "2026" / "11").mkdir(parents=True)
         (orders / "2026" / "11" / "b.csv").write_text("id\n1\n")
         await zones.until("orders", 4)
