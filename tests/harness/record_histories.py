@@ -5,25 +5,17 @@ Each is a real run on a real stack; afterwards names of this machine are replace
 """
 
 import asyncio
-import base64
-import getpass
 import json
-import os
-import re
-import socket
-import tempfile
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from devstack.stack import ROOT, Stack
-from runtime.temporal_client import connect
+from tests.harness.histories import HistoryFiles, stack_for_histories
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess
-from tests.harness.system import SystemHarness, link_tools
+from tests.harness.record_start_histories import StartRecorder
+from tests.harness.system import SystemHarness
 
-TARGET = ROOT / "tests" / "histories"
 _ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
 _SLOW = "from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate()\nimport time\ntime.sleep(60)\n"
 
@@ -32,8 +24,8 @@ class Recorder:
     """Runs one pipeline for each ending and keeps its history."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
-        self.environment = {**os.environ, **variables}
-        self.system = SystemHarness(folder, self.environment)
+        self.environment = variables
+        self.system, self._files = SystemHarness(folder, variables), HistoryFiles(folder, variables)
         self.folder = folder
         self.worker = WorkerProcess(self.environment, folder)
 
@@ -125,46 +117,14 @@ class Recorder:
 
     def _keep(self, ending: str, run: str) -> None:
         self.system.wait_for_end(run)
-        history = json.loads(asyncio.run(self._history(run)))
-        (TARGET / f"{ending}.json").write_text(json.dumps(scrubbed(history, self._replaced), indent=1) + "\n")
-        print(f"recorded {ending}: {len(history['events'])} events", flush=True)
-
-    async def _history(self, run: str) -> str:
-        client = await connect(self.environment)
-        return (await client.get_workflow_handle(run).fetch_history()).to_json()
-
-    def _replaced(self, text: str) -> str:
-        for path, stands_for in ((self.folder, "/srv/data"), (ROOT, "/srv/sluice")):
-            text = text.replace(str(path), stands_for)
-        text = text.replace(f"{getpass.getuser()}@{socket.gethostname()}", "ana@example")
-        return re.sub(rf"\d+@{re.escape(socket.gethostname())}", "1@example", text)
-
-
-def scrubbed(node: Any, replaced: Callable[[str], str]) -> Any:
-    """Replace text everywhere in a history, within its encoded payloads too."""
-    if isinstance(node, dict) and isinstance(node.get("data"), str) and "metadata" in node:
-        data = replaced(base64.b64decode(node["data"]).decode())
-        return {**node, "data": base64.b64encode(data.encode()).decode()}
-    if isinstance(node, dict):
-        return {key: scrubbed(value, replaced) for key, value in node.items()}
-    if isinstance(node, list):
-        return [scrubbed(value, replaced) for value in node]
-    return replaced(node) if isinstance(node, str) else node
+        asyncio.run(self._files.keep_workflow(ending, run))
 
 
 def main() -> None:
     """Record into `tests/histories`."""
-    TARGET.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder) / "home"
-        home.mkdir()
-        link_tools(home)
-        variables = {"SLUICE_HOME": str(home), "SLUICE_HEARTBEAT_TIMEOUT": "5"}
-        stack = Stack(home, {**os.environ, **variables})
-        try:
-            Recorder(Path(folder), {**stack.up(with_worker=False), **variables}).record()
-        finally:
-            stack.down()
+    with stack_for_histories() as (folder, variables):
+        Recorder(folder, variables).record()
+        StartRecorder(folder, variables).record()
 
 
 if __name__ == "__main__":
