@@ -2,7 +2,8 @@
 
     python -m bench.arrivals [--rounds 10] [--files 1000] [--known 100000]
 
-A stack of its own with a warm worker. Seconds count from a file's landing until main has its rows, without `settle`.
+A stack of its own with a warm worker, which watches the folders. The zones are listed every five minutes, as by default.
+Seconds count from a file's landing until main has its rows, without `settle`.
 Then the same with many files known: lying in the landing zone, and remembered by main.
 """
 
@@ -22,7 +23,7 @@ from sluice.input.manifest import ManifestFile
 from sluice.pipeline.source import Source
 from sluice.publishing.certificate import PIPELINE, RUN_ID, WORKFLOW_ID, input_properties
 
-_SETTLE, _LOOK = 1.0, 1.0
+_SETTLE = 1.0
 _FEW = 10
 _WARM_UP = 5
 _AT_ONCE = 1000
@@ -42,7 +43,7 @@ class Zone:
         (at.folder / f"{name}.d" / f"{name}.yml").write_text(
             f"name: {name}\nwrite: {{source: {{format: csv}}}}\n"
             f"tables: {{{self.table}: {{checks: [not_null: [id], row_count: {{min: 1}}]}}}}\n"
-            f"arrival: {{from: {self.folder}, settle: {_SETTLE:g}s, look: {_LOOK:g}s}}\n"
+            f"arrival: {{from: {self.folder}, settle: {_SETTLE:g}s}}\n"
         )
         deployed = at.system("warm").command("deploy", str(at.folder / f"{name}.d"), "--set", name, "--yes")
         if deployed.code:
