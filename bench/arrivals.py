@@ -2,7 +2,7 @@
 
     python -m bench.arrivals [--rounds 10] [--files 1000] [--known 100000]
 
-A stack of its own with a warm worker, which watches the folders. The zones are listed every five minutes, as by default.
+A stack of its own with a warm worker that watches the folders; the zones are listed every five minutes, as by default.
 Seconds count from a file's landing until main has its rows, without `settle`.
 Then the same with many files known: lying in the landing zone, and remembered by main.
 """
