@@ -23,6 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, StartPipelineInput
     from sluice.errors import InvalidPipeline
     from sluice.pipeline.placeholders import partition_values
+    from sluice.presentation.start_details import backfill_details
     from workflows.failures import is_cancelled, root_cause, run_shielded
     from workflows.joint_publish import ALL, JointPublication
     from workflows.search_attributes import LONGEST_SUMMARY
@@ -69,6 +70,7 @@ class Backfill:
                 await run_shielded(self._cancel())
             raise
         await workflow.wait_condition(workflow.all_handlers_finished)
+        self._show()
         return self.status()
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
@@ -76,6 +78,7 @@ class Backfill:
         """Note how the run of a partition ended, if this campaign asked its child for it."""
         if ended.started_by == self._child_id(ended.key):
             self._campaign.ended(ended)
+            self._show()
 
     @workflow.query
     def status(self) -> CampaignStatus:
@@ -204,6 +207,7 @@ class Backfill:
 
     async def _wait(self) -> None:
         """Wait until something is to be done; ask from time to time for children whose end is not seen."""
+        self._show()
         unseen = set(self._campaign.running) - self._watched
         left = max(self._ask_at - workflow.now(), timedelta(seconds=0)) if unseen else None
         with suppress(asyncio.TimeoutError):
@@ -211,6 +215,11 @@ class Backfill:
             return
         self._unknown |= set(self._campaign.running) - self._watched
         self._ask_at = workflow.now() + timedelta(seconds=self._input.ask_again)
+
+    def _show(self) -> None:
+        """Renew what the Temporal Web UI shows of the backfill."""
+        together = self._joint.state if self._joint else None
+        workflow.set_current_details(backfill_details(self._campaign.state, together))
 
     def _has_work(self) -> bool:
         campaign = self._campaign

@@ -29,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun
     from sluice.pipeline.durations import format_duration
+    from sluice.presentation.start_details import zone_details
     from workflows.activity_calls import ActivityCalls
     from workflows.batch_runs import BatchRuns
     from workflows.failures import is_cancelled, root_cause
@@ -69,6 +70,7 @@ class LandingZone:
             await self._start_batches()
             self._tell_of_silence()
             self._notices.add(self._batches.take_unreported())
+            workflow.set_current_details(zone_details(self.status()))
             if self._is_on_another_queue and not self._is_busy:
                 await self._grants.withdraw()
             if self._can_continue_as_new():

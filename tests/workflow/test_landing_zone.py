@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from temporalio import activity, workflow
+from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
@@ -701,3 +702,13 @@ async def test_another_version_of_a_pipeline_lists_the_zone(zone: Zone) -> None:
     await handle.execute_update(LandingZone.replace_pipeline, given)
     await zone.until(lambda _: len(zone.looks) == 2)
     assert zone.named == [None, None]
+
+
+async def test_the_web_ui_shows_what_the_zone_holds(zone: Zone) -> None:
+    zone.answers = [CollectArrivalsResult(batches=[batch("a")], counts={"waiting": 2, "loaded": 7})]
+    await zone.start()
+    await zone.until(lambda now: now == {"a": "running"})
+    metadata = await zone.handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+    details = metadata.current_details
+    assert details.startswith("**open**") and "Files: 7 loaded, 2 waiting" in details, details
+    assert "Batches: 2 files running" in details, details
