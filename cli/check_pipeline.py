@@ -11,6 +11,8 @@ from cli.values import Partition, ScheduledFor
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.placeholder_values import placeholder_values
 from runtime.publish_plan import plan_publish
+from sluice.contracts.run import RunInput
+from sluice.errors import NoFiles
 from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.changes import describe_guarantee
@@ -57,7 +59,13 @@ def plan_pipeline(
 def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pipeline, InspectedInput]:
     values = placeholder_values(file, scheduled_for, partition)
     loaded = load_pipeline(file, read_environment(), Path.cwd(), values)
-    return loaded, inspect_input(loaded, file)
+    try:
+        return loaded, inspect_input(loaded, file)
+    except NoFiles:
+        if loaded.arrival is None:
+            raise
+        text = f"no file has arrived in {loaded.arrival.from_} yet: `deploy` has those loaded that arrive"
+        return loaded, InspectedInput(RunInput(digest=""), hints=[text])
 
 
 def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:

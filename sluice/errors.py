@@ -5,6 +5,7 @@ SluiceError
 │   ├── InvalidPipeline      the pipeline, or a name in it, is wrong
 │   ├── InvalidInput         the files to load are missing, empty, broken or do not fit the table
 │   │   ├── InputChanged     a file was replaced, changed or removed since the run was started
+│   │   ├── NoFiles          there is no file to load
 │   │   └── InputIncomplete  a file is empty, or cut off
 │   ├── AlreadyPublished     main holds this input, or files of it, already
 │   ├── ManifestUnreadable   the record of the files that a run loaded is missing, or was altered
@@ -55,6 +56,10 @@ class InputChanged(InvalidInput):
 
 class InputIncomplete(InvalidInput):
     """Raised when a file to load is empty or cut off: the program that writes it may not have finished."""
+
+
+class NoFiles(InvalidInput):
+    """Raised when there is no file to load: in a landing zone, none may have arrived yet."""
 
 
 class AlreadyPublished(Terminal):

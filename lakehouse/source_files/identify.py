@@ -16,7 +16,7 @@ from lakehouse.source_files.local import describe_local, list_local
 from lakehouse.source_files.object_store import SCHEMES, describe_object, list_objects
 from lakehouse.source_files.paths import absolute_path, base_path, is_remote, partition_of, without_scheme
 from sluice.contracts.run import InputFile, RunInput
-from sluice.errors import InputChanged, InputIncomplete, InvalidInput
+from sluice.errors import InputChanged, InputIncomplete, InvalidInput, NoFiles
 from sluice.pipeline.source import Format, Source, format_of
 
 _PARQUET_MAGIC = b"PAR1"
@@ -42,7 +42,7 @@ def find_files(source: Source, on_progress: OnProgress | None = None) -> list[In
         if not listed:
             searched = _searched_path(path)
             where = "" if searched == path else f" (looked in {searched})"
-            raise InvalidInput(f"there are no files at {path!r}{where}")
+            raise NoFiles(f"there are no files at {path!r}{where}")
         for key, each in listed.items():
             files.setdefault(key, each)
     if not source.format:

@@ -14,6 +14,7 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
     "InvalidInput": "invalid",
     "InputChanged": "input_changed",
     "InputIncomplete": "invalid",
+    "NoFiles": "invalid",
     "NothingWritten": "invalid",
     "WriteRefused": "invalid",
     "BadEnvironment": "invalid",

@@ -287,3 +287,19 @@ def test_a_transform_tells_the_columns_of_an_input_that_is_not_known(tmp_path: P
     transform = "SELECT id, amount AS gros FROM source"
     first, *_ = check_sql_pipeline(tmp_path, transform, name="a.jsonl", text='{"id": 1}\n').splitlines()
     assert first == "p.yaml:8: not_null: t.orders: the transform returns no column 'gross' (did you mean 'gros'?)"
+
+
+def test_check_accepts_a_landing_zone_in_which_no_file_has_arrived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "p.yml"
+    text = "name: p\nwrite: {source: {format: csv}}\ntables: {t.p: {checks: [not_null: [id]]}}\narrival: {from: in}\n"
+    file.write_text(text)
+    done = CliRunner().invoke(app, ["check", str(file)])
+    assert done.exit_code == 0, done.output
+    assert f"hint: no file has arrived in {tmp_path}/in yet: `deploy` has those loaded that arrive" in done.output
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("number\n1\n")
+    wrong = CliRunner().invoke(app, ["check", str(file)])
+    assert wrong.exit_code == 2, "the file that is there has another column"
