@@ -11,8 +11,10 @@ import typer
 
 from cli.context import check_locally, make_console
 from cli.layout import print_rows
+from cli.values import Partition, ScheduledFor
 from runtime.generated_files import LakeAnswers, Options, ask_lake, generate_file, needs_lake, prepare_request
 from runtime.pipeline_input import load_pipeline
+from runtime.placeholder_values import placeholder_values
 from sluice.generation.labels import check_labels, parse_faults
 from sluice.generation.requests import Generated, Request, checks_of
 from sluice.settings import read_environment
@@ -37,6 +39,8 @@ def generate(
         typer.Option("--fault", metavar="CHECK[=SHARE]", help="Break a check in this share of the rows; repeatable."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed makes the same rows.")] = 7,
+    scheduled_for: ScheduledFor = "",
+    partition: Partition = "",
     to: Annotated[str, typer.Option("--to", help="The folder to write into.", show_default="the current one")] = ".",
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the columns, the checks and a few rows.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -45,7 +49,8 @@ def generate(
 
     def write() -> None:
         environment = read_environment()
-        loaded = load_pipeline(pipeline, environment, Path.cwd()) if pipeline else None
+        values = placeholder_values(pipeline, scheduled_for, partition)
+        loaded = load_pipeline(pipeline, environment, Path.cwd(), values) if pipeline else None
         parse_faults(fault or (), checks_of(loaded))
         answers = asyncio.run(ask_lake(loaded, environment)) if loaded and needs_lake(loaded) else LakeAnswers()
         options = Options(rows, seed, no_null, fault or ())

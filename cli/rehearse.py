@@ -9,8 +9,10 @@ from rich.text import Text
 
 from cli.context import CommandContext, current_user, run_command
 from cli.layout import print_entries
+from cli.values import Partition, ScheduledFor
 from runtime.generated_files import LakeAnswers, Options, ask_worker, needs_lake, prepare_request
 from runtime.pipeline_input import load_pipeline
+from runtime.placeholder_values import placeholder_values
 from runtime.rehearsals import RehearsalRuns, check_rehearsable, head_of_main, rehearsal_folder
 from runtime.row_engine import DuckDBRows
 from sluice.contracts.run import RunResult
@@ -42,6 +44,8 @@ def rehearse(
         int | None, typer.Option("-n", "--rows", min=1, help="How many rows.", show_default="near 1000")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed makes the same rows.")] = 7,
+    scheduled_for: ScheduledFor = "",
+    partition: Partition = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Plant a fault for each check on a branch that is deleted, and show that each check stops the run.
@@ -50,7 +54,8 @@ def rehearse(
     """
 
     def prepare() -> Pipeline:
-        loaded = load_pipeline(pipeline, read_environment(), Path.cwd())
+        values = placeholder_values(pipeline, scheduled_for, partition)
+        loaded = load_pipeline(pipeline, read_environment(), Path.cwd(), values)
         check_rehearsable(loaded)
         return loaded
 

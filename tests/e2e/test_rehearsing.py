@@ -11,7 +11,7 @@ from tests.harness.system import SystemHarness
 _PIPELINE = """\
 name: rehearsed
 write:
-  source: {path: in.csv, format: csv, schema: "id BIGINT, kind STRING"}
+  source: {path: "{{ partition }}.csv", format: csv, schema: "id BIGINT, kind STRING"}
   transform: SELECT id, kind FROM source WHERE kind IN ('a', 'b')
 tables:
   t.rehearsed:
@@ -26,12 +26,12 @@ def test_a_check_that_cannot_catch_its_fault_is_named_and_nothing_is_left(
 ) -> None:
     csv_file(tmp_path / "in.csv", [{"id": 1, "kind": "a"}])
     file, head = system.file(_PIPELINE), lake.head()
-    output = system.command("rehearse", str(file), "-n", "50", "--json")
+    output = system.command("rehearse", str(file), "--partition", "in", "-n", "50", "--json")
     assert output.code == 3, output
     results = {each["check"]: each["result"] for each in output.json["checks"]}
     assert results == {"not_null:id": "caught", "accepted_values:kind": "not caught"}
     assert (output.json["main_before"], output.json["main_after"], output.json["branches_left"]) == (head, head, [])
     assert lake.head() == head and not lake.branches("rehearsed")
     assert lake.rows("t.rehearsed") == []
-    shown = system.command("rehearse", str(file), "-n", "50")
+    shown = system.command("rehearse", str(file), "--partition", "in", "-n", "50")
     assert "NOT CAUGHT" in shown.out and "1 of 2 checks caught their fault" in shown.out, shown.out

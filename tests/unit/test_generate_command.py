@@ -50,6 +50,16 @@ def test_the_same_arguments_write_the_same_bytes_and_nothing_else(tmp_path: Path
     assert read_column_names(source, find_files(source)) == ["id", "s", "amount", "at"]
 
 
+def test_a_file_with_a_placeholder_is_given_its_value(tmp_path: Path) -> None:
+    file = Path(pipeline_file(tmp_path))
+    file.write_text(file.read_text().replace(".csv", "-{{ partition }}.csv"))
+    assert "{{ partition }}" in file.read_text()
+    asked = (str(file), "-n", "5", "--to", str(tmp_path / "made"))
+    assert run(*asked)[0] == 2 and not (tmp_path / "made").exists()
+    assert run(*asked, "--partition", "2018-01")[0] == 0
+    assert len(list((tmp_path / "made").iterdir())) == 1
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "orc", "json"])
 def test_the_format_is_that_of_the_source(tmp_path: Path, suffix: str) -> None:
     code, out, _ = run(pipeline_file(tmp_path, suffix), "-n", "30", "--no-null", "--to", str(tmp_path), "--json")
