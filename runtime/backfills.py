@@ -145,7 +145,7 @@ async def discard_backfill(client: Client, settings: Settings, pipeline: str) ->
 
 
 async def read_backfill(client: Client, settings: Settings, pipeline: str) -> CampaignStatus:
-    """Return how the latest backfill of a pipeline stands, or ended.
+    """Return how the latest backfill of a pipeline stands, or ended. One that has completed needs no worker.
 
     Raises:
         InvalidPipeline: there is none, or Temporal no longer has it.
@@ -153,6 +153,10 @@ async def read_backfill(client: Client, settings: Settings, pipeline: str) -> Ca
     """
     handle = backfill_handle(client, settings, pipeline)
     try:
+        described = await _answered(settings, handle.describe())
+        if described.status == WorkflowExecutionStatus.COMPLETED:
+            ended = client.get_workflow_handle_for(Backfill.run, described.id, run_id=described.run_id)
+            return await _answered(settings, ended.result())
         return await _answered(settings, handle.query(Backfill.status))
     except _NotRunning as error:
         raise InvalidPipeline(f"there is no backfill of {pipeline}, or Temporal no longer has it") from error

@@ -15,7 +15,7 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError, WorkflowAlreadyStartedError
-from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+from temporalio.workflow import ChildWorkflowCancellationType, ChildWorkflowHandle, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
     from sluice.campaigns.campaign import Campaign
@@ -43,8 +43,8 @@ class Backfill:
         self._joint = JointPublication(input.together) if input.together else None
         """For partitions that are published together."""
         self._started = 0
-        self._watched: set[str] = set()
-        """The partitions whose child was started by this run of the workflow, so that its end is seen."""
+        self._watched: dict[str, ChildWorkflowHandle[Any, Any]] = {}
+        """The children that this run of the workflow started, by partition: their end is seen."""
         self._unknown: set[str] = set()
         """The partitions whose child has ended without a report, or has been silent for long."""
         self._ask_at = workflow.now() + timedelta(seconds=input.ask_again)
@@ -161,6 +161,7 @@ class Backfill:
 
     async def _start(self, partition: str) -> None:
         """Start the child of a partition, unless it runs already."""
+        self._watched.pop(partition, None)
         given = StartPipelineInput(
             pipeline=self._input.pipeline,
             starter=f"backfill {self._input.name}",
@@ -183,14 +184,20 @@ class Backfill:
             )
         except WorkflowAlreadyStartedError:  # it reports to this id, whichever run of the campaign started it
             return
-        self._watched.add(partition)
+        self._watched[partition] = child
         child.add_done_callback(lambda done: self._child_ended(partition, done))
 
     def _child_ended(self, partition: str, done: "asyncio.Task[Any]") -> None:
-        """Ask again for a child that ended without a report, as one does that was ended by force."""
-        self._watched.discard(partition)
+        """Ask again for a child that ended without a report, as one does that was ended by force.
+
+        The end of an earlier child of the partition says nothing about the present one. A worker that takes the
+        workflow over may learn of it together with the update that began the partition again, and others before that.
+        """
         if not done.cancelled():
             done.exception()
+        if self._watched.get(partition) is not done:
+            return
+        del self._watched[partition]
         if self._campaign.is_running(partition):
             self._unknown.add(partition)
 
@@ -208,12 +215,12 @@ class Backfill:
     async def _wait(self) -> None:
         """Wait until something is to be done; ask from time to time for children whose end is not seen."""
         self._show()
-        unseen = set(self._campaign.running) - self._watched
+        unseen = set(self._campaign.running) - self._watched.keys()
         left = max(self._ask_at - workflow.now(), timedelta(seconds=0)) if unseen else None
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(self._has_work, timeout=left)
             return
-        self._unknown |= set(self._campaign.running) - self._watched
+        self._unknown |= set(self._campaign.running) - self._watched.keys()
         self._ask_at = workflow.now() + timedelta(seconds=self._input.ask_again)
 
     def _show(self) -> None:

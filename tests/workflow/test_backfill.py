@@ -17,6 +17,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
+from runtime.backfills import read_backfill
 from sluice.campaigns.campaign import count_states, partition_states
 from sluice.contracts.backfill import (
     AddPartitions,
@@ -27,6 +28,7 @@ from sluice.contracts.backfill import (
     JointPublish,
 )
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.settings import Settings
 from workflows.backfill import Backfill
 from workflows.sandbox import sandbox
 
@@ -84,7 +86,7 @@ class Backfills:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.queue, self.id = str(uuid.uuid4()), f"backfill-tests-{uuid.uuid4().hex[:8]}"
+        self.queue, self.id = str(uuid.uuid4()), f"backfill-tests-p{uuid.uuid4().hex[:8]}"
 
     async def start(
         self,
@@ -382,3 +384,42 @@ async def test_many_partitions_have_short_histories(backfills: Backfills, count:
         sizes.append((info.history_length, info.history_size_bytes))
     assert max(events for events, _ in sizes) < 15 * starts_per_run, sizes
     assert max(size for _, size in sizes) < 5_000 * starts_per_run, sizes
+
+
+async def test_a_retry_that_waited_for_a_worker_replays(client: Client) -> None:
+    """Temporal hands the end of the first child and the retry to the new worker together, and to later ones apart."""
+    backfills = Backfills(client)
+
+    def host() -> Worker:
+        return Worker(client, task_queue=backfills.queue, workflows=[Backfill, FakeStart], workflow_runner=sandbox())
+
+    async with host():
+        handle = await backfills.start(2, window=2)
+        await backfills.wait(lambda status: len(status.children) == 2)
+        first = await backfills.child("p0")
+        await backfills.child("p1")
+        await backfills.end("p0", "failed")
+        await first.result()
+        await _until_tasks_are_done(handle)
+    retry = asyncio.create_task(backfills.change("retry"))
+    await asyncio.sleep(1)
+    async with host():
+        await retry
+        for name in ("p0", "p1"):
+            await backfills.end(name)
+        assert count_states((await handle.result()).campaign) == {"published": 2}
+        assert STARTS[backfills.queue] == ["p0", "p1", "p0"]
+    replayer = Replayer(workflows=[Backfill], workflow_runner=sandbox(), data_converter=client.data_converter)
+    await replayer.replay_workflow(await handle.fetch_history())
+    settings = Settings.model_validate({"sluice_installation": "tests"})
+    ended = await read_backfill(client, settings, backfills.id.removeprefix("backfill-tests-"))
+    assert count_states(ended.campaign) == {"published": 2}, "no worker is needed to read what has ended"
+
+
+async def _until_tasks_are_done(handle: WorkflowHandle[Any, Any]) -> None:
+    """Wait until no workflow task is scheduled or under way."""
+    for _ in range(300):
+        if not (await handle.describe()).raw_description.HasField("pending_workflow_task"):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("a workflow task is not done")
