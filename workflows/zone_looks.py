@@ -8,7 +8,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.arrivals import CollectArrivalsResult
 
 _SOON, _EVERY = 0.2, 1.0
-"""Seconds to wait after a notification, for those that come together with it; the fewest between two looks for them."""
+"""Seconds to wait after a notification, for those that come together with it; the fewest between two listings."""
 _ON_ERROR = 60.0
 """Seconds until the next look after one that failed."""
 _MOST_NAMED = 500
@@ -36,7 +36,8 @@ class ZoneLooks:
         self._named.update(files)
         if not files or len(self._named) > _MOST_NAMED:
             self._must_list = True
-        self.at = min(self.at, max(_now() + _SOON, self._began_at + _EVERY))
+        since_last = _EVERY if self._must_list else _SOON
+        self.at = min(self.at, max(_now() + _SOON, self._began_at + since_last))
 
     def list_all(self) -> None:
         """Have the whole zone listed by the next look."""

@@ -31,7 +31,7 @@ from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 
 _MOST_WAITING = 20_000
-"""So many files are planned at a time; the others follow at the next look."""
+"""So many files are planned at a time; the others follow at the next look, which is due at once."""
 _MOST_REPORTED = 20
 _MOST_BATCHES = 50
 """So many batches one look makes; the others follow at the next one, which is due at once."""
@@ -119,7 +119,8 @@ class _Look:
         waiting, manifests = self._list(now, input.files if is_current else None)
         plan = plan_batches(waiting, manifests, self._arrival, now)
         batches = [ref for files in plan.batches[:room] if (ref := self._make_batch(files))]
-        look_at = now if 0 < room < len(plan.batches) else plan.look_at
+        has_more = room < len(plan.batches) or (plan.batches and len(waiting) == _MOST_WAITING)
+        look_at = now if room and has_more else plan.look_at
         kept_out, number, mark = self._memory.to_report(input.received, _MOST_REPORTED)
         done = self._arrival.done
         return CollectArrivalsResult(

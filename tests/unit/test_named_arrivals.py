@@ -122,6 +122,18 @@ def test_more_waiting_files_than_are_asked_for_one_by_one_are_listed(
     assert len(listings) == 1
 
 
+async def test_more_files_than_one_look_plans_follow_at_once(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_MOST_WAITING", 2)
+    for number in range(3):
+        zone.landing.file(f"{number}.csv", f"{number + 1}")
+    zone.look()
+    result = zone.look(after=60)
+    assert (zone.names(result), result.look_in) == ([["0.csv", "1.csv"]], 0)
+    result = zone.look()
+    assert (zone.names(result), result.look_in) == ([["2.csv", "loaded.csv"]], 0)
+    assert (zone.look().batches, zone.look().look_in) == ([], None)
+
+
 NAMED = [
     "a.csv", "in/b.csv", "c.csv.tmp", "empty.csv", "link.csv", "day=1/_x=2/d.csv",
     ".hidden", "_x.csv", "_temporary/e.csv", ".h/f.csv", "in/../a.csv", "in//b.csv", "./a.csv", "dangling",
