@@ -172,18 +172,18 @@ def test_a_month_that_shares_a_key_with_another_one_is_kept_out(rides: Rides, la
     """It passes alone; its audit reads the months that were collected before it."""
     before = lake.head()
     rides.share_a_key("2019-03", MONTHS["2019-01"])
-    file = rides.system.file(rides.file.read_text().replace("together", "shared"))
+    file = rides.system.file(rides.file.read_text().replace("together", "one_key_twice"))
     asked = (str(file), "--partitions", "2019-01,2019-03", "--publish", "together")
     code, paused = rides.backfill(*asked)
     assert (code, paused["counts"]) == (3, {"published": 1, "kept out": 1}), rides.reasons(paused)
     (reason,) = [each["reason"] for each in paused["partitions"].values() if each["state"] == "kept out"]
-    assert "unique" in reason and (lake.rows("t.shared"), lake.head()) == ([], before)
+    assert "unique" in reason and (lake.rows("t.one_key_twice"), lake.head()) == ([], before)
 
-    rides.terminate("shared")
-    assert rides.backfill("watch", "shared")[0] == 6
+    rides.terminate("one_key_twice")
+    assert rides.backfill("watch", "one_key_twice")[0] == 6
     code, ended = rides.backfill(str(file), "--partitions", "2019-03", "--publish", "together")
     assert code == 2 and "left partitions on the branch" in ended["together"]["ended"]["reason"], ended
-    code, cancelled = rides.backfill("cancel", "shared")
+    code, cancelled = rides.backfill("cancel", "one_key_twice")
     assert code == 0 and any("backfill/" in each for each in cancelled["left"]), cancelled
     assert (lake.branches("backfill/"), lake.head()) == ([], before)
-    assert rides.system.command("backfill", "cancel", "shared").code == 2
+    assert rides.system.command("backfill", "cancel", "one_key_twice").code == 2

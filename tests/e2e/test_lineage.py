@@ -73,7 +73,7 @@ def test_runs_of_every_ending(
         failed = runs.run("name: lineage-bad\nwrite: {mode: sql, statements: [DELETE FROM t.nothing WHERE id = 1]}\n"
                           "tables: [t.nothing]\n")  # fmt: skip
         (tmp_path / "slow.py").write_text(SLOW_JOB)
-        cancelled = runs.start(f"name: lineage-slow\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.slow]\n")
+        cancelled = runs.start(f"name: lineage-slow\nwrite: {{job: {tmp_path / 'slow.py'}}}\ntables: [t.lineage]\n")
         runs.wait_for_stage(cancelled, "writing")
         runs.cancel(cancelled)
         stopped = runs.wait_for_end(cancelled)

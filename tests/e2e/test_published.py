@@ -95,7 +95,7 @@ def test_a_run_that_another_overtook_writes_again_from_the_new_main(
 ) -> None:
     def load(name: str, number: int, more: str = "") -> str:
         source = csv_file(tmp_path / f"{name}.csv", [{"id": number}])
-        return pipeline(name, source, "[row_count: 1]", more).replace(f"t.{name}", "t.shared")
+        return pipeline(name, source, "[row_count: 1]", more).replace(f"t.{name}", "t.overtaken")
 
     slow = system.start(load("slower", 1, "approval: {timeout: 1h}"))
     system.wait_for_stage(slow, "waiting for approval")
@@ -108,8 +108,8 @@ def test_a_run_that_another_overtook_writes_again_from_the_new_main(
     system.approve(slow)
     ended = system.wait_for_end(slow)
     assert (ended.json["outcome"], ended.json["attempts"]) == ("published", 2)
-    assert ended.json["tables"]["t.shared"]["total_rows"] == 2
-    assert sorted(row["id"] for row in lake.rows("t.shared")) == [1, 2]
+    assert ended.json["tables"]["t.overtaken"]["total_rows"] == 2
+    assert sorted(row["id"] for row in lake.rows("t.overtaken")) == [1, 2]
     assert not lake.branches("slower")
 
 

@@ -7,6 +7,8 @@ import asyncio
 import contextlib
 import getpass
 import json
+import os
+import re
 import socket
 import uuid
 from collections.abc import Mapping
@@ -90,6 +92,8 @@ class SystemHarness:
 
     def file(self, pipeline: str) -> Path:
         """Write a pipeline into a file of its own."""
+        if home := self.environment.get("SLUICE_HOME"):
+            _assert_own_tables(pipeline, Path(home))
         path = self.folder / f"pipeline-{uuid.uuid4().hex[:12]}.yml"  # several threads may start runs at once
         path.write_text(pipeline)
         return path
@@ -189,3 +193,18 @@ def link_tools(home: Path) -> None:
     for tools in ("jars", "bin", "cds"):
         if (ROOT / ".sluice" / tools).exists():
             (home / tools).symlink_to(ROOT / ".sluice" / tools)
+
+
+def _assert_own_tables(pipeline: str, home: Path) -> None:
+    """Fail where a pipeline's table is also the one of another test module, on the same stack.
+
+    Which of them runs first depends on the number of processes, so such tests fail now and then.
+    """
+    module = Path(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]).stem
+    for table in re.findall(r"^  (\w+\.\w+):|^tables: \[(.+)\]", pipeline, re.MULTILINE):
+        for name in "".join(table).split(", "):
+            users = home / "tables-of-tests" / name
+            users.mkdir(parents=True, exist_ok=True)
+            (users / module).touch()
+            modules = sorted(user.name for user in users.iterdir())
+            assert modules == [module], f"the table {name} is used by {modules}: each needs a name of its own"

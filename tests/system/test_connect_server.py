@@ -245,9 +245,9 @@ import time
 from pathlib import Path
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
-spark.sql("INSERT INTO t.shared VALUES (2)")
-spark.sql("CACHE TABLE t.shared")
-assert spark.table("t.shared").count() == 2
+spark.sql("INSERT INTO t.cached VALUES (2)")
+spark.sql("CACHE TABLE t.cached")
+assert spark.table("t.cached").count() == 2
 spark.sql("CREATE TEMPORARY VIEW theirs AS SELECT 1")
 Path("{flag}").touch()
 while not Path("{go}").exists():
@@ -258,14 +258,14 @@ while not Path("{go}").exists():
 def test_what_one_run_caches_is_out_of_anothers_reach(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     """A run reads its own branch, although another one cached the same table, of its branch, on the same server."""
     flag, go = tmp_path / "flag", tmp_path / "go"
-    assert warm.run(pipeline("shared", csv_file(tmp_path / "one.csv", [{"id": 1}]))).code == 0
-    caching = theirs(tmp_path, "caching", _CACHING.format(flag=flag, go=go)).replace("t.caching", "t.shared")
+    assert warm.run(pipeline("cached", csv_file(tmp_path / "one.csv", [{"id": 1}]))).code == 0
+    caching = theirs(tmp_path, "caching", _CACHING.format(flag=flag, go=go)).replace("t.caching", "t.cached")
     run = warm.start(caching)
     try:
         wait_for(flag.exists)
         source = csv_file(tmp_path / "three.csv", [{"id": 3}])
-        checks = "[{row_count: {max: 2}}, {sql: SELECT * FROM t.shared WHERE id = 2}]"
-        ended = warm.run(pipeline("shared", source, checks))
+        checks = "[{row_count: {max: 2}}, {sql: SELECT * FROM t.cached WHERE id = 2}]"
+        ended = warm.run(pipeline("cached", source, checks))
     finally:
         go.touch()
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
