@@ -5,7 +5,6 @@ under the first of them. A copy has the ETag of the object where the store allow
 by it: it is made of the same parts. Its metadata name the identity in any case.
 """
 
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from urllib.parse import urlencode
 from lakehouse.source_files.listing import CHUNK, changed, vanished
 from lakehouse.source_files.moving import Unmovable, names_at
 from lakehouse.source_files.object_store import split_url, store_identity
+from lakehouse.source_files.s3_client import BUSY, error_code, open_client, store_endpoint
 from sluice.errors import InputChanged, ServiceUnavailable
 
 TAG, TAG_VALUE = "sluice", "loaded"
@@ -35,32 +35,14 @@ _KEPT = (
 _MISSING = ("404", "NoSuchKey", "NotFound", "NoSuchVersion")
 _NOT_MET = ("412", "PreconditionFailed")
 _NO_UPLOAD = "NoSuchUpload"
-_BUSY = (
-    *("SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "Throttling", "ThrottlingException"),
-    *("RequestLimitExceeded", "OperationAborted", "ConditionalRequestConflict", "500", "502", "503", "504"),
-)
 
 
 class LoadedObjects:
     """Tags and moves objects, by the credentials and the endpoint of the environment."""
 
     def __init__(self) -> None:
-        import botocore.session  # noqa: PLC0415  # slow to import, and few landing zones need it
-        from botocore.config import Config  # noqa: PLC0415
-
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-        config = Config(
-            connect_timeout=10,
-            read_timeout=300,  # the store copies a part meanwhile
-            max_pool_connections=32,
-            retries={"mode": "standard", "total_max_attempts": 4},
-            request_checksum_calculation="when_required",
-            s3={"addressing_style": "path"} if endpoint else {},
-        )
-        self._is_amazon = not endpoint
-        session = botocore.session.get_session()
-        self._s3: Any = session.create_client("s3", region_name=region, endpoint_url=endpoint, config=config)
+        self._is_amazon = store_endpoint() is None
+        self._s3: Any = open_client()
 
     def move(self, path: str, identity: str, target: str, progress: Callable[[], None]) -> str:
         """Move an object if it still has an identity; return where it is now.
@@ -108,7 +90,7 @@ class LoadedObjects:
             head = self._head_of(path, identity)  # some stores do not hold the condition of a deletion
             self._call("delete_object", path, IfMatch=head["ETag"])
         except Exception as error:
-            if _code(error) not in _MISSING:  # another worker deleted it, or the answer of a try before was lost
+            if error_code(error) not in _MISSING:  # another worker deleted it, or the answer of a try before was lost
                 raise
 
     def _remove_tag(self, path: str) -> None:
@@ -132,7 +114,7 @@ class LoadedObjects:
         try:
             there = self._call("head_object", target)
         except Exception as error:
-            if _code(error) in _MISSING:
+            if error_code(error) in _MISSING:
                 return False
             raise
         if there["ContentLength"] != head["ContentLength"]:
@@ -156,11 +138,11 @@ class LoadedObjects:
             else:
                 self._copy_whole(path, target, head, kept, progress)
         except Exception as error:
-            if _code(error) not in (*_NOT_MET, _NO_UPLOAD):
+            if error_code(error) not in (*_NOT_MET, _NO_UPLOAD):
                 raise
             # Another worker was faster, an answer was lost, another object is there, or this one changed.
             has_it = self._has(target, self._head_of(path, identity), identity)
-            if not has_it and _code(error) == _NO_UPLOAD:
+            if not has_it and error_code(error) == _NO_UPLOAD:
                 raise
             return has_it
         return True
@@ -221,7 +203,7 @@ class LoadedObjects:
         try:
             self._call("abort_multipart_upload", target, UploadId=id)
         except Exception as error:
-            if not _code(error) and not type(error).__module__.startswith("botocore"):
+            if not error_code(error) and not type(error).__module__.startswith("botocore"):
                 raise
 
     def _call(self, operation: str, path: str, **arguments: Any) -> Any:
@@ -239,11 +221,6 @@ def _bucket_and_key(path: str) -> tuple[str, str]:
     return bucket.split("://", 1)[1], key
 
 
-def _code(error: BaseException) -> str:
-    response = getattr(error, "response", None)
-    return str(response["Error"].get("Code", "")) if isinstance(response, dict) and "Error" in response else ""
-
-
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
     """Map errors of the store: what it refuses stays as it is, and what it cannot do now is tried again."""
@@ -254,12 +231,12 @@ def _errors(path: str) -> Iterator[None]:
     except (InputChanged, Unmovable):
         raise
     except ClientError as error:
-        code = _code(error)
+        code = error_code(error)
         if code in _MISSING:
             raise vanished(path) from None
         if code in _NOT_MET:
             raise changed(path) from None
-        if code in _BUSY:
+        if code in BUSY:
             raise ServiceUnavailable(f"the store of {path} does not answer: {error}") from error
         raise Unmovable(f"the store refuses {error.operation_name}: {code}") from error
     except BotoCoreError as error:

@@ -5,13 +5,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.source_files.listing import CHUNK, ListedFile, changed, empty, vanished
 from lakehouse.source_files.paths import has_wildcards, is_hidden, path_matches
+from lakehouse.source_files.s3_client import list_keys
 from lakehouse.source_files.store_errors import map_store_errors
 from sluice.errors import InvalidInput
 
@@ -23,6 +24,7 @@ SCHEMES = ("s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "adl", "azure")
 _CONTENT_ETAG = re.compile(r'"?([0-9a-f]{32}(?:-[0-9]{1,5})?)"?', re.IGNORECASE)
 """An MD5, or the MD5 of the MD5s of an upload's parts with their number. Where the store encrypts by a key, it is a
 random number of the same form: then equal objects have different identities, and never the other way round."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 
 
@@ -55,28 +57,44 @@ def list_objects(path: str) -> Iterator[ListedFile]:
         yield from _below(store, bucket, parts[:fixed], parts[fixed:])
 
 
-def list_object_states(path: str) -> Iterator[tuple[str, int, str]]:
-    """List the objects below a prefix, or those that match a pattern: path, size, and a text of their state.
+def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
+    """List the objects below a prefix, or those that match a pattern.
+
+    Returns:
+        Of each its path, its size in bytes, a text of its state, and why it cannot be read, if it cannot. One may be
+        listed twice.
 
     Raises:
         InvalidInput: the store refuses.
         ServiceUnavailable: the store does not answer.
     """
     import obstore  # noqa: PLC0415
+    from obstore.exceptions import InvalidPathError  # noqa: PLC0415
 
     bucket, key = split_url(path)
     parts = [part for part in key.split("/") if part]
     fixed = next((number for number, part in enumerate(parts) if has_wildcards(part)), len(parts))
+    prefix = "/".join(parts[:fixed])
     with map_store_errors(path):
         store = open_store(bucket)
-        for page in obstore.list(store, "/".join(parts[:fixed]) or None):
-            for each in page:
-                below = each["path"].split("/")[fixed:]
-                if path_matches(below, parts[fixed:]):
-                    yield f"{bucket}/{each['path']}", each["size"], _state_text(each)
+        try:
+            for page in obstore.list(store, prefix or None):
+                for each in page:
+                    if path_matches(each["path"].split("/")[fixed:], parts[fixed:]):
+                        yield f"{bucket}/{each['path']}", each["size"], _state_text(each), ""
+            return
+        except InvalidPathError:
+            if not bucket.lower().startswith("s3"):
+                raise
+    for each in list_keys(bucket, f"{prefix}/" if prefix else ""):
+        below = each["Key"].removesuffix("/").split("/")[fixed:]
+        problem = next(filter(None, map(_key_problem, below)), "")
+        if path_matches(below, parts[fixed:]) or (problem and not parts[fixed:]):
+            meta = {"e_tag": each["ETag"], "last_modified": each["LastModified"]}
+            yield f"{bucket}/{each['Key'].removesuffix('/')}", each["Size"], _state_text(meta), problem
 
 
-def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, int, str, str]]:
     """Return the states of some objects below a prefix as `list_object_states` does, by one request for each.
 
     Raises:
@@ -95,15 +113,22 @@ def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, in
                 continue
             with contextlib.suppress(FileNotFoundError):
                 meta = obstore.head(store, split_url(url)[1])
-                yield url, meta["size"], _state_text(meta)
+                yield url, meta["size"], _state_text(meta), ""
 
 
-def _state_text(meta: "ObjectMeta") -> str:
+def _state_text(meta: Mapping[str, Any]) -> str:
     """Return what a store tells of an object, where a listing and a question for it alone tell the same.
 
     Only the first has fractions of seconds, and only the second the version.
     """
     return f"{meta['e_tag']}:{int(meta['last_modified'].timestamp())}"
+
+
+def _key_problem(part: str) -> str:
+    """Return why obstore and Spark read no object whose key has such a part between two slashes."""
+    if part in ("", ".", ".."):
+        return f"its key has the part {part!r} between slashes: rename it"
+    return "its key has control characters: rename it" if _CONTROL.search(part) else ""
 
 
 def object_exists(path: str) -> bool:

@@ -1,0 +1,74 @@
+"""Amazon's client of S3, for what obstore cannot do: tags, moves, and keys that obstore takes for errors."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from lakehouse.source_files.listing import unreadable
+from sluice.errors import ServiceUnavailable
+from sluice.store_trouble import credentials_expired, is_expiry
+
+BUSY = (
+    *("SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "Throttling", "ThrottlingException"),
+    *("RequestLimitExceeded", "OperationAborted", "ConditionalRequestConflict", "500", "502", "503", "504"),
+)
+"""The errors of a store that asks to be asked later."""
+
+
+def store_endpoint() -> str | None:
+    """Return the URL of the store; None is Amazon's own."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
+
+
+def open_client() -> Any:
+    """Open a client by the credentials and the endpoint of the environment."""
+    import botocore.session  # noqa: PLC0415  # slow to import, and few landing zones need it
+    from botocore.config import Config  # noqa: PLC0415
+
+    endpoint = store_endpoint()
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    config = Config(
+        connect_timeout=10,
+        read_timeout=300,  # the store copies a part meanwhile
+        max_pool_connections=32,
+        retries={"mode": "standard", "total_max_attempts": 4},
+        request_checksum_calculation="when_required",
+        s3={"addressing_style": "path"} if endpoint else {},
+    )
+    session = botocore.session.get_session()
+    return session.create_client("s3", region_name=region, endpoint_url=endpoint, config=config)
+
+
+def error_code(error: BaseException) -> str:
+    """Return the code of an error of the store; empty for another error."""
+    response = getattr(error, "response", None)
+    return str(response["Error"].get("Code", "")) if isinstance(response, dict) and "Error" in response else ""
+
+
+def list_keys(bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
+    """List the objects of a bucket below a prefix, whatever their keys are, as the store describes them.
+
+    Args:
+        bucket: its URL.
+
+    Raises:
+        InvalidInput: the store refuses.
+        CredentialsExpired: it refuses because the credentials are too old.
+        ServiceUnavailable: it does not answer.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    path = f"{bucket}/{prefix}"
+    pages = open_client().get_paginator("list_objects_v2").paginate(Bucket=bucket.split("://", 1)[1], Prefix=prefix)
+    try:
+        for page in pages:
+            yield from page.get("Contents", [])
+    except ClientError as error:
+        code = error_code(error)
+        if is_expiry(str(error)):
+            raise credentials_expired(path, code) from error
+        if code in BUSY:
+            raise ServiceUnavailable(f"the store of {path} does not answer: {code}") from error
+        raise unreadable(path, code) from error
+    except BotoCoreError as error:
+        raise ServiceUnavailable(f"the store of {path} does not answer: {error}") from error

@@ -1,0 +1,88 @@
+"""A landing zone goes on loading where somebody puts objects whose keys Spark cannot read.
+
+The store is moto's server: versitygw keeps objects as files, which cannot have such names.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from lakehouse.source_files.arriving import list_arriving
+from lakehouse.source_files.s3_client import open_client
+from sluice.contracts.arrivals import ListArrivalsInput
+from sluice.errors import CredentialsExpired, InvalidInput
+from tests.unit.test_arrivals import TEXT, Zone
+
+GOOD = ("in/a.csv", "in/day=1/b b.csv", "in/%2F.csv", "in/é.csv")
+UNREADABLE = {
+    "in//b.csv": "the part '' between slashes",
+    "in/../c.csv": "the part '..' between slashes",
+    "in/day=1/./d.csv": "the part '.' between slashes",
+    "in/e\x1b[31m.csv": "control characters",
+}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def store(address: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name, value in {"ENDPOINT_URL_S3": address, "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    client = open_client()
+    client.create_bucket(Bucket="landing")
+    for key in GOOD:
+        client.put_object(Bucket="landing", Key=key, Body=b"id\n1\n" + key.encode())
+    return client
+
+
+def test_a_key_that_cannot_be_read_keeps_no_other_file_out(store: Any, tmp_path: Path) -> None:
+    expected = list(list_arriving("s3://landing/in/"))
+    assert {file.path for file in expected} == {f"s3://landing/{key}" for key in GOOD}
+    for key in UNREADABLE:
+        store.put_object(Bucket="landing", Key=key, Body=b"id\n1\n")
+    store.put_object(Bucket="landing", Key="inside.csv", Body=b"id\n1\n")
+
+    listed = {file.path: file for file in list_arriving("s3://landing/in/")}
+    assert [listed.pop(file.path) for file in expected] == expected, "both ways to list give the same states"
+    assert listed.keys() == {f"s3://landing/{key}" for key in UNREADABLE}
+    assert {file.path for file in list_arriving("s3://landing/in/day=*")} == {"s3://landing/in/day=1/b b.csv"}
+
+    zone = Zone(tmp_path, **{"from": "s3://landing/in/"})
+    (batch,) = zone.settled()
+    assert sorted(batch) == sorted(Path(key).name for key in GOOD)
+    ignored = {file.path: file.detail for file in zone.collector.list_arrivals(zone.pipeline, _everything()).files}
+    for key, reason in UNREADABLE.items():
+        assert reason in ignored[f"s3://landing/{key}"]
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [("ExpiredToken", CredentialsExpired), ("AccessDenied", InvalidInput)], ids=["expired", "denied"]
+)
+def test_what_the_store_answers_to_the_second_listing_is_reported(
+    store: Any, monkeypatch: pytest.MonkeyPatch, code: str, error: type[Exception]
+) -> None:
+    from botocore.exceptions import ClientError  # noqa: PLC0415
+
+    store.put_object(Bucket="landing", Key="in//b.csv", Body=b"1")
+
+    def refuse(*_: Any) -> None:
+        raise ClientError({"Error": {"Code": code, "Message": "no"}}, "ListObjectsV2")
+
+    monkeypatch.setattr("botocore.client.BaseClient._make_api_call", refuse)
+    with pytest.raises(error, match=code):
+        list(list_arriving("s3://landing/in/"))
+
+
+def _everything() -> ListArrivalsInput:
+    return ListArrivalsInput(pipeline=TEXT)
