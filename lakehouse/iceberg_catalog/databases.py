@@ -69,7 +69,9 @@ def database_problem(reason: str) -> str:
 
 
 def _sqlite_file(uri: str) -> Path | None:
-    return Path(urlsplit(uri).path[1:]) if uri.startswith("sqlite:///") else None
+    """Return the file of an address; None for another database, and for SQLite's own `file:` addresses."""
+    path = urlsplit(uri).path[1:]
+    return Path(path) if uri.startswith("sqlite:///") and not path.startswith("file:") else None
 
 
 def _prepare_file(file: Path) -> None:

@@ -335,12 +335,15 @@ def test_a_catalog_that_cannot_be_opened_is_one_line_with_the_settings_to_look_a
     assert "ICEBERG_URI" in text and "\n" not in text and "hunter2" not in text
 
 
-def test_a_database_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+def test_a_database_that_cannot_be_written_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     open_iceberg("lake", "sql", f"sqlite:///{tmp_path}/c.db", tmp_path.as_uri(), {}).initialize_main()
     read_only = f"sqlite:///file:{tmp_path}/c.db?mode=ro&uri=true"
     catalog = open_iceberg("lake", "sql", read_only, tmp_path.as_uri(), {})
     with pytest.raises(ServiceUnavailable, match="readonly database: let the worker's user write its file"):
         catalog.create_branch("wap/x/a1", catalog.head("main"))
+    assert not [*Path().iterdir()], "the address is none of a file in the current folder"
     full = OperationalError("insert", {}, Exception("database or disk is full\n[SQL: INSERT]"))
     with pytest.raises(ServiceUnavailable, match=r"full: make room on its disk$"), translate_catalog_errors():
         raise full
