@@ -11,7 +11,6 @@ import hashlib
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import threading
@@ -35,9 +34,10 @@ from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from sluice.errors import SluiceError
 from sluice.settings import read_settings
 from tests.harness.checker import Checker
+from tests.harness.kills import kill_service
 from tests.harness.lake_driver import Ending, LakeDriver
 from tests.harness.lake_model import Content
-from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.processes import WorkerProcess
 from tests.harness.system import link_tools
 from tests.harness.temporal_thread import TEMPORAL
 
@@ -187,11 +187,7 @@ class Soak:
             self._worker.kill()
             self._worker = WorkerProcess(self._environment, self._folder)
             return
-        (daemon,) = (each for each in self.stack.daemons() if each.name == victim)
-        os.kill(daemon.pid, signal.SIGKILL)
-        wait_for(lambda: not daemon.alive())
-        time.sleep(self._draw.uniform(0, 5))
-        self.stack.up(with_worker=False)
+        kill_service(self.stack, victim, away=self._draw.uniform(0, 5))
         if self._worker.process.poll() is not None:
             self._worker = WorkerProcess(self._environment, self._folder)
 

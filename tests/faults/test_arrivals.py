@@ -2,11 +2,7 @@
 
 import os
 import random
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +12,11 @@ from devstack.stack import Stack
 from runtime.installation import with_known_installation
 from sluice.contracts.arrivals import landing_zone_id
 from sluice.settings import read_settings
+from tests.harness.kills import kill_service, repeatedly
 from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess, wait_for
 from tests.harness.rides import ROWS, assert_each_once, write_month
-from tests.harness.system import SystemHarness, link_tools
+from tests.harness.system import SystemHarness
 from tests.harness.temporal_thread import TEMPORAL
 
 NAME, TABLE = "rides", "city.rides"
@@ -96,29 +93,6 @@ class Landing:
         assert removed.code == 0, removed.err
 
 
-@contextmanager
-def _repeatedly(action: Callable[[], None], draw: random.Random, least: float, most: float) -> Iterator[None]:
-    """Repeat an action at random intervals, in a thread; what it raises is raised at the end."""
-    ended, problems = threading.Event(), []
-
-    def loop() -> None:
-        try:
-            while not ended.wait(draw.uniform(least, most)):
-                action()
-        except BaseException as error:
-            problems.append(error)
-
-    thread = threading.Thread(target=loop)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-    if problems:
-        raise problems[0]
-
-
 @pytest.mark.warm
 def test_a_worker_is_killed_while_files_arrive(
     stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest
@@ -143,17 +117,6 @@ def test_a_worker_is_killed_while_files_arrive(
         landing.close()
 
 
-@pytest.fixture
-def own_stack(tmp_path: Path) -> Iterator[Stack]:
-    """A stack of the test's own, to break."""
-    home = tmp_path / "home"
-    home.mkdir()
-    link_tools(home)
-    stack = Stack(home, os.environ)
-    yield stack
-    stack.down()
-
-
 @pytest.mark.matrix
 @pytest.mark.parametrize("seed", [1, 2])
 def test_three_years_of_monthly_files_while_everything_is_killed(seed: int, own_stack: Stack, tmp_path: Path) -> None:
@@ -169,14 +132,11 @@ def test_three_years_of_monthly_files_while_everything_is_killed(seed: int, own_
             landing.kill_worker()
             return
         landing.kills += 1
-        (daemon,) = (each for each in own_stack.daemons() if each.name == victim)
-        os.kill(daemon.pid, signal.SIGKILL)
-        wait_for(lambda: not daemon.alive())
-        own_stack.up(with_worker=False)
+        kill_service(own_stack, victim)
 
     try:
         landing.deploy("settle: 2s, look: 3s, at_once: 2, batch: {files: 5, wait: 10s}, overwritten: ignore")
-        with _repeatedly(kill, draw, 10, 25):
+        with repeatedly(kill, draw, 10, 25):
             for month in draw.sample(range(12), 12):  # one by one, some overwritten while they settle
                 if draw.random() < 0.3:
                     write_month(landing.folder, month, spoilt=True)

@@ -2,7 +2,6 @@
 
 import os
 import random
-import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,8 @@ from temporalio.service import RPCError
 
 from devstack.stack import Stack
 from tests.harness.faults import FaultHarness
-from tests.harness.processes import WorkerProcess, wait_for
+from tests.harness.kills import kill_service
+from tests.harness.processes import WorkerProcess
 from tests.harness.rest_stack import RestStack
 from tests.harness.system import link_tools
 
@@ -51,16 +51,9 @@ class UnstableStack:
             time.sleep(2)
             self._rest.server.start_again()
         else:
-            self._kill_daemon("nessie" if victim == "catalog" else victim)
+            kill_service(self.stack, "nessie" if victim == "catalog" else victim, away=2)
         if self.worker.process.poll() is not None:
             self.worker = self.faults.start_worker()
-
-    def _kill_daemon(self, name: str) -> None:
-        (daemon,) = (each for each in self.stack.daemons() if each.name == name)
-        os.kill(daemon.pid, signal.SIGKILL)
-        wait_for(lambda: not daemon.alive())
-        time.sleep(2)
-        self.stack.up(with_worker=False)
 
     def restart_worker(self) -> None:
         """Ask the worker to end, as a rolling restart does, and start it again."""

@@ -2,17 +2,16 @@
 
 import os
 import shutil
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from devstack.stack import Stack
+from tests.harness.kills import kill_service
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
-from tests.harness.processes import WorkerProcess, wait_for
-from tests.harness.system import SystemHarness, link_tools
+from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness
 
 
 def _environment(stack: Stack) -> dict[str, str]:
@@ -22,17 +21,6 @@ def _environment(stack: Stack) -> dict[str, str]:
         "SLUICE_HOME": str(stack.home),
         "SLUICE_HEARTBEAT_TIMEOUT": "5",
     }
-
-
-@pytest.fixture
-def own_stack(tmp_path: Path) -> Iterator[Stack]:
-    """A stack of the test's own, to break."""
-    home = tmp_path / "home"
-    home.mkdir()
-    link_tools(home)
-    stack = Stack(home, os.environ)
-    yield stack
-    stack.down()
 
 
 @pytest.mark.parametrize(
@@ -52,10 +40,8 @@ def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack:
         source = csv_file(tmp_path / "in.csv", [{"id": number} for number in range(100)])
         run = system.start(pipeline("survives", source, "[sql: SELECT * FROM t.survives WHERE id < 0]"))
         system.wait_for_stage(run, stage)
-        (victim,) = (daemon for daemon in own_stack.daemons() if daemon.name == service)
-        os.kill(victim.pid, signal.SIGKILL)
-        wait_for(lambda: not victim.alive())
-        assert own_stack.up(with_worker=False)["NESSIE_URI"] == environment["NESSIE_URI"]
+        kill_service(own_stack, service)
+        assert own_stack.variables()["NESSIE_URI"] == environment["NESSIE_URI"]
         ended = system.wait_for_end(run)
         assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
         assert sorted(row["id"] for row in lake.rows("t.survives")) == list(range(100))

@@ -1,0 +1,44 @@
+"""Services of a test's own stack are killed and started again, once or at random."""
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from devstack.stack import Stack
+from tests.harness.processes import wait_for
+
+
+def kill_service(stack: Stack, name: str, away: float = 0) -> None:
+    """Kill a service with SIGKILL; start it again after so many seconds."""
+    (daemon,) = (each for each in stack.daemons() if each.name == name)
+    os.kill(daemon.pid, signal.SIGKILL)
+    wait_for(lambda: not daemon.alive())
+    time.sleep(away)
+    stack.up(with_worker=False)
+
+
+@contextmanager
+def repeatedly(action: Callable[[], None], draw: random.Random, least: float, most: float) -> Iterator[None]:
+    """Repeat an action at random intervals in seconds, in a thread; what it raises is raised at the end."""
+    ended, problems = threading.Event(), []
+
+    def loop() -> None:
+        try:
+            while not ended.wait(draw.uniform(least, most)):
+                action()
+        except BaseException as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    if problems:
+        raise problems[0]
