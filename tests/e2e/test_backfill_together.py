@@ -1,93 +1,25 @@
 """A backfill whose partitions are published by one merge: months of changing types, a bad month, a killed worker."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
-from runtime.backfills import backfill_id
-from sluice.settings import read_settings
+from tests.harness.backfilled_rides import BackfilledRides, month_number
 from tests.harness.lake import LakeReader
-from tests.harness.processes import WorkerProcess, wait_for
-from tests.harness.rides import ROWS, assert_each_once, write_month
+from tests.harness.processes import wait_for
+from tests.harness.rides import assert_each_once
 from tests.harness.system import SystemHarness
-from tests.harness.temporal_thread import TEMPORAL
 
-MONTHS = {"2018-12": 11, "2019-01": 12, "2019-02": 13, "2019-03": 14}
+MONTHS = {month: month_number(month) for month in ("2018-12", "2019-01", "2019-02", "2019-03")}
 """The months around the first one whose surcharges have a type, with their numbers."""
 BAD = "2019-02"
-PIPELINE = """
-name: together
-write:
-  source: {{path: "{folder}/rides-{{{{ partition }}}}.parquet"}}
-tables:
-  t.together:
-    checks:
-      - not_null: [ride_id]
-      - unique: ride_id
-      - accepted_range: {{column: ride_id, max: 1000000}}
-"""
-
-
-class Rides:
-    """Monthly files of rides, one of them bad, their pipeline, and a worker that can be killed."""
-
-    def __init__(self, system: SystemHarness, folder: Path) -> None:
-        self.system, self.folder = system, folder
-        for month in MONTHS:
-            self.write(month, spoilt=month == BAD)
-        text = PIPELINE.format(folder=folder)
-        self.file = system.file(text)
-        self.to_approve = system.file(text.replace("together", "joint") + "approval: {timeout: 1h}\n")
-        self.worker = WorkerProcess(system.environment, folder)
-
-    def write(self, month: str, *, spoilt: bool = False) -> None:
-        write_month(self.folder, MONTHS[month], name=f"rides-{month}.parquet", spoilt=spoilt)
-
-    def share_a_key(self, month: str, other: int) -> None:
-        """Give the first ride of a month the key of one of another month."""
-        file = self.folder / f"rides-{month}.parquet"
-        table = parquet.read_table(file)
-        ids = [other * ROWS, *table["ride_id"].to_pylist()[1:]]
-        column = table.schema.get_field_index("ride_id")
-        parquet.write_table(table.set_column(column, "ride_id", pa.array(ids, pa.int64())), file)
-
-    def terminate(self, pipeline: str) -> None:
-        """Terminate the workflow of a backfill."""
-        environment = self.system.environment
-        workflow_id = backfill_id(read_settings(environment), pipeline)
-
-        async def terminate() -> None:
-            await (await TEMPORAL.client(environment)).get_workflow_handle(workflow_id).terminate()
-
-        TEMPORAL.run(terminate())
-
-    def kill_worker(self) -> None:
-        self.worker.kill()
-        self.worker = WorkerProcess(self.system.environment, self.folder)
-
-    def backfill(self, *arguments: str) -> tuple[int, dict[str, Any]]:
-        done = self.system.command("backfill", *arguments, "--json")
-        assert done.out, done.err
-        return done.code, json.loads(done.out)
-
-    @staticmethod
-    def reasons(backfill: dict[str, Any]) -> str:
-        """Return why each partition is where it is, for the message of a failed assertion."""
-        return "\n".join(f"{name}: {each['state']}: {each['reason']}" for name, each in backfill["partitions"].items())
-
-    def collected(self) -> int:
-        counts: dict[str, int] = self.backfill("status", "together")[1]["counts"]
-        return counts.get("published", 0)
 
 
 @pytest.fixture
-def rides(system: SystemHarness, tmp_path: Path) -> Iterator[Rides]:
-    rides = Rides(SystemHarness(tmp_path, {**system.environment, "SLUICE_TASK_QUEUE": "together-tests"}), tmp_path)
+def rides(system: SystemHarness, tmp_path: Path) -> Iterator[BackfilledRides]:
+    own = SystemHarness(tmp_path, {**system.environment, "SLUICE_TASK_QUEUE": "together-tests"})
+    rides = BackfilledRides(own, tmp_path, MONTHS, BAD)
     try:
         yield rides
     finally:
@@ -95,7 +27,7 @@ def rides(system: SystemHarness, tmp_path: Path) -> Iterator[Rides]:
 
 
 @pytest.mark.slow
-def test_all_months_are_published_by_one_merge_or_none_is(rides: Rides, lake: LakeReader) -> None:
+def test_all_months_are_published_by_one_merge_or_none_is(rides: BackfilledRides, lake: LakeReader) -> None:
     before = lake.head()
     asked = (str(rides.file), "--partitions", f"{min(MONTHS)}..{max(MONTHS)}", "--publish", "together")
     assert rides.backfill(*asked, "--detach")[0] == 0
@@ -125,7 +57,7 @@ def test_all_months_are_published_by_one_merge_or_none_is(rides: Rides, lake: La
 
 
 @pytest.mark.slow
-def test_one_approval_is_asked_for_all_months(rides: Rides, lake: LakeReader) -> None:
+def test_one_approval_is_asked_for_all_months(rides: BackfilledRides, lake: LakeReader) -> None:
     """A backfill that waits for it outlives its worker."""
     before = lake.head()
     asked = (str(rides.to_approve), "--partitions", "2018-12..2019-01", "--publish", "together")
@@ -150,7 +82,7 @@ def test_one_approval_is_asked_for_all_months(rides: Rides, lake: LakeReader) ->
 
 
 @pytest.mark.slow
-def test_months_that_break_a_check_only_together_are_kept_out_together(rides: Rides, lake: LakeReader) -> None:
+def test_months_that_break_a_check_only_together_are_kept_out(rides: BackfilledRides, lake: LakeReader) -> None:
     """Each has 50 rides, and both have more than the check lets pass."""
     before = lake.head()
     text = rides.file.read_text().replace("together", "crowded")
@@ -168,7 +100,7 @@ def test_months_that_break_a_check_only_together_are_kept_out_together(rides: Ri
 
 
 @pytest.mark.slow
-def test_a_month_that_shares_a_key_with_another_one_is_kept_out(rides: Rides, lake: LakeReader) -> None:
+def test_a_month_that_shares_a_key_with_another_one_is_kept_out(rides: BackfilledRides, lake: LakeReader) -> None:
     """It passes alone; its audit reads the months that were collected before it."""
     before = lake.head()
     rides.share_a_key("2019-03", MONTHS["2019-01"])
