@@ -24,6 +24,8 @@ class WaitingFile:
     """When it was listed for the first time."""
     changed_at: float
     """When it was last listed with another state than before."""
+    state: str = ""
+    """What its file system or store told of it then; empty where that is not compared."""
 
     @property
     def folder(self) -> str:
@@ -57,7 +59,7 @@ def plan_batches(
     if not waiting:
         return Batching([], None)
     quiet_at = max(file.changed_at for file in waiting) + arrival.settle
-    overdue_at = min(file.arrived_at for file in waiting) + arrival.batch.wait
+    overdue_at = min((file.arrived_at for file in settled), default=now) + arrival.batch.wait
     if parts and not (quiet_at <= now or overdue_at <= now) and not _is_full(parts[-1], arrival):
         parts.pop()
     taken = sum(map(len, parts))

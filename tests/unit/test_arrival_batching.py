@@ -49,6 +49,14 @@ def test_a_batch_that_waits_too_long_closes_without_the_files_that_still_change(
     assert (names(planned), planned.look_at) == ([["a"]], 659)
 
 
+def test_a_file_that_changes_for_ever_closes_no_batch_of_others() -> None:
+    log = file("log", 0, changed=9990)
+    planned = plan_batches([log, file("a", 9900), file("b", 9980)], {}, arrival(), 10000)
+    assert (names(planned), planned.look_at) == ([], 10040)
+    log = file("log", 0, changed=10490)
+    assert names(plan_batches([log, file("a", 9900)], {}, arrival(), 10500)) == [["a"]], "it waited for ten minutes"
+
+
 def test_a_full_batch_is_loaded_although_files_still_arrive() -> None:
     planned = plan_batches([file("b", 1), file("a", 0), file("c", 2), file("d", 65)], {}, arrival(), 70)
     assert (names(planned), planned.look_at) == ([["a", "b"]], 125)
