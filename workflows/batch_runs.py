@@ -1,5 +1,6 @@
 """The runs of the batches of a landing zone: each is started once, and one that is lost is noticed."""
 
+from collections.abc import Callable
 from functools import partial
 
 from temporalio import workflow
@@ -21,8 +22,9 @@ _ASK_EVERY = 600.0
 class BatchRuns:
     """Starts runs for batches."""
 
-    def __init__(self, batches: HeldBatches, calls: ActivityCalls) -> None:
-        self._batches, self._calls = batches, calls
+    def __init__(self, batches: HeldBatches, calls: ActivityCalls, on_kept_out: Callable[[str, str], None]) -> None:
+        """Start runs for these batches; `on_kept_out` learns of one that no run can report: its id, and why."""
+        self._batches, self._calls, self._on_kept_out = batches, calls, on_kept_out
         self._children: dict[str, object] = {}
         """What runs a batch, as far as this run of the workflow started it."""
         self._seen_at: dict[str, float] = {}
@@ -55,7 +57,7 @@ class BatchRuns:
             if is_cancelled(error):
                 raise
             if self._is_as_before(batch):
-                self._batches.keep_out(id, root_cause(error)[1])
+                self._keep_out(id, root_cause(error)[1])
             return
         if not self._is_as_before(batch):
             return
@@ -95,4 +97,8 @@ class BatchRuns:
         if self._children.get(id) is child:
             del self._children[id]
             if batch and batch.state == "running":
-                self._batches.keep_out(id, "what ran it was ended from outside, without a report: retry it")
+                self._keep_out(id, "what ran it was ended from outside, without a report: retry it")
+
+    def _keep_out(self, id: str, reason: str) -> None:
+        self._batches.keep_out(id, reason)
+        self._on_kept_out(id, reason)

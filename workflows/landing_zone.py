@@ -48,7 +48,7 @@ class LandingZone:
         self._input = input
         self._calls = ActivityCalls(pipeline=input.name)
         self._batches = HeldBatches(input.batches, input.changes)
-        self._runs = BatchRuns(self._batches, self._calls)
+        self._runs = BatchRuns(self._batches, self._calls, self._pause_if_asked)
         self._grants = GrantedRuns(self._batches, self._calls, input.answered)
         self._finished_files = FinishedFiles(self._calls)
         self._notices = ZoneNotices(input.name, self._calls, input.reported)
@@ -92,9 +92,8 @@ class LandingZone:
         became = self._batches.end(ended)
         if became in ("loaded", "changed"):
             self._is_look_due = True  # its files are asked about again: main has them now, or they settle again
-        elif became and self._input.on_failure == "pause" and not self._paused:
-            self._paused = f"batch {ended.key} was kept out: {ended.reason[:200]}"
-            self._notices.add([f"no more batches are loaded: {self._paused}"])
+        elif became:
+            self._pause_if_asked(ended.key, ended.reason)
 
     @workflow.signal(name=GRANT_SIGNAL)
     def start_batch(self, grant: RunGrant) -> None:
@@ -161,6 +160,12 @@ class LandingZone:
             next_look=_iso(next_look),
             unfinished=self._finished_files.problem,
         )
+
+    def _pause_if_asked(self, batch: str, reason: str) -> None:
+        """Load no more batches after one that was kept out, if the pipeline says so."""
+        if self._input.on_failure == "pause" and not self._paused:
+            self._paused = f"batch {batch} was kept out: {reason[:200]}"
+            self._notices.add([f"no more batches are loaded: {self._paused}"])
 
     async def _look(self) -> None:
         """Collect what arrived; set when to look again."""

@@ -11,8 +11,9 @@ _SOON, _EVERY = 0.2, 1.0
 """Seconds to wait after a notification, for those that come together with it; the fewest between two listings."""
 _ON_ERROR = 60.0
 """Seconds until the next look after one that failed."""
-_MOST_NAMED = 500
-"""So many files are looked at by name; where notifications name more, the whole zone is listed."""
+_MOST_NAMED, _MOST_CHARACTERS = 500, 40_000
+"""So many files are looked at by name; where notifications name more, the whole zone is listed. A character takes up to
+12 bytes in the request of a look, and Temporal takes 2 MB."""
 
 
 class ZoneLooks:
@@ -34,8 +35,10 @@ class ZoneLooks:
         """Have a look soon at files that a notification named; without any, the whole zone is listed."""
         self._is_notified = True
         self._named.update(files)
-        if not files or len(self._named) > _MOST_NAMED:
+        if not files or len(self._named) > _MOST_NAMED or sum(map(len, self._named)) > _MOST_CHARACTERS:
             self._must_list = True
+        if self._must_list:
+            self._named.clear()
         since_last = _EVERY if self._must_list else _SOON
         self.at = min(self.at, max(_now() + _SOON, self._began_at + since_last))
 

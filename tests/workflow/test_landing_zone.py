@@ -348,6 +348,33 @@ async def test_a_failure_pauses_the_zone_where_its_pipeline_asks_for_it(zone: Zo
     assert (await zone.status()).paused == "a look at it (ana)"
 
 
+@pytest.mark.parametrize("lost", ["its run", "its list"])
+async def test_a_batch_that_no_run_can_report_about_pauses_it_too(zone: Zone, lost: str) -> None:
+    """With `mode: merge`, a later batch would be loaded over it, and it over that one when it is retried."""
+    name = "lost" if lost == "its list" else "a"
+    zone.answers = [arrived(name, "b")]
+    await zone.start(on_failure="pause")
+    if lost == "its run":
+        await (await zone.run_of("a")).terminate()
+    await zone.until(lambda now: now == {name: "kept out", "b": "waiting"})
+    assert f"batch {name} was kept out: " in (await zone.status()).paused
+    await zone.until_notified("no more batches are loaded")
+
+
+@pytest.mark.parametrize(("files", "length"), [(501, 10), (200, 500)], ids=["many", "long"])
+async def test_more_names_than_a_request_can_hold_have_the_zone_listed(zone: Zone, files: int, length: int) -> None:
+    """Names that arrive during a look are collected: whoever may send them must not make the next look impossible."""
+    zone.pause = asyncio.Event()
+    await zone.start()
+    await zone.until(lambda _: len(zone.looks) == 1)
+    names = [f"{number:0{length}}" for number in range(files)]
+    for start in range(0, files, 100):
+        await zone.handle.signal(LandingZone.look, names[start : start + 100])
+    zone.pause.set()
+    await zone.until(lambda _: len(zone.looks) == 2)
+    assert zone.named == [None, None]
+
+
 async def test_notifications_that_come_often_lead_to_few_looks(zone: Zone) -> None:
     await zone.start()
     await zone.until(lambda _: len(zone.looks) == 1)
