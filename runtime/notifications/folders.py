@@ -105,6 +105,7 @@ class FolderWatcher:
         zones: dict[str, set[tuple[str, Pattern]]] = {}
         for folder, (real, _, _) in present.items():
             zones.setdefault(real, set()).update(folders[folder])
+        stated = {id: (real, folder) for folder, (real, _, _) in present.items() for id, _ in folders[folder]}
         changes = watch(
             *zones,
             watch_filter=None,
@@ -122,26 +123,38 @@ class FolderWatcher:
             if not is_started:  # what was written before the watch began is not among the changes
                 is_started, self._failures = True, 0
                 self._request({id: set() for each in zones.values() for id, _ in each})
-            self._take(zones, changed)
+            self._take(zones, stated, changed)
             if time.monotonic() >= check_at:
                 if self._folders() != folders or identify(folders) != present:
                     return
                 check_at = time.monotonic() + _CHECK_EVERY
 
-    def _take(self, zones: Folders, changed: Iterable[tuple[Change, str]]) -> None:
+    def _take(
+        self, zones: Folders, stated: Mapping[str, tuple[str, str]], changed: Iterable[tuple[Change, str]]
+    ) -> None:
+        """Have the zones of changed files looked at, with the files' paths below the folder that each zone states."""
+
+        def request(concerned: NamedFiles, *every: float) -> None:
+            spelled = {id: {_spelled(path, *stated[id]) for path in paths} for id, paths in concerned.items()}
+            if spelled:
+                self._request(spelled, *every)
+
         changed = [(change, path) for change, path in changed if not path.startswith(self._own)]
         added = {path for change, path in changed if change == Change.added}
         grown = {path for change, path in changed if change == Change.modified} - added
-        if concerned := zones_above(zones, added):
-            self._request(concerned)
-        if concerned := zones_above(zones, grown):
-            self._request(concerned, _CHANGED_EVERY)
+        request(zones_above(zones, added))
+        request(zones_above(zones, grown), _CHANGED_EVERY)
 
     def _pause_after(self, error: Exception) -> None:
         if not self._failures:
             log.warning("folders of landing zones are not watched now, only looks find files there: %s", error)
         self._stop.wait(_PAUSES[min(self._failures, len(_PAUSES) - 1)])
         self._failures += 1
+
+
+def _spelled(path: str, real: str, folder: str) -> str:
+    """Return the path of a file below a folder as it is stated: that may be a symbolic link, or lie behind one."""
+    return f"{folder}{path.removeprefix(real)}"
 
 
 def folders_of(zones: NotifiedZones) -> Folders:

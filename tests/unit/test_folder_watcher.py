@@ -61,10 +61,13 @@ def test_what_workers_write_themselves_is_no_arrival(tmp_path: Path) -> None:
     requested: list[Any] = []
     watcher = FolderWatcher(dict, requested.append, threading.Event(), [str(tmp_path / "link")])
     zones: Folders = {str(tmp_path): {("zone", ())}}
-    watcher._take(zones, [(Change.added, str(home / "arrivals" / "1.sqlite")), (Change.modified, str(home / "x"))])
+    stated = {"zone": (str(tmp_path), "/by/a/link")}
+    watcher._take(
+        zones, stated, [(Change.added, str(home / "arrivals" / "1.sqlite")), (Change.modified, str(home / "x"))]
+    )
     assert requested == []
-    watcher._take(zones, [(Change.added, str(tmp_path / "homes.csv"))])
-    assert requested == [{"zone": {str(tmp_path / "homes.csv")}}]
+    watcher._take(zones, stated, [(Change.added, str(tmp_path / "homes.csv"))])
+    assert requested == [{"zone": {"/by/a/link/homes.csv"}}], "as the zone spells it"
 
 
 def test_of_one_file_its_folder_is_watched_and_of_a_wide_pattern_nothing(tmp_path: Path) -> None:
