@@ -9,11 +9,11 @@ from pathlib import Path
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.file_loads import FileLoads, name_run
 from lakehouse.arrivals.finish_memory import FinishMemory
+from lakehouse.arrivals.identify_arrived import identify_arrived
 from lakehouse.arrivals.zone_memory import MarkedFile, ZoneMemory
 from lakehouse.loaded_files import LoadedFiles
-from lakehouse.source_files import OnProgress, find_files, identify_input
+from lakehouse.source_files import OnProgress, identify_input
 from lakehouse.source_files.arriving import ArrivingFile, file_exists, find_arriving, list_arriving
-from lakehouse.source_files.paths import source_of_files
 from sluice.arrivals.batching import WaitingFile, plan_batches, why_waiting
 from sluice.contracts.arrivals import (
     ArrivedFile,
@@ -26,7 +26,7 @@ from sluice.contracts.arrivals import (
     ListArrivalsResult,
 )
 from sluice.contracts.run import InputFile, run_workflow_id
-from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
+from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 
@@ -35,6 +35,8 @@ _MOST_WAITING = 20_000
 _MOST_REPORTED = 20
 _MOST_BATCHES = 50
 """So many batches one look makes; the others follow at the next one, which is due at once."""
+_LONGEST_LOOK = 120.0
+"""The seconds after which a look begins no further batch: what it has made is loaded meanwhile."""
 _AT_ONCE = 400
 _REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
@@ -111,6 +113,7 @@ class _Look:
         self._held = {identity: id for id, identities in self._refs.items() for identity in identities}
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
+        self._ends_at = time.monotonic() + _LONGEST_LOOK
 
     def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         """Return the batches that can be loaded now, and what else is to be known of the zone."""
@@ -118,8 +121,8 @@ class _Look:
         is_current = input.files is not None and self._memory.is_current(input.received)
         waiting, manifests = self._list(now, input.files if is_current else None)
         plan = plan_batches(waiting, manifests, self._arrival, now)
-        batches = [ref for files in plan.batches[:room] if (ref := self._make_batch(files))]
-        has_more = room < len(plan.batches) or (plan.batches and len(waiting) == _MOST_WAITING)
+        batches, judged = self._make_batches(plan.batches[:room])
+        has_more = judged < len(plan.batches) or (plan.batches and len(waiting) == _MOST_WAITING)
         look_at = now if room and has_more else plan.look_at
         kept_out, number, mark = self._memory.to_report(input.received, _MOST_REPORTED)
         done = self._arrival.done
@@ -142,6 +145,8 @@ class _Look:
         waiting, manifests = self._list(now)
         settled = [file for file in waiting if file.changed_at + self._arrival.settle <= now]
         for start in range(0, len(settled), _AT_ONCE):
+            if not self._has_time():
+                break
             self._sort(settled[start : start + _AT_ONCE], reports=False)
         listed = self._memory.files(input.status, input.file, input.limit)
         loads = self._loads.by_identity(sorted({file.identity for file in listed if file.status == "loaded"}))
@@ -201,6 +206,19 @@ class _Look:
             if not self._is_manifest(file.path):
                 yield file
 
+    def _has_time(self) -> bool:
+        return time.monotonic() < self._ends_at
+
+    def _make_batches(self, planned: Sequence[Sequence[WaitingFile]]) -> tuple[list[BatchRef], int]:
+        """Make batches as long as the look has time; return them, and how many of the planned ones were judged."""
+        made: list[BatchRef] = []
+        for number, files in enumerate(planned):
+            if number and not self._has_time():
+                return made, number
+            if batch := self._make_batch(files):
+                made.append(batch)
+        return made, len(planned)
+
     def _make_batch(self, files: Sequence[WaitingFile]) -> BatchRef | None:
         """Write the batch of those files that are not loaded yet. A copy of one waits for the end of its batch, too."""
         new = self._sort(files, reports=True)
@@ -223,7 +241,10 @@ class _Look:
             reports: whether the look reports what is kept out; otherwise such files wait for one that does.
         """
         self._listed_files |= {file.path: file for file in files}
-        identified = self._identify(files, reports=reports)
+        identified, refused = identify_arrived(self._source, files, self._on_progress)
+        if reports:
+            for each in refused:
+                self._keep_out(each.path, "refused", each.reason, reports=each.is_reported)
         by_identity = self._loads.by_identity([file.identity for file in identified])
         by_path = self._loads.by_path([file.path for file in identified])
         new: list[ArrivedFile] = []
@@ -253,32 +274,6 @@ class _Look:
     def _keep_out(self, path: str, status: FileStatus, reason: str, *, reports: bool = True) -> None:
         changed_at, now = self._listed_files[path].changed_at, self._collector.clock()
         self._memory.keep_out(path, changed_at, status, redacted(reason)[:_LONGEST_REASON], now, reports=reports)
-
-    def _identify(self, files: Sequence[WaitingFile], *, reports: bool) -> list[ArrivedFile]:
-        """Identify files by what they hold; one that cannot be loaded is marked, and stops no other one.
-
-        One that changes or vanishes meanwhile waits: the next listing shows what became of it.
-        """
-        try:
-            return self._find([file.path for file in files])
-        except (InvalidInput, InvalidPipeline):
-            pass
-        identified: list[ArrivedFile] = []
-        for file in files:
-            try:
-                identified += self._find([file.path])
-            except InputChanged:
-                continue
-            except (InvalidInput, InvalidPipeline) as error:
-                if reports:
-                    self._keep_out(file.path, "refused", str(error))
-        return identified
-
-    def _find(self, paths: list[str]) -> list[ArrivedFile]:
-        order = {path: number for number, path in enumerate(paths)}
-        listed = find_files(source_of_files(self._source, paths), self._on_progress)
-        files = [ArrivedFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
-        return sorted(files, key=lambda file: order.get(file.path, 0))
 
     def _loaded_batches(self) -> list[str]:
         """Return the held batches all of whose files are loaded: by a release, or by a run that a person started."""

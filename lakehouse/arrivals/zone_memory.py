@@ -87,13 +87,17 @@ class ZoneMemory(ZoneDatabase):
         """Record what is there now; what is not listed any more is forgotten.
 
         Only files whose state changed are written, so that a look at many known files costs little. What a later
-        listing wrote stays as it is.
+        listing wrote stays as it is. Of two files with one path the first one counts: the second is the object
+        `a.csv/` beside `a.csv`.
         """
         with self._open() as database:
             listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
             database.execute("COMMIT")
         listed, paths = iter(files), set[int]()
-        while some := list(islice(listed, _AT_ONCE)):  # no transaction is open while a store is waited for
+        while block := list(islice(listed, _AT_ONCE)):  # no transaction is open while a store is waited for
+            some = [
+                file for file in {file.path: file for file in reversed(block)}.values() if hash(file.path) not in paths
+            ]
             paths.update(hash(file.path) for file in some)
             with self._open() as database:
                 known = _states(database, [file.path for file in some])
@@ -136,7 +140,7 @@ class ZoneMemory(ZoneDatabase):
         only = "AND folder IN (SELECT folder FROM manifests)" if with_manifest else ""
         with self._open() as database:
             rows = database.execute(
-                f"SELECT path, size, arrived_at, changed_at FROM files WHERE status = 'waiting' {only} "
+                f"SELECT path, size, arrived_at, changed_at, state FROM files WHERE status = 'waiting' {only} "
                 "ORDER BY arrived_at, path LIMIT ?",
                 [limit],
             )
@@ -210,8 +214,9 @@ class ZoneMemory(ZoneDatabase):
             database.execute(
                 "UPDATE files SET status = :status, detail = :detail, identity = '', is_judged = 1, "
                 "try_at = :try_at, reported = :detail, "
-                "report = CASE WHEN :reports AND reported != :detail THEN (SELECT max(number) FROM listings) "
-                "ELSE report END WHERE path = :path AND changed_at = :changed_at",
+                "report = CASE WHEN :reports AND reported != :detail "
+                "THEN (SELECT coalesce(max(number), 1) FROM listings) ELSE report END "
+                "WHERE path = :path AND changed_at = :changed_at",
                 {"path": path, "changed_at": changed_at, "status": status, "detail": detail, "reports": reports}
                 | {"try_at": now + _TRY_AGAIN},
             )
@@ -227,9 +232,10 @@ class ZoneMemory(ZoneDatabase):
         """
         with self._open() as database:
             id = _id(database)
-            ((number,),) = database.execute("SELECT max(number) FROM listings").fetchall()
+            # A memory that was deleted during a look has no listing.
+            ((number,),) = database.execute("SELECT coalesce(max(number), 0) FROM listings").fetchall()
             of, _, until = received.rpartition(":")
-            if of == id:
+            if of == id and until.isdigit():
                 database.execute("UPDATE files SET report = 0 WHERE report > 0 AND report <= ?", [int(until)])
                 database.execute("COMMIT")
             ((total,),) = database.execute("SELECT count(*) FROM files WHERE report > 0").fetchall()

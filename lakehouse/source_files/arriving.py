@@ -23,6 +23,8 @@ _TEMPORARY = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", 
 """Endings of names under which programs write files that they rename when they are whole."""
 _MOST_IN_FOLDER, _MOST_IN_STORE = 500, 20
 """So many files are looked at one by one; a listing costs no more than to look at more of them."""
+_LARGEST = 1 << 40
+"""The bytes of a local file that a look reads to identify it; a sparse file may have more than can ever be read."""
 _NO_NAMES = ("", ".", "..")
 
 
@@ -72,6 +74,16 @@ def find_arriving(path: str, files: Collection[str]) -> list[ArrivingFile] | Non
         return None
 
 
+def is_in_state(path: str, state: str) -> bool:
+    """Return whether a file is as it was listed. An object counts as such: it is never half written."""
+    if is_remote(path):
+        return True
+    try:
+        return local_state(Path(path).stat()) == state
+    except OSError:
+        return False
+
+
 def file_exists(path: str) -> bool:
     """Return whether there is a file of this path.
 
@@ -107,16 +119,17 @@ def _find_in_store(path: str, files: Collection[str]) -> list[ArrivingFile]:
 
 def _find_local(path: str, files: Collection[str]) -> list[ArrivingFile] | None:
     start = absolute_path(without_scheme(path))
-    present: list[ArrivingFile] | None = [] if start.is_dir() else None
+    if not start.is_dir() or not all(each.startswith(f"{start}/") for each in files):
+        return None  # a file may be named by another way to the folder
+    present = list[ArrivingFile]()
     for each in sorted(files):
-        below = each.removeprefix(f"{start}/").split("/")
-        if present is None or not each.startswith(f"{start}/") or any(map(_is_not_listed, below)):
+        if any(map(_is_not_listed, each.removeprefix(f"{start}/").split("/"))):
             continue
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             now = Path(each).stat()
             if stat.S_ISDIR(now.st_mode):
-                present = None
-            elif stat.S_ISREG(now.st_mode):
+                return None
+            if stat.S_ISREG(now.st_mode):
                 present.append(_arriving(each, now))
     return present
 
@@ -172,4 +185,5 @@ def _arriving(path: str, now: os.stat_result) -> ArrivingFile:
     except UnicodeEncodeError:
         printable = os.fsencode(path).decode(errors="backslashreplace")
         return ArrivingFile(printable, now.st_size, local_state(now), "its name is not in UTF-8: rename it")
-    return ArrivingFile(path, now.st_size, local_state(now))
+    large = f"it has more than {_LARGEST >> 40} TiB: a landing zone reads no file of that size"
+    return ArrivingFile(path, now.st_size, local_state(now), large if now.st_size > _LARGEST else "")

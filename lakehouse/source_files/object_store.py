@@ -89,6 +89,8 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
     for each in list_keys(bucket, f"{prefix}/" if prefix else ""):
         below = each["Key"].removesuffix("/").split("/")[fixed:]
         problem = next(filter(None, map(_key_problem, below)), "")
+        if each["Key"].endswith("/") and each["Size"]:
+            problem = problem or "its key ends in a slash: rename it"
         if path_matches(below, parts[fixed:]) or (problem and not parts[fixed:]):
             meta = {"e_tag": each["ETag"], "last_modified": each["LastModified"]}
             yield f"{bucket}/{each['Key'].removesuffix('/')}", each["Size"], _state_text(meta), problem

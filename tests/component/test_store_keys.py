@@ -41,6 +41,8 @@ def store(address: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     client = open_client()
     client.create_bucket(Bucket="landing")
+    for each in client.list_objects_v2(Bucket="landing").get("Contents", []):
+        client.delete_object(Bucket="landing", Key=each["Key"])
     for key in GOOD:
         client.put_object(Bucket="landing", Key=key, Body=b"id\n1\n" + key.encode())
     return client
@@ -64,6 +66,21 @@ def test_a_key_that_cannot_be_read_keeps_no_other_file_out(store: Any, tmp_path:
     ignored = {file.path: file.detail for file in zone.collector.list_arrivals(zone.pipeline, _everything()).files}
     for key, reason in UNREADABLE.items():
         assert reason in ignored[f"s3://landing/{key}"]
+
+
+@pytest.mark.parametrize("size", [0, 1], ids=["empty", "not empty"])
+def test_a_key_that_ends_in_a_slash_stops_no_file(store: Any, tmp_path: Path, size: int) -> None:
+    """The client shows no slash at the end: such an object looks like one that has the name of a file or a folder."""
+    zone = Zone(tmp_path, **{"from": "s3://landing/in/"})
+    markers = ("in/", "in/day=1/", "in/a.csv/")
+    for key in markers:
+        store.put_object(Bucket="landing", Key=key, Body=b"x" * size)
+    (batch,) = zone.settled()
+    assert sorted(batch) == sorted(Path(key).name for key in GOOD)
+    store.put_object(Bucket="landing", Key="in/z.csv", Body=b"id\n1\n")
+    assert zone.settled() == [["z.csv"]]
+    assert zone.states()["a.csv"][0] == "in a batch"
+    assert zone.states()["in"][0] == ("refused" if size else "ignored")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from activities.split_batch import SplitBatchActivity
-from lakehouse.arrivals import collector
+from lakehouse.arrivals import collector, identify_arrived
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.arrivals.zone_memory import MarkedFile
@@ -368,7 +368,7 @@ def test_a_file_that_was_refused_is_tried_again_after_a_while(zone: Zone, monkey
         raise InvalidInput("a.csv cannot be read: AccessDenied")
 
     with monkeypatch.context() as patched:
-        patched.setattr(collector, "find_files", refuse)
+        patched.setattr(identify_arrived, "find_files", refuse)
         assert len(zone.look(after=60).kept_out) == 1
         assert zone.look(after=700).kept_out == [], "people are told once"
     assert zone.look(after=5).batches == []
@@ -527,10 +527,78 @@ def test_a_file_that_vanishes_before_it_is_read_is_looked_at_again(zone: Zone, m
         return files
 
     with monkeypatch.context() as patched:
-        patched.setattr(collector, "find_files", find)
+        patched.setattr(identify_arrived, "find_files", find)
         assert zone.names(zone.look(after=60)) == [["b.csv"]]
     assert zone.states()["a.csv"][0] == "waiting"
     assert zone.names(zone.look(after=5)) == [["a.csv"]]
+
+
+@pytest.mark.parametrize("becomes", ["nothing", "a folder", "another file"])
+def test_a_file_that_changes_between_its_listing_and_its_identification_waits(
+    zone: Zone, monkeypatch: pytest.MonkeyPatch, becomes: str
+) -> None:
+    """A supplier who begins to write it anew may stall: what is there then is half a file, and settles again."""
+    file = zone.landing.file("a.csv", "id\n1\n")
+    zone.landing.file("b.csv", "id\n2\n")
+    zone.look()
+
+    def change(*given: Any) -> list[InputFile]:
+        if file.is_file() and file.read_text() == "id\n1\n":
+            file.unlink()
+            if becomes == "a folder":
+                zone.landing.file("a.csv/b.csv", "id\n3\n")
+            elif becomes == "another file":
+                file.write_text("id\n")
+        return find_files(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(identify_arrived, "find_files", change)
+        result = zone.look(after=60)
+    assert (zone.names(result), result.kept_out) == ([["b.csv"]], [])
+    assert zone.look().batches == []
+    expected = {"nothing": [], "a folder": [["b.csv"]], "another file": [["a.csv"]]}
+    assert zone.names(zone.look(after=60)) == expected[becomes]
+
+
+def test_a_look_that_takes_long_returns_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read to be identified: those that are read are loaded, and another look follows at once."""
+    zone = Zone(tmp_path, batch={"files": 1})
+    for name in "abc":
+        zone.landing.file(f"{name}.csv", name)
+    zone.look()
+    monkeypatch.setattr(collector, "_LONGEST_LOOK", 0.0)
+    for name in "abc":
+        result = zone.look(after=60 if name == "a" else 0)
+        assert (zone.names(result), result.look_in) == ([[f"{name}.csv"]], None if name == "c" else 0)
+
+
+def test_a_file_that_is_too_large_to_be_read_is_ignored(zone: Zone) -> None:
+    """It takes no room on the disk: all of it is a hole."""
+    with zone.landing.file("a.csv", "1").open("r+b") as file:
+        file.truncate(2**40 + 1)
+    zone.landing.file("b.csv", "2")
+    assert zone.settled() == [["b.csv"]]
+    assert zone.states()["a.csv"] == ("ignored", "it has more than 1 TiB: a landing zone reads no file of that size")
+
+
+@pytest.mark.parametrize("is_reported", [False, True])
+def test_a_memory_that_is_deleted_during_a_look_is_made_again(
+    zone: Zone, monkeypatch: pytest.MonkeyPatch, is_reported: bool
+) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.look()
+
+    def delete(*given: Any) -> list[InputFile]:
+        zone.collector.memory_path("p").unlink(missing_ok=True)
+        if is_reported:
+            raise InvalidInput("it is no CSV file")
+        return find_files(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(identify_arrived, "find_files", delete)
+        zone.look(after=60)
+    zone.held = []
+    assert zone.look().batches == [] and zone.look(after=60).batches != []
 
 
 @pytest.mark.parametrize("pattern", ["", "/*"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.arrivals import collector
+from lakehouse.arrivals import collector, identify_arrived
 from lakehouse.source_files import arriving
 from lakehouse.source_files.arriving import find_arriving, list_arriving
 from sluice.errors import InvalidInput, ServiceUnavailable
@@ -90,7 +90,7 @@ def test_what_is_refused_by_such_a_look_is_reported_once(zone: Zone, monkeypatch
     def refuse(*_: object) -> Any:
         raise InvalidInput("it is of another format")
 
-    monkeypatch.setattr(collector, "find_files", refuse)
+    monkeypatch.setattr(identify_arrived, "find_files", refuse)
     result = zone.look(after=60, files=[])
     assert [Path(each.path).name for each in result.kept_out] == ["loaded.csv", "refused.csv"]
     assert zone.look(after=1, files=[]).kept_out == []
@@ -155,6 +155,7 @@ def test_of_any_names_those_are_returned_that_a_listing_returns(tmp_path: Path) 
     named_alone = [each for name in named for each in find_arriving(str(zone), [name]) or ()]
     assert sorted(named_alone, key=str) == sorted(list_arriving(str(zone)), key=str)
     assert find_arriving(str(zone), [f"{zone}/in"]) is None, "a folder may have files"
+    assert find_arriving(str(zone), [str(tmp_path / "outside.csv")]) is None, "another way may lead to the folder"
     assert find_arriving(f"{zone}/*.csv", [f"{zone}/a.csv"]) is find_arriving(f"{zone}/no", [f"{zone}/no/a"]) is None
     assert find_arriving(f"{zone}/a.csv", [f"{zone}/a.csv"]) is None, "a landing zone of one file is listed"
 
