@@ -12,8 +12,8 @@ _SOON, _EVERY = 0.2, 1.0
 _ON_ERROR = 60.0
 """Seconds until the next look after one that failed."""
 _MOST_NAMED, _MOST_CHARACTERS = 500, 40_000
-"""So many files are looked at by name; where notifications name more, the whole zone is listed. A character takes up to
-12 bytes in the request of a look, and Temporal takes 2 MB."""
+"""So many files are looked at by name; where notifications name more, the whole zone is listed. A character may be
+12 bytes in the request of a look, and Temporal allows 2 MB."""
 
 
 class ZoneLooks:

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,6 +27,7 @@ from engine.spark.configuration import session, warm_up_catalogs
 from engine.spark.connect_server import ConnectServer, ExternalConnectServer, LocalConnectServer
 from engine.spark.java import find_java
 from engine.spark.submit import WARM_UP, environment
+from sluice.contracts.progress import Progress
 from sluice.contracts.spark_jobs import ConnectJobSpec
 from sluice.errors import SluiceError, SparkServerCrashed
 from sluice.settings import Settings
@@ -34,6 +36,9 @@ _log = logging.getLogger("sluice.engine")
 _CLIENT_MODULES = ["spark_jobs.connect_client", "spark_jobs.ingest", "spark_jobs.scan"]
 """The module that runs a job, and those of the built-in jobs."""
 _KEY_BYTES = 16
+_STOPPED = "Cannot call methods on a stopped SparkContext"
+"""What jobs are answered by a server that is ending: Java ends Spark first, and the process a moment later."""
+_STOP_TIMEOUT, _POLL_INTERVAL = 30, 0.2
 _RELEASE_TIMEOUT = 20
 """How long, in seconds, the worker tries to release a session whose client was killed."""
 
@@ -55,6 +60,21 @@ def read_session_key(file: Path) -> bytes:
         finally:
             Path(new.name).unlink()
     return file.read_bytes()
+
+
+async def server_has_ended(server: ConnectServer, url: str, tail: list[str], heartbeat: Heartbeat) -> bool:
+    """Return whether the server of a failed job has ended; one that stopped its Spark is given the time to do so.
+
+    Args:
+        tail: the last lines of the job's output.
+    """
+    deadline = time.monotonic() + (_STOP_TIMEOUT if any(_STOPPED in line for line in tail) else 0)
+    while not await server.has_ended(url):
+        if time.monotonic() >= deadline:
+            return False
+        heartbeat(Progress(doing="waiting for the Spark Connect server to end"))
+        await asyncio.sleep(_POLL_INTERVAL)
+    return True
 
 
 class ConnectEngine:
@@ -85,7 +105,7 @@ class ConnectEngine:
         finally:
             if not released.exists():
                 await asyncio.shield(self._release_session(specification))
-        if result.code != 0 and await self._server.has_ended(url):
+        if result.code != 0 and await server_has_ended(self._server, url, result.tail, heartbeat):
             last = result.tail[-1].strip()[:300] if result.tail else f"exit code {result.code}"
             raise SparkServerCrashed(f"the Spark Connect server ended under the job, and those beside it: {last}")
         return result

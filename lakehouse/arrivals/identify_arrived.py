@@ -26,7 +26,7 @@ class RefusedFile(NamedTuple):
 def identify_arrived(
     source: Source, files: Sequence[WaitingFile], on_progress: OnProgress
 ) -> tuple[list[ArrivedFile], list[RefusedFile]]:
-    """Identify files; return those that can be loaded, in their order, and those that cannot, which stop no other one.
+    """Identify files; return those that can be loaded, in their order, and those that cannot.
 
     One that changes or vanishes meanwhile is neither: it waits, and the next look shows what became of it.
     """

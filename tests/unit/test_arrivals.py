@@ -537,7 +537,7 @@ def test_a_file_that_vanishes_before_it_is_read_is_looked_at_again(zone: Zone, m
 def test_a_file_that_changes_between_its_listing_and_its_identification_waits(
     zone: Zone, monkeypatch: pytest.MonkeyPatch, becomes: str
 ) -> None:
-    """A supplier who begins to write it anew may stall: what is there then is half a file, and settles again."""
+    """A supplier who begins to write it again may stall: what is there then is half a file, and settles again."""
     file = zone.landing.file("a.csv", "id\n1\n")
     zone.landing.file("b.csv", "id\n2\n")
     zone.look()

@@ -363,7 +363,7 @@ async def test_a_batch_that_no_run_can_report_about_pauses_it_too(zone: Zone, lo
 
 @pytest.mark.parametrize(("files", "length"), [(501, 10), (200, 500)], ids=["many", "long"])
 async def test_more_names_than_a_request_can_hold_have_the_zone_listed(zone: Zone, files: int, length: int) -> None:
-    """Names that arrive during a look are collected: whoever may send them must not make the next look impossible."""
+    """Names that arrive during a look are collected: a hostile sender must not make the next look impossible."""
     zone.pause = asyncio.Event()
     await zone.start()
     await zone.until(lambda _: len(zone.looks) == 1)

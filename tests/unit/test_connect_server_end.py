@@ -1,0 +1,37 @@
+"""A job that failed because its Spark Connect server ended is told from one that failed by itself."""
+
+import pytest
+
+from engine.process.heartbeat import no_heartbeat
+from engine.spark import connect
+from engine.spark.connect import server_has_ended
+from engine.spark.connect_server import ExternalConnectServer
+
+STOPPED = "UnknownException: (java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext."
+
+
+class EndingServer(ExternalConnectServer):
+    """A server that has ended once it was asked so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__("sc://localhost:1")
+        self._left = times
+
+    async def has_ended(self, url: str) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+@pytest.mark.parametrize(
+    ("times", "line", "has_ended"),
+    [(0, "ValueError: no", True), (3, STOPPED, True), (3, "ValueError: no", False), (10**9, STOPPED, False)],
+    ids=["has ended", "is ending", "goes on", "never ends"],
+)
+async def test_a_server_that_stopped_its_spark_is_given_time_to_end(
+    monkeypatch: pytest.MonkeyPatch, times: int, line: str, has_ended: bool
+) -> None:
+    """Otherwise its jobs would be blamed for its end, and pipelines with one attempt would fail."""
+    monkeypatch.setattr(connect, "_STOP_TIMEOUT", 0.5)
+    monkeypatch.setattr(connect, "_POLL_INTERVAL", 0.01)
+    tail = ["Traceback", line, "JVM stacktrace:"]
+    assert await server_has_ended(EndingServer(times), "sc://localhost:1", tail, no_heartbeat) is has_ended
