@@ -63,6 +63,19 @@ class KilledBackfill:
 
         wait_for(is_there, lambda: str(self.states()), 900)
 
+    def repair_until_published(self, asked: list[str]) -> None:
+        """Load the month that was kept out: a backfill that waits for it goes on, or one of it alone is started."""
+        repairs = ["retry", NAME] if "together" in asked else [asked[0], "--only", "failed", "--detach"]
+        wait_for(lambda: self.try_command(*repairs) and self.states().get(BAD) != "kept out", limit=600)
+
+        def has_ended() -> bool:
+            shown = self.try_command("status", NAME)
+            if "together" in asked:
+                return bool((shown.get("together") or {}).get("ended"))
+            return bool(shown) and shown["partitions"][BAD]["state"] in ("published", "skipped")
+
+        wait_for(has_ended, lambda: str(self.states()), 600)
+
     def states(self) -> dict[str, str]:
         """Return the state of each month; nothing where that cannot be had now."""
         shown = self.try_command("status", NAME)
@@ -83,10 +96,9 @@ def test_a_backfill_while_everything_is_killed(publish: str, own_stack: Stack, t
             assert (lake.rows("t.together"), lake.head()) == ([], before)
         rides.write(BAD)
         with repeatedly(lambda: killed.kill(draw), draw, 6, 14):
-            wait_for(lambda: killed.try_command("retry", NAME) and killed.states().get(BAD) != "kept out")
-            wait_for(lambda: killed.states().get(BAD) == "published", lambda: str(killed.states()))
+            killed.repair_until_published(asked)
         code, ended = rides.backfill("watch", NAME)
-        assert (code, ended["counts"]) == (0, {"published": len(MONTHS)}), rides.reasons(ended)
+        assert code == 0 and {*ended["counts"]} <= {"published", "skipped"}, rides.reasons(ended)
         assert_each_once(lake.rows("t.together"), map(month_number, MONTHS))
         assert len(_merges(lake, before)) == (1 if publish == "together" else len(MONTHS))
         wait_for(lambda: all(each.startswith("quarantine/") for each in lake.branches()), lambda: str(lake.branches()))
