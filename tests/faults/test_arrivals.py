@@ -136,7 +136,7 @@ def test_three_years_of_monthly_files_while_everything_is_killed(seed: int, own_
 
     try:
         landing.deploy("settle: 2s, look: 3s, at_once: 2, batch: {files: 5, wait: 10s}, overwritten: ignore")
-        with repeatedly(kill, draw, 10, 25):
+        with repeatedly(kill, draw, 6, 16):
             for month in draw.sample(range(12), 12):  # one by one, some overwritten while they settle
                 if draw.random() < 0.3:
                     write_month(landing.folder, month, spoilt=True)
