@@ -36,7 +36,10 @@ _log = logging.getLogger("sluice.engine")
 _CLIENT_MODULES = ["spark_jobs.connect_client", "spark_jobs.ingest", "spark_jobs.scan"]
 """The module that runs a job, and those of the built-in jobs."""
 _KEY_BYTES = 16
-_STOPPED = "Cannot call methods on a stopped SparkContext"
+_STOPPED = (
+    *("Cannot call methods on a stopped SparkContext", "SparkContext was shut down"),
+    *("SparkContext has been shutdown", "SparkContext has been shut down"),
+)
 """What jobs are answered by a server that is ending: Java ends Spark first, and the process a moment later."""
 _STOP_TIMEOUT, _POLL_INTERVAL = 30, 0.2
 _RELEASE_TIMEOUT = 20
@@ -68,7 +71,7 @@ async def server_has_ended(server: ConnectServer, url: str, tail: list[str], hea
     Args:
         tail: the last lines of the job's output.
     """
-    deadline = time.monotonic() + (_STOP_TIMEOUT if any(_STOPPED in line for line in tail) else 0)
+    deadline = time.monotonic() + (_STOP_TIMEOUT if any(text in line for text in _STOPPED for line in tail) else 0)
     while not await server.has_ended(url):
         if time.monotonic() >= deadline:
             return False

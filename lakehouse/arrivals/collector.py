@@ -9,7 +9,7 @@ from pathlib import Path
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.file_loads import FileLoads, name_run
 from lakehouse.arrivals.finish_memory import FinishMemory
-from lakehouse.arrivals.identify_arrived import identify_arrived
+from lakehouse.arrivals.identify_arrived import groups_to_read, identify_arrived
 from lakehouse.arrivals.zone_memory import MarkedFile, ZoneMemory
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress, identify_input
@@ -36,8 +36,7 @@ _MOST_REPORTED = 20
 _MOST_BATCHES = 50
 """So many batches one look makes; the others follow at the next one, which is due at once."""
 _LONGEST_LOOK = 120.0
-"""The seconds after which a look begins no further batch: what it has made is loaded meanwhile."""
-_AT_ONCE = 400
+"""The seconds after a listing in which a look begins batches: what it has made is loaded meanwhile."""
 _REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
 _LONGEST_REASON = 500
@@ -113,7 +112,7 @@ class _Look:
         self._held = {identity: id for id, identities in self._refs.items() for identity in identities}
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
-        self._ends_at = time.monotonic() + _LONGEST_LOOK
+        self._ends_at = 0.0
 
     def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         """Return the batches that can be loaded now, and what else is to be known of the zone."""
@@ -144,10 +143,10 @@ class _Look:
         now = self._collector.clock()
         waiting, manifests = self._list(now)
         settled = [file for file in waiting if file.changed_at + self._arrival.settle <= now]
-        for start in range(0, len(settled), _AT_ONCE):
+        for group in groups_to_read(settled):
+            self._sort(group, reports=False)
             if not self._has_time():
                 break
-            self._sort(settled[start : start + _AT_ONCE], reports=False)
         listed = self._memory.files(input.status, input.file, input.limit)
         loads = self._loads.by_identity(sorted({file.identity for file in listed if file.status == "loaded"}))
         files = []
@@ -171,6 +170,11 @@ class _Look:
         Args:
             named: the files that are looked at beside those that wait; None has the whole zone listed.
         """
+        listed = self._record(now, named)
+        self._ends_at = time.monotonic() + _LONGEST_LOOK  # however long the listing took
+        return listed
+
+    def _record(self, now: float, named: list[str] | None) -> tuple[list[WaitingFile], dict[str, float]]:
         if named is None:
             self._memory.record_listing(self._listed(), now)
         self._memory.release_batches([*self._refs])

@@ -1,6 +1,6 @@
 """Identify files that arrived by what they hold: those that are as they were listed, and can be loaded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lakehouse.source_files import OnProgress, find_files, is_remote
@@ -11,6 +11,7 @@ from sluice.contracts.arrivals import ArrivedFile
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, NoFiles
 from sluice.pipeline.source import Source
 
+_AT_ONCE, _BYTES_AT_ONCE = 400, 1024**3
 _NO_OBJECT = "the store has no object of this key: it was deleted just now, or its key ends in a slash"
 
 
@@ -23,6 +24,18 @@ class RefusedFile(NamedTuple):
     """Whether people are told."""
 
 
+def groups_to_read(files: Sequence[WaitingFile]) -> Iterator[list[WaitingFile]]:
+    """Yield files in groups of so many files or bytes as are read at a time."""
+    group = list[WaitingFile]()
+    for file in files:
+        if group and (len(group) == _AT_ONCE or sum(each.size for each in group) >= _BYTES_AT_ONCE):
+            yield group
+            group = []
+        group.append(file)
+    if group:
+        yield group
+
+
 def identify_arrived(
     source: Source, files: Sequence[WaitingFile], on_progress: OnProgress
 ) -> tuple[list[ArrivedFile], list[RefusedFile]]:
@@ -31,37 +44,53 @@ def identify_arrived(
     One that changes or vanishes meanwhile is neither: it waits, and the next look shows what became of it.
     """
     try:
-        return _identify(source, files, on_progress), []
-    except (InvalidInput, InvalidPipeline):
-        pass
+        by_path = _find(source, files, on_progress)
+    except (InvalidInput, InvalidPipeline):  # of one of them: each is looked at by itself
+        by_path = {}
     identified: list[ArrivedFile] = []
     refused: list[RefusedFile] = []
-    for file in files:
+    for number, file in enumerate(files, 1):
         try:
-            identified += _identify(source, [file], on_progress)
+            arrived = by_path.get(file.path)
+            if not arrived:
+                on_progress(f"identified {number:,} files")
+                arrived = _find_one(source, file, on_progress)
+            if _is_as_listed(file):
+                identified.append(arrived)
         except InputChanged:
             continue
         except NoFiles:
             if is_remote(file.path):  # a listing of a store shows no slash at the end of a key
                 refused.append(RefusedFile(file.path, _NO_OBJECT, is_reported=False))
         except (InvalidInput, InvalidPipeline) as error:
-            refused.append(RefusedFile(file.path, str(error)))
+            if _is_as_listed(file):  # one that is overwritten now may be empty or cut off
+                refused.append(RefusedFile(file.path, str(error)))
     return identified, refused
 
 
-def _identify(source: Source, files: Sequence[WaitingFile], on_progress: OnProgress) -> list[ArrivedFile]:
-    """Identify files, in their order. One that has become a folder is none of the files that are in there.
+def _find(source: Source, files: Sequence[WaitingFile], on_progress: OnProgress) -> dict[str, ArrivedFile]:
+    """Identify files; return them by path. A link to another one of them is left out.
 
     Raises:
         InputChanged: one is not as it was listed: it may still be written.
         InvalidInput: one cannot be loaded, or is not there.
     """
     listed = find_files(source_of_files(source, [file.path for file in files]), on_progress)
-    by_path = {file.path: file for file in listed}
-    for file in files:
-        if file.path not in by_path:
-            raise NoFiles(f"{file.path} is not there")
-        if file.state and not is_in_state(file.path, file.state):
-            raise InputChanged(f"{file.path} changed since it was listed")
-    ordered = [by_path[file.path] for file in files]
-    return [ArrivedFile(path=file.path, size=file.size, identity=file.identity) for file in ordered]
+    return {file.path: ArrivedFile(path=file.path, size=file.size, identity=file.identity) for file in listed}
+
+
+def _find_one(source: Source, file: WaitingFile, on_progress: OnProgress) -> ArrivedFile:
+    """Identify one file.
+
+    Raises:
+        NoFiles: it is not there, or is a folder now.
+        InvalidInput: it cannot be loaded.
+    """
+    by_path = _find(source, [file], on_progress)
+    if file.path not in by_path:
+        raise NoFiles(f"{file.path} is not there")
+    return by_path[file.path]
+
+
+def _is_as_listed(file: WaitingFile) -> bool:
+    return not file.state or is_in_state(file.path, file.state)

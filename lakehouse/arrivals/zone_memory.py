@@ -10,6 +10,7 @@ from lakehouse.arrivals.zone_database import ZoneDatabase
 from lakehouse.source_files.arriving import ArrivingFile
 from sluice.arrivals.batching import WaitingFile, folder_of
 from sluice.contracts.arrivals import ArrivalEntry, FileStatus
+from sluice.errors import ServiceUnavailable
 
 _AT_ONCE = 400
 """So many files one statement names: SQLite before 3.32 takes 999 parameters."""
@@ -71,6 +72,16 @@ def _id(database: sqlite3.Connection) -> str:
     return str(id)
 
 
+def _check_same(database: sqlite3.Connection, id: str) -> None:
+    """Check that a memory has its id: one that was made again counts listings from the beginning.
+
+    Raises:
+        ServiceUnavailable: it was deleted and made again.
+    """
+    if _id(database) != id:
+        raise ServiceUnavailable("the memory of the landing zone was deleted during a look, which is made again")
+
+
 def _parts(paths: Sequence[str]) -> list[Sequence[str]]:
     return [paths[start : start + _AT_ONCE] for start in range(0, len(paths), _AT_ONCE)]
 
@@ -89,10 +100,14 @@ class ZoneMemory(ZoneDatabase):
         Only files whose state changed are written, so that a look at many known files costs little. What a later
         listing wrote stays as it is. Of two files with one path the first one counts: the second is the object
         `a.csv/` beside `a.csv`.
+
+        Raises:
+            ServiceUnavailable: this memory was deleted meanwhile.
         """
         with self._open() as database:
             listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
             database.execute("COMMIT")
+            id = _id(database)
         listed, paths = iter(files), set[int]()
         while block := list(islice(listed, _AT_ONCE)):  # no transaction is open while a store is waited for
             some = [
@@ -100,11 +115,13 @@ class ZoneMemory(ZoneDatabase):
             ]
             paths.update(hash(file.path) for file in some)
             with self._open() as database:
+                _check_same(database, id)
                 known = _states(database, [file.path for file in some])
                 changed = [_row(file, now, listing) for file in some if known.get(file.path) != file.state]
                 database.executemany(_RECORD, changed)
                 database.execute("COMMIT")
         with self._open() as database:
+            _check_same(database, id)
             known_paths = database.execute("SELECT path FROM files WHERE listing < ?", [listing])
             missing = [row for row in known_paths if hash(row[0]) not in paths]
             database.executemany("DELETE FROM files WHERE path = ?", missing)

@@ -24,8 +24,13 @@ class EndingServer(ExternalConnectServer):
 
 @pytest.mark.parametrize(
     ("times", "line", "has_ended"),
-    [(0, "ValueError: no", True), (3, STOPPED, True), (3, "ValueError: no", False), (10**9, STOPPED, False)],
-    ids=["has ended", "is ending", "goes on", "never ends"],
+    [
+        pytest.param(0, "ValueError: no", True, id="has ended"),
+        pytest.param(3, STOPPED, True, id="is ending"),
+        pytest.param(3, "SparkException: Job 7 cancelled because SparkContext was shut down", True, id="in a job"),
+        pytest.param(3, "ValueError: no", False, id="goes on"),
+        pytest.param(10**9, STOPPED, False, id="never ends"),
+    ],
 )
 async def test_a_server_that_stopped_its_spark_is_given_time_to_end(
     monkeypatch: pytest.MonkeyPatch, times: int, line: str, has_ended: bool
