@@ -12,6 +12,7 @@ from lakehouse.catalog import BranchCatalog, CommitInfo
 from lakehouse.input_manifests import InputManifests
 from lakehouse.quarantine import create_quarantine
 from lakehouse.released_rows import read_marked_tables
+from runtime.backfill_plan import check_same_for_all
 from runtime.pipeline_input import pipeline_of_text
 from sluice.audit.bad_rows import quarantine_table
 from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput
@@ -57,11 +58,13 @@ class CollectBackfillActivity:
         The name is empty where the branch holds nothing: main has all partitions. Then the branch stays.
 
         Raises:
+            InvalidPipeline: a placeholder stands where the partitions differ: the whole cannot be audited by it.
             InvalidInput: the branch is gone.
             UnexpectedWrite: the branch holds something else than what runs of the pipeline published to it.
         """
         with as_application_error():
             check_catalog(self.catalog, input.catalog_id)
+            check_same_for_all(input.pipeline, input.values)
             pipeline = pipeline_of_text(input.pipeline, input.values)
             name = quarantine_branch(pipeline.name, input.day, input.run_id)
             head = self.catalog.find_head(input.branch)

@@ -1,6 +1,6 @@
 """What a backfill would do: its pipeline for each partition, and the files of each. This needs no server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +81,18 @@ def check_together(stated: PipelineText, partitions: Sequence[str]) -> None:
     """
     values = values_of_all(partitions)
     resolve_paths(parse_pipeline(stated.text, stated.name, values), Path(stated.folder))
+    check_same_for_all(stated, values)
+
+
+def check_same_for_all(stated: PipelineText, values: Mapping[str, str]) -> None:
+    """Check that a pipeline says the same of all partitions, but for the path that they are loaded from.
+
+    Args:
+        values: those of the placeholders for all of them.
+
+    Raises:
+        InvalidPipeline: it does not: a check would be asked about the partition `*`, which has no rows.
+    """
     if names := sorted(differing_placeholders(YAML(typ="safe").load(stated.text), values)):
         raise InvalidPipeline(
             f"{stated.name}: {', '.join(f'{{{{ {name} }}}}' for name in names)} would be `*` when all partitions are "

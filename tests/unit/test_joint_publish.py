@@ -109,14 +109,16 @@ def test_a_catalog_that_merges_into_main_alone_opens_no_branch() -> None:
         opened(catalog)
 
 
-def collect(catalog: MemoryCatalog, branch: BackfillBranch) -> BackfillBranch:
+def collect(catalog: MemoryCatalog, branch: BackfillBranch, table: str = "{}", **values: str) -> BackfillBranch:
     input = CollectBackfillInput(
         branch=branch.name,
         catalog_id=branch.catalog_id,
         pipeline=PipelineText(
-            name="p.yml", text="name: p\nwrite: {source: {path: /in/*.csv}}\ntables: {t.x: {}}\n", folder="/"
+            name="p.yml",
+            text=f"name: p\nwrite: {{source: {{path: /in/*.csv}}}}\ntables: {{t.x: {table}}}\n",
+            folder="/",
         ),
-        values={},
+        values=values,
         workflow_id="w",
         run_id="r",
         day="2026-01-31",
@@ -131,6 +133,13 @@ def test_a_branch_that_holds_nothing_is_left_to_be_deleted(catalog: MemoryCatalo
     branch = opened(catalog)
     assert opened(catalog) == branch, "a second try finds it"
     assert collect(catalog, branch).name == "" and catalog.find_head(branch.name)
+
+
+def test_a_check_that_names_one_partition_is_refused_for_all_of_them(catalog: MemoryCatalog) -> None:
+    """The file may have changed while the backfill was paused: no row is of the partition `*`, so it would pass."""
+    table = """{checks: [{row_count: {max: 0, where: "month = '{{ partition }}'"}}]}"""
+    with pytest.raises(ApplicationError, match=r"\{\{ partition \}\} would be `\*`"):
+        collect(catalog, opened(catalog), table, partition="*")
 
 
 def test_a_branch_that_somebody_deleted_is_not_taken_for_an_empty_one(catalog: MemoryCatalog) -> None:
