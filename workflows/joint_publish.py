@@ -20,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.starting import EndedRun, StartPipelineInput
     from sluice.pipeline.placeholders import values_of_all
     from workflows.activity_calls import ActivityCalls
-    from workflows.failures import is_cancelled, root_cause
+    from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
     from workflows.search_attributes import LONGEST_SUMMARY
 
 ALL = "all partitions"
@@ -50,6 +50,7 @@ class JointPublication:
             self._fail(error, "refused")
             return False
         self._change(branch=opened.name, catalog_id=opened.catalog_id)
+        raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
         return True
 
     async def publish(self, input: BackfillInput, partitions: list[str]) -> None:
@@ -86,13 +87,16 @@ class JointPublication:
                 expires=(now + timedelta(seconds=input.keep)).isoformat(),
             )
         )
-        if not collected.name:
+        if collected.name:
+            self._change(quarantine=collected.name)
+            raise_if_cancelled()
+        else:
             await self.discard()
             reason = "main holds all partitions already"
             self._change(ended=EndedRun(key=ALL, outcome="discarded", cause="already_published", reason=reason))
             return
-        self._change(quarantine=collected.name)
         plan = await self._calls.plan_joint_release(PlanReleaseInput(run=collected.name, again=input.again))
+        raise_if_cancelled()
         given = StartPipelineInput(
             pipeline=input.pipeline,
             starter=f"backfill {input.name}",

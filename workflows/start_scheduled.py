@@ -27,7 +27,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.pipeline.placeholders import time_values
     from sluice.presentation.schedules import describe_ended
     from workflows.activity_calls import ActivityCalls
-    from workflows.failures import is_cancelled, root_cause
+    from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
 
 _START_TIME = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 """Temporal's own: the time for which the schedule started the workflow."""
@@ -53,6 +53,7 @@ class StartScheduled:
         missed = start.missed.since(start.missed_before)
         if missed != MissedStarts():
             await self._notify(ScheduleNotice(pipeline=input.name, missed=missed))
+        raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
         ended = await self._run_pipeline(start)
         workflow.upsert_memo({ENDED_MEMO: ended.model_dump(mode="json")})
         if ended.is_done:

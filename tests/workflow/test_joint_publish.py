@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 from temporalio import activity
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import Worker
+from temporalio.worker import Replayer, Worker
 
 from sluice.campaigns.campaign import count_states
 from sluice.campaigns.ending import campaign_exit_code, joint_exit_code
@@ -40,6 +41,9 @@ class Branches:
         self.problem = ""
         self.requests: list[str] = []
         self.is_empty = False
+        self.hold = False
+        """Whether `collect_backfill` waits for `go_on`."""
+        self.began, self.go_on = Event(), Event()
 
     @activity.defn(name="open_backfill")
     def open_backfill(self, input: OpenBackfillInput) -> BackfillBranch:
@@ -52,6 +56,9 @@ class Branches:
     def collect_backfill(self, input: CollectBackfillInput) -> BackfillBranch:
         self.collected += 1
         self._raise("collect")
+        if self.hold:
+            self.began.set()
+            assert self.go_on.wait(60)
         assert (input.branch, input.catalog_id) == (BRANCH, "catalog")
         return BackfillBranch(name="" if self.is_empty else QUARANTINE, catalog_id="catalog")
 
@@ -166,6 +173,23 @@ async def test_a_cancel_while_all_are_published_keeps_what_was_put_together(
     ended = joint(status).ended
     assert ended and ended.outcome == "cancelled" and joint_exit_code(status.together) == 5
     assert branches.discarded == 0
+
+
+async def test_a_cancel_while_all_are_put_together_is_followed(backfills: Backfills, branches: Branches) -> None:
+    """The activity completes and takes the cancel: without a question for it, everything would be published."""
+    branches.hold = True
+    handle = await start(backfills, 1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0")
+    assert await asyncio.to_thread(branches.began.wait, 60)
+    await handle.cancel()
+    await asyncio.sleep(1)
+    branches.go_on.set()
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+    assert (STARTS[backfills.queue], branches.discarded) == (["p0"], 0)
+    replayer = Replayer(workflows=[Backfill], workflow_runner=sandbox(), data_converter=backfills.client.data_converter)
+    await replayer.replay_workflow(await handle.fetch_history())
 
 
 async def test_partitions_that_main_has_need_no_merge(backfills: Backfills, branches: Branches) -> None:

@@ -19,7 +19,15 @@ from activities.prepare_run import PrepareRunActivity
 from lakehouse.arrivals.batch_store import BatchStore
 from runtime.deployed_schedules import make_schedule
 from sluice.contracts.input import SelectedInput
-from sluice.contracts.schedules import ENDED_MEMO, MISSED_MEMO, ScheduleNotice, StartScheduledInput, schedule_id
+from sluice.contracts.schedules import (
+    ENDED_MEMO,
+    MISSED_MEMO,
+    InspectScheduleInput,
+    ScheduledStart,
+    ScheduleNotice,
+    StartScheduledInput,
+    schedule_id,
+)
 from sluice.contracts.starting import PipelineText
 from sluice.pipeline.schedule import Schedule
 from sluice.presentation.schedules import notice_line
@@ -57,6 +65,8 @@ class Scheduled:
         self.name, self.queue = f"p-{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
         self.fakes, self.notices = FakeActivities(), list[ScheduleNotice]()
         self.id = schedule_id("here", self.name)
+        self.inspecting, self.go_on = asyncio.Event(), asyncio.Event()
+        self.go_on.set()
 
     async def make(self, **more: Any) -> ScheduleHandle:
         stated = Schedule.model_validate({"cron": "0 0 29 2 *", "zone": "Pacific/Kiritimati", **more})
@@ -86,6 +96,12 @@ class Scheduled:
         await until(ended)
         return handle
 
+    @activity.defn(name="inspect_schedule")
+    async def inspect_schedule(self, input: InspectScheduleInput) -> ScheduledStart:
+        self.inspecting.set()
+        await self.go_on.wait()
+        return await InspectScheduleActivity(self.client).inspect_schedule(input)
+
     @activity.defn(name="notify_schedule")
     async def notify_schedule(self, notice: ScheduleNotice) -> None:
         self.notices.append(notice)
@@ -105,7 +121,7 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
             *of_runs,
             PrepareRunActivity(client, settings, BatchStore("file:///nowhere", {})).prepare_run,
             FindRunEndActivity(client).find_run_end,
-            InspectScheduleActivity(client).inspect_schedule,
+            scheduled.inspect_schedule,
             PauseScheduleActivity(client).pause_schedule,
             scheduled.notify_schedule,
         ],
@@ -114,6 +130,25 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
     async with control, Worker(client, task_queue=settings.spark_queue, activities=of_runs):
         yield scheduled
         await client.get_schedule_handle(scheduled.id).delete()
+
+
+async def test_a_start_that_is_cancelled_before_its_run_starts_none(scheduled: Scheduled) -> None:
+    """As `overlap: cancel_other` does: the question to the schedule completes, and takes the cancel."""
+    files_of_years(scheduled.folder)
+    scheduled.go_on.clear()
+    triggered = asyncio.create_task(scheduled.trigger(await scheduled.make()))
+    await scheduled.inspecting.wait()
+
+    async def action() -> str:
+        (started,) = (await scheduled.client.get_schedule_handle(scheduled.id).describe()).info.running_actions
+        return started.workflow_id  # type: ignore[attr-defined, no-any-return]
+
+    await scheduled.client.get_workflow_handle(await action()).cancel()
+    await asyncio.sleep(1)
+    scheduled.go_on.set()
+    handle = await triggered
+    assert (await handle.describe()).status == WorkflowExecutionStatus.CANCELED
+    assert not [each async for each in scheduled.client.list_workflows(f"WorkflowId = '{handle.id}-start'")]
 
 
 def files_of_years(folder: Path) -> None:
