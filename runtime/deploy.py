@@ -1,6 +1,7 @@
 """Deploying a folder of pipeline files: what is read, planned and applied."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -65,15 +66,38 @@ def read_folder(folder: Path) -> list[PipelineFile]:
         raise InvalidPipeline(f"{folder} is no folder: deploy takes the folder of all pipeline files of a set")
     texts: dict[str, str] = {}
     problems: list[str] = []
-    for path in sorted(folder.rglob("*")):
-        below = path.relative_to(folder)
-        if path.suffix not in _ENDINGS or any(part.startswith(".") for part in below.parts) or not path.is_file():
+    for path in sorted(_files_below(folder, problems)):
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            problems.append(f"{path} is no file")
             continue
         try:
-            texts[str(below)] = read_pipeline_text(path)
+            texts[str(path.relative_to(folder))] = read_pipeline_text(path)
         except InvalidPipeline as error:
             problems.append(str(error))
     return read_files(texts, f"{folder}/", problems)
+
+
+def _files_below(folder: Path, problems: list[str]) -> Iterator[Path]:
+    """Yield the paths of pipeline files, also behind links; add what cannot be read to the problems.
+
+    What is not seen would be removed as if its file were deleted.
+    """
+
+    def note(error: OSError) -> None:
+        problems.append(f"{error.filename} cannot be read: {error.strerror}")
+
+    seen = set[str]()
+    for top, folders, names in os.walk(folder, onerror=note, followlinks=True):
+        real = os.path.realpath(top)
+        # A link to a folder above, or to one that was read by another path.
+        folders[:] = [] if real in seen else sorted(each for each in folders if not each.startswith("."))
+        if real not in seen:
+            yield from (Path(top, each) for each in names if _is_pipeline_file(each))
+        seen.add(real)
+
+
+def _is_pipeline_file(name: str) -> bool:
+    return Path(name).suffix in _ENDINGS and not name.startswith(".")
 
 
 def make_set(folder: Path, name: str) -> DeploySet:

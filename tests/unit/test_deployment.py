@@ -1,5 +1,6 @@
 """Deploying pipeline files: which are read, what is planned, and whose things are left alone."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +40,22 @@ def test_all_files_of_a_folder_are_read_but_hidden_ones(tmp_path: Path) -> None:
     assert [(each.name, each.pipeline.name) for each in read_folder(tmp_path)] == [("a.yml", "a"), ("sub/b.yaml", "b")]
     with pytest.raises(InvalidPipeline, match="is no folder"):
         read_folder(tmp_path / "a.yml")
+
+
+def test_a_file_that_cannot_be_seen_is_not_taken_for_one_that_was_deleted(tmp_path: Path) -> None:
+    """What was deployed from it would be removed."""
+    (tmp_path / "far").mkdir()
+    folder = tmp_path / "pipelines"
+    folder.mkdir()
+    (tmp_path / "far" / "a.yml").write_text(file("a"))
+    (folder / "linked").symlink_to(tmp_path / "far")
+    (folder / "loop").symlink_to(folder)
+    assert [each.name for each in read_folder(folder)] == ["linked/a.yml"]
+    (folder / "b.yml").symlink_to(tmp_path / "missing.yml")
+    (folder / "c.yml").mkdir()
+    os.mkfifo(folder / "d.yml")
+    with pytest.raises(InvalidPipeline, match=r"b\.yml cannot be read: No such file(.|\n)*d\.yml is no file"):
+        read_folder(folder)
 
 
 def test_every_error_of_every_file_is_named_with_its_line(tmp_path: Path) -> None:
