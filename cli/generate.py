@@ -53,7 +53,7 @@ def generate(
         loaded = load_pipeline(pipeline, environment, Path.cwd(), values) if pipeline else None
         parse_faults(fault or (), checks_of(loaded))
         answers = asyncio.run(ask_lake(loaded, environment)) if loaded and needs_lake(loaded) else LakeAnswers()
-        options = Options(rows, seed, no_null, fault or ())
+        options = Options(rows, seed, no_null, fault or (), values)
         request = prepare_request(loaded, answers, options, datetime.now(timezone.utc))
         path, generated, count = generate_file(loaded, request, options, to)
         for note in (*answers.problems, *generated.notes):

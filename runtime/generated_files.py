@@ -53,6 +53,8 @@ class Options:
     seed: int = 7
     no_null: bool = False
     faults: Sequence[str] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Those of the pipeline's placeholders."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ def source_of(pipeline: Pipeline | None) -> Source:
 def _file_name(pipeline: Pipeline | None, options: Options, rows: int, source: Source) -> str:
     """Return a name that tells files of other arguments apart."""
     more = [*options.faults, *(["no-null"] if options.no_null else [])]
+    more += [f"{name}={value}" for name, value in sorted(options.values.items())]
     digest = f"-{hashlib.sha256(json.dumps(more).encode()).hexdigest()[:8]}" if more else ""
     name = pipeline.name if pipeline else "rows"
     return f"{name}-seed{options.seed}-{rows}{digest}{suffix_of(source.reader_format())}"

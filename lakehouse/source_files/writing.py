@@ -1,8 +1,9 @@
 """Write rows into one source file, as the reader of a pipeline reads it: CSV, JSON lines, Parquet or ORC.
 
-The file appears whole: it is written under a hidden name, which no reader looks at, and renamed.
+The file appears whole: it is written under a hidden name, which no reader looks at, and then named. None is replaced.
 """
 
+import filecmp
 import json
 import os
 import uuid
@@ -49,10 +50,10 @@ def check_writable(source: Source) -> None:
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], source: Source) -> None:
-    """Write rows into a file that appears whole.
+    """Write rows into a file that appears whole. One that is there already and is the same stays.
 
     Raises:
-        InvalidInput: it cannot be written.
+        InvalidInput: it cannot be written, or another file has its name.
     """
     writers = {"csv": _write_csv, "json": _write_json, "parquet": _write_parquet, "orc": _write_orc}
     with _hidden(path) as hidden:
@@ -82,11 +83,28 @@ def _hidden(path: Path) -> Iterator[Path]:
         yield hidden
         with hidden.open("rb") as written:
             os.fsync(written.fileno())
-        hidden.rename(path)
+        _name(hidden, path)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         hidden.unlink(missing_ok=True)
+
+
+def _name(hidden: Path, path: Path) -> None:
+    """Give a file its name, unless another one has it.
+
+    Raises:
+        InvalidInput: another one has it.
+    """
+    try:
+        os.link(hidden, path)
+    except FileExistsError:
+        if not filecmp.cmp(hidden, path, shallow=False):
+            raise InvalidInput(f"{path} is there already with other rows: give another --seed or --to") from None
+    except OSError:  # of a file system without links
+        if path.exists():
+            raise InvalidInput(f"{path} is there already: give another --seed or --to") from None
+        hidden.rename(path)
 
 
 def arrow_table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> "pa.Table":

@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import ceil
+from typing import TypeGuard
 
 from sluice.checks.base import Check
 from sluice.checks.counts import RowCount
@@ -32,6 +34,11 @@ class Planted:
     problem: str = ""
 
 
+def is_of_rows(check: Check) -> TypeGuard[RowCheck]:
+    """Return whether single rows break a check, and not all of them together."""
+    return isinstance(check, RowCheck) and check.row_level
+
+
 class Planter:
     """Plants faults in rows of one table."""
 
@@ -49,22 +56,24 @@ class Planter:
             InvalidPipeline: a share is asked for, and no single row breaks the check.
         """
         check = self.judge.checks[fault.index]
-        if isinstance(check, RowCheck) and check.row_level:
+        if is_of_rows(check):
             planted = self._plant_rows(check, fault, rows, taken)
         elif fault.share not in (None, 1.0):
             raise InvalidPipeline(f"{fault.label} is about all rows: give --fault {fault.label} without a share")
         else:
             planted = self._plant_set(check, fault, rows)
-        if planted.problem or self._breaks(fault, planted.rows):
+        if planted.problem or self.breaks(fault, planted.rows):
             return planted
         return replace(planted, problem="no change of the generated rows breaks it")
 
-    def _breaks(self, fault: Fault, rows: Sequence[Row]) -> bool:
+    def breaks(self, fault: Fault, rows: Sequence[Row]) -> bool:
+        """Return whether a check refuses rows, or warns of them."""
         evaluation = self.judge.judge(rows)[fault.index].evaluation
         return evaluation is None or not evaluation.passed
 
     def _plant_rows(self, check: RowCheck, fault: Fault, rows: Sequence[Row], taken: Collection[int]) -> Planted:
-        count = ceil(fault.share * len(rows)) if fault.share else self._least(check, len(rows))
+        # As the share is written: the nearest binary fraction may be larger, and one row more would be spoilt.
+        count = ceil(Fraction(repr(fault.share)) * len(rows)) if fault.share else self._least(check, len(rows))
         free = [at for at in range(len(rows)) if at not in taken]
         self.random.shuffle(free)
         if isinstance(check, Unique | UniqueCombinationOfColumns):
@@ -152,7 +161,7 @@ class Planter:
             return Planted(list(rows), problem=self.judge.refusal(check) or "it is not about the values of rows")
         for values in spoiled_columns(check, rows, column, self.judge.now):
             made = [self._changed(row, {column.name: value}) for row, value in zip(rows, values, strict=True)]
-            if self._breaks(fault, made):
+            if self.breaks(fault, made):
                 return Planted(made, what=f"other values of {column.name} in the {len(made)} rows")
         return Planted(list(rows), problem="no change of the generated rows breaks it")
 

@@ -19,7 +19,7 @@ from sluice.generation.columns import (
     columns_of_schema,
 )
 from sluice.generation.demands import Known, reference_key
-from sluice.generation.faults import Planter
+from sluice.generation.faults import Planter, is_of_rows
 from sluice.generation.judging import Judge, Row, RowEngine
 from sluice.generation.labels import check_labels, parse_faults
 from sluice.generation.rows import RowMaker
@@ -147,7 +147,8 @@ def generate(request: Request, engine: RowEngine, faults: Sequence[str] = ()) ->
     Raises:
         InvalidPipeline: the checks cannot all be satisfied, or a fault cannot be planted.
     """
-    planned = parse_faults(faults, request.checks)
+    # A fault of all rows comes first: it may replace rows that have another one.
+    planned = sorted(parse_faults(faults, request.checks), key=lambda fault: is_of_rows(request.checks[fault.index]))
     maker = make_maker(request, engine)
     judge, rows, labels = maker.judge, maker.make(), check_labels(request.checks)
     notes = refuse_bad(judge, rows, labels)
@@ -158,6 +159,9 @@ def generate(request: Request, engine: RowEngine, faults: Sequence[str] = ()) ->
             raise InvalidPipeline(f"no fault can be planted for {fault.label}: {planted.problem}")
         rows, taken = planted.rows, taken | planted.positions
         notes.append(f"{fault.label}: {planted.what}")
+    undone = [labels[fault.index] for fault in planned if not planter.breaks(fault, rows)]
+    if undone:
+        raise InvalidPipeline(f"{', '.join(undone)} would pass with the other faults: plant it in a file of its own")
     if planned:
         notes += _beside(judge, rows, labels, {fault.index for fault in planned})
     return Generated(rows, maker, notes)

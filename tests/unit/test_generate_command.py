@@ -56,8 +56,20 @@ def test_a_file_with_a_placeholder_is_given_its_value(tmp_path: Path) -> None:
     assert "{{ partition }}" in file.read_text()
     asked = (str(file), "-n", "5", "--to", str(tmp_path / "made"))
     assert run(*asked)[0] == 2 and not (tmp_path / "made").exists()
-    assert run(*asked, "--partition", "2018-01")[0] == 0
-    assert len(list((tmp_path / "made").iterdir())) == 1
+    for month in ("2018-01", "2018-01", "2018-02"):
+        assert run(*asked, "--partition", month)[0] == 0
+    assert len(list((tmp_path / "made").iterdir())) == 2
+
+
+def test_no_file_is_overwritten(tmp_path: Path) -> None:
+    """In a landing zone it would be another file of the same name."""
+    asked = (pipeline_file(tmp_path), "-n", "5", "--to", str(tmp_path / "made"))
+    assert run(*asked)[0] == 0
+    (file,) = (tmp_path / "made").iterdir()
+    file.write_text("of somebody else")
+    code, _, err = run(*asked)
+    assert code == 2 and f"{file} is there already with other rows: give another --seed or --to" in err
+    assert [each.read_text() for each in (tmp_path / "made").iterdir()] == ["of somebody else"]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "orc", "json"])

@@ -182,6 +182,22 @@ def test_a_share_says_how_many_rows_break_a_check() -> None:
 
 
 @pytest.mark.parametrize(
+    ("share", "rows", "bad"), [("0.07", 100, 7), ("0.55", 100, 55), ("0.14", 50, 7), ("0.021", 100, 3)]
+)
+def test_a_share_is_taken_as_it_is_written(share: str, rows: int, bad: int) -> None:
+    """0.07 * 100 is more than 7 in binary."""
+    assert nulls(generated(pipeline("not_null: s"), f"not_null:s={share}", rows=rows).rows, "s") == bad
+
+
+def test_a_fault_of_all_rows_leaves_those_of_single_rows() -> None:
+    """It makes other rows: it comes first, in whatever order they are asked for."""
+    for faults in (("row_count", "not_null:s=0.05"), ("not_null:s=0.05", "row_count")):
+        p = pipeline("not_null: s", "row_count: {max: 150}")
+        made = generated(p, *faults)
+        assert (len(made.rows), nulls(made.rows, "s"), levels(p, made.rows)) == (151, 8, ["fail", "fail"])
+
+
+@pytest.mark.parametrize(
     ("checks", "fault", "message"),
     [
         (["not_null: s"], "not_nul:s=0.1", "there is no check 'not_nul:s' (did you mean 'not_null:s'?)"),
