@@ -78,10 +78,11 @@ class DeployedLandingZones:
         return DeployedItem(self.kind, file.pipeline.name, file.name, deployed.name, deployed.folder, properties)
 
     async def present(self) -> list[DeployedItem]:
-        """Return those of this installation that are there."""
+        """Return those of this installation that are there, and stay."""
         return [
             DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], memo["properties"])
             async for memo in zone_memos(self._client, self._settings)
+            if not await _is_ending(_handle(self._client, self._settings, memo["name"]))
         ]
 
     async def apply(self, change: Change, file: PipelineFile | None) -> None:
@@ -93,10 +94,11 @@ class DeployedLandingZones:
         """
         handle = _handle(self._client, self._settings, change.item.pipeline)
         if change.action == "remove":
-            await _cancel(handle)
+            await _ended(handle, cancel=True)
         elif file is not None:
             input = self._input(change.item, file)
             if change.action == "create":
+                await _ended(handle)
                 await self._create(input)
             else:
                 await _answered(handle, handle.execute_update(LandingZone.replace_pipeline, input))
@@ -251,10 +253,22 @@ async def zone_memos(client: Client, settings: Settings) -> AsyncIterator[dict[s
             yield memo
 
 
-async def _cancel(handle: WorkflowHandle[LandingZone, None]) -> None:
+async def _is_ending(handle: WorkflowHandle[LandingZone, None]) -> bool:
+    """Return whether a landing zone was told to end; without a worker it cannot follow."""
+    return bool((await handle.describe()).raw_description.workflow_extended_info.cancel_requested)
+
+
+async def _ended(handle: WorkflowHandle[LandingZone, None], *, cancel: bool = False) -> None:
+    """Wait until a landing zone that was told to end, now or before, has ended.
+
+    Raises:
+        ServiceUnavailable: no worker ends it in time.
+    """
     try:
-        await handle.cancel()
-        await _answered(handle, handle.result())
+        if cancel:
+            await handle.cancel()
+        if cancel or await _is_ending(handle):
+            await _answered(handle, handle.result())
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
