@@ -23,6 +23,11 @@ _MAX_NOTES = 200
 _MAX_REASON = 300
 
 
+def _kind(note: PartitionNote) -> tuple[str, str | None]:
+    """Return how the run of a partition ended, as far as exit codes depend on it."""
+    return note.outcome, note.cause
+
+
 def partition_states(state: CampaignState) -> dict[str, PartitionState]:
     """Return the state of each partition of a campaign, in its order."""
     letters = state.letters or _WAITING * len(state.partitions)
@@ -204,8 +209,9 @@ class Campaign:
             workflow_id=ended.workflow_id,
             run_id=ended.run_id,
         )
-        if len(self._notes) > _MAX_NOTES:
-            del self._notes[next(iter(self._notes))]
+        if len(self._notes) > _MAX_NOTES:  # one of each kind stays: the exit code depends on it
+            ((kind, _),) = Counter(map(_kind, self._notes.values())).most_common(1)
+            del self._notes[next(name for name, note in self._notes.items() if _kind(note) == kind)]
 
     def _change(self, **fields: object) -> None:
         self._rest = self._rest.model_copy(update=fields)

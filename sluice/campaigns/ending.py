@@ -12,8 +12,10 @@ _WORST_FIRST = (6, 7, 2, 3, 4, 5)
 
 def campaign_exit_code(state: CampaignState) -> int:
     """Return 0 where each partition was published or skipped, or else the code of the worst end of one."""
-    codes = {_code(each, state.notes.get(name)) for name, each in partition_states(state).items()}
-    return _worst(codes)
+    states = partition_states(state)
+    codes = {_code(states[name], note) for name, note in state.notes.items()}
+    noted = {states[name] for name in state.notes}  # of very many partitions, one of each kind has a note at least
+    return _worst(codes | {_BY_STATE.get(each, 0) for each in states.values() if each not in noted})
 
 
 def joint_exit_code(joint: JointPublish | None) -> int:
@@ -61,9 +63,9 @@ def _worst(codes: set[int]) -> int:
     return next((code for code in _WORST_FIRST if code in codes), 0)
 
 
-def _code(state: PartitionState, note: PartitionNote | None) -> int:
-    if state not in _BY_STATE or note is None:
-        return _BY_STATE.get(state, 0)
+def _code(state: PartitionState, note: PartitionNote) -> int:
+    if state not in _BY_STATE:
+        return 0
     if note.outcome == "refused":
         return _INVALID
     result = RunResult(run_id="", workflow_id="", pipeline="", outcome=note.outcome, cause=note.cause)

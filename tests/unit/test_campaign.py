@@ -178,6 +178,21 @@ def test_the_state_of_a_large_campaign_is_small_and_comes_back_the_same(count: i
     assert Campaign(again).has_ended and list(again.notes)[-1] == f"p{count - 1}"
 
 
+@pytest.mark.parametrize(("first", "code"), [("refused", 2), ("unreachable", 7), ("failed", 6)])
+def test_the_exit_code_of_very_many_failures_is_that_of_the_worst(first: str, code: int) -> None:
+    """The notes of the others are dropped, and not that of the only one that ended so."""
+    of_first = {
+        "refused": EndedRun(outcome="refused"),
+        "unreachable": EndedRun(outcome="failed", cause="unreachable"),
+        "failed": EndedRun(outcome="failed", cause="error"),
+    }
+    one = campaign(500, window=100, stop_after=0)
+    while not one.has_ended:
+        for name in start(one):
+            end(one, name, of_first[first] if name == "p0" else EndedRun(outcome="refused"))
+    assert len(one.state.notes) == 200 and campaign_exit_code(one.state) == code
+
+
 def status(letters: str, together: JointPublish | None = None) -> CampaignStatus:
     names = [f"p{number}" for number in range(len(letters))]
     state = CampaignState(partitions=names, letters=letters)
