@@ -7,16 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from temporalio import activity
 from temporalio.client import Client, ScheduleUpdate, ScheduleUpdateInput
+from temporalio.worker import Worker
 
-from runtime.deploy import make_set, plan_deploy, read_folder
+from runtime import landing_zones
+from runtime.deploy import Deploy, make_set, plan_deploy, read_folder
 from runtime.deployed_schedules import deployed_schedules
 from runtime.list_schedules import list_schedules
 from runtime.pausing import pause_pipeline, resume_pipeline
+from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult, landing_zone_id
 from sluice.contracts.schedules import schedule_id
 from sluice.deployment.plan import Change
-from sluice.errors import InvalidPipeline
+from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.settings import Settings
+from workflows.landing_zone import LandingZone
+from workflows.sandbox import sandbox
 
 _LIMIT = 60
 
@@ -35,12 +41,24 @@ class Installation:
         path.write_text(f'name: {name}\nwrite: {{source: {{path: "*.csv"}}}}\ntables: [t.x]\n{stated}')
         return path
 
-    async def deploy(self, set_name: str = "nightly") -> Sequence[Change]:
+    async def plan(self, set_name: str = "nightly") -> Deploy:
         folder = self.folder / set_name
         files, deployed = read_folder(folder), make_set(folder, "")
-        deploy = await plan_deploy(self.client, self.settings, files, deployed, self.folder)
+        return await plan_deploy(self.client, self.settings, files, deployed, self.folder)
+
+    async def deploy(self, set_name: str = "nightly") -> Sequence[Change]:
+        deploy = await self.plan(set_name)
         await deploy.apply()
         return deploy.changes
+
+    async def wait_until_planned(self, *planned: tuple[str, str]) -> None:
+        """Wait until a deploy would do this: the server's list is behind what it did, for a moment."""
+
+        async def wait() -> None:
+            while actions((await self.plan()).changes) != [*planned]:
+                await asyncio.sleep(0.2)
+
+        await asyncio.wait_for(wait(), _LIMIT)
 
     async def wait_until_listed(self, *names: str) -> None:
         """Wait until the server lists these: its list is behind what it did, for a moment."""
@@ -151,3 +169,44 @@ async def test_an_installation_whose_name_begins_like_another_leaves_its_schedul
     assert await other.names() == ["a"]
     (installation.folder / "nightly" / "a.yml").unlink(missing_ok=True)
     await other.deploy()
+
+
+@activity.defn(name="collect_arrivals")
+async def collect_nothing(_: CollectArrivalsInput) -> CollectArrivalsResult:
+    return CollectArrivalsResult()
+
+
+async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan that took it for unchanged would leave nobody to load the files, once a worker has ended it."""
+    settings = installation.settings.model_copy(update={"sluice_task_queue": installation.settings.sluice_installation})
+    installation.settings = settings
+    file = installation.write("p", "")
+    text = file.read_text().replace('{source: {path: "*.csv"}}', "{source: {format: csv}}")
+    text += f"arrival: {{from: {installation.folder}, settle: 5s}}\n"
+
+    monkeypatch.setattr(landing_zones, "_LIMIT", 1.0)
+    file.write_text(text)
+    assert actions(await installation.deploy()) == [("create", "p")]
+    handle = installation.client.get_workflow_handle(landing_zone_id(settings.sluice_installation, "p"))
+    first = (await handle.describe()).run_id
+    await installation.wait_until_planned(("unchanged", "p"))
+    file.unlink()
+    for _ in range(2):  # removed, and made again
+        with pytest.raises(ServiceUnavailable, match="no worker answered"):
+            await installation.deploy()
+        file.write_text(text)
+        await installation.wait_until_planned(("create", "p"))
+    monkeypatch.setattr(landing_zones, "_LIMIT", 30.0)
+    async with Worker(
+        installation.client,
+        task_queue=settings.sluice_task_queue,
+        workflows=[LandingZone],
+        workflow_runner=sandbox(),
+        activities=[collect_nothing],
+    ):
+        assert actions(await installation.deploy()) == [("create", "p")]
+        await installation.wait_until_planned(("unchanged", "p"))
+        assert (await handle.describe()).run_id != first
+        await handle.terminate()

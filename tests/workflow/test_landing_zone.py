@@ -16,7 +16,6 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
 from activities.report_arrival_runs import ReportArrivalRunsActivity
-from runtime import landing_zones
 from runtime.deploy import make_set, plan_deploy, read_folder
 from runtime.landing_zones import list_zones, pause_zone
 from runtime.pausing import pause_pipeline, resume_pipeline
@@ -740,56 +739,3 @@ async def test_the_web_ui_shows_what_the_zone_holds(zone: Zone) -> None:
     details = metadata.current_details
     assert details.startswith("**open**") and "Files: 7 loaded, 2 waiting" in details, details
     assert "Batches: 2 files running" in details, details
-
-
-async def test_a_zone_whose_removal_waits_for_a_worker_is_made_again(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A plan that takes it for unchanged would leave nobody to load the files, once a worker has ended it."""
-    zone = Zone(client)
-    settings = Settings(sluice_installation=zone.name, sluice_task_queue=zone.name)
-    folder, file = tmp_path / "pipelines", tmp_path / "pipelines" / "p.yml"
-    folder.mkdir()
-    text = f"name: p\nwrite: {{source: {{format: csv}}}}\ntables: [t.x]\narrival: {{from: {tmp_path}, settle: 5s}}\n"
-
-    async def deploy() -> list[str]:
-        plan = await plan_deploy(client, settings, read_folder(folder), make_set(folder, ""), tmp_path)
-        await plan.apply()
-        return [change.action for change in plan.changes]
-
-    async def until_planned(action: str) -> None:
-        for _ in range(100):
-            plan = await plan_deploy(client, settings, read_folder(folder), make_set(folder, ""), tmp_path)
-            if [change.action for change in plan.changes] == [action]:
-                return
-            await asyncio.sleep(0.2)
-        raise AssertionError(f"{action} is not what is planned")
-
-    monkeypatch.setattr(landing_zones, "_LIMIT", 1.0)
-    file.write_text(text)
-    assert await deploy() == ["create"]
-    handle = client.get_workflow_handle(landing_zone_id(zone.name, "p"))
-    first = (await handle.describe()).run_id
-    file.unlink()
-    await until_planned("remove")
-    file.write_text(text)
-    await until_planned("unchanged")
-    file.unlink()
-    for _ in range(2):  # removed, and made again
-        with pytest.raises(ServiceUnavailable, match="no worker answered"):
-            await deploy()
-        file.write_text(text)
-        await until_planned("create")
-    monkeypatch.setattr(landing_zones, "_LIMIT", 30.0)
-    activities = [zone.collect, zone.read, zone.split, zone.notify, zone.finish]
-    async with Worker(
-        client,
-        task_queue=zone.name,
-        workflows=[LandingZone],
-        workflow_runner=sandbox(),
-        activities=list[Any](activities),
-    ):
-        assert await deploy() == ["create"]
-        await until_planned("unchanged")
-        assert (await handle.describe()).run_id != first
-        await handle.terminate()
