@@ -7,7 +7,6 @@ from typing import Any
 import botocore.session
 import pytest
 import requests
-from moto.server import ThreadedMotoServer
 
 from lakehouse.targets.glue import GlueMirror
 from lakehouse.targets.mirror import MirrorWriter
@@ -16,6 +15,7 @@ from sluice.registration.target_kinds import GlueTarget
 from sluice.registration.targets import Targets
 from tests.harness.http_receiver import HttpReceiver
 from tests.harness.main_tables import MainTables
+from tests.harness.moto_server import moto_server
 
 TABLE = "nyc.flights"
 
@@ -29,11 +29,8 @@ class _GlueOfLocalFiles(GlueTarget):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with moto_server() as address:
+        yield address
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moto.server import ThreadedMotoServer
+from botocore.exceptions import ClientError
 
 from lakehouse.source_files.arriving import list_arriving
 from lakehouse.source_files.s3_client import open_client
 from sluice.contracts.arrivals import ListArrivalsInput
 from sluice.errors import CredentialsExpired, InvalidInput
+from tests.harness.moto_server import moto_server
 from tests.unit.test_arrivals import TEXT, Zone
 
 GOOD = ("in/a.csv", "in/day=1/b b.csv", "in/%2F.csv", "in/é.csv")
@@ -27,11 +28,8 @@ UNREADABLE = {
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with moto_server() as address:
+        yield address
 
 
 @pytest.fixture
@@ -63,7 +61,8 @@ def test_a_key_that_cannot_be_read_keeps_no_other_file_out(store: Any, tmp_path:
     zone = Zone(tmp_path, **{"from": "s3://landing/in/"})
     (batch,) = zone.settled()
     assert sorted(batch) == sorted(Path(key).name for key in GOOD)
-    ignored = {file.path: file.detail for file in zone.collector.list_arrivals(zone.pipeline, _everything()).files}
+    shown = zone.collector.list_arrivals(zone.pipeline, ListArrivalsInput(pipeline=TEXT))
+    ignored = {file.path: file.detail for file in shown.files}
     for key, reason in UNREADABLE.items():
         assert reason in ignored[f"s3://landing/{key}"]
 
@@ -89,8 +88,6 @@ def test_a_key_that_ends_in_a_slash_stops_no_file(store: Any, tmp_path: Path, si
 def test_what_the_store_answers_to_the_second_listing_is_reported(
     store: Any, monkeypatch: pytest.MonkeyPatch, code: str, error: type[Exception]
 ) -> None:
-    from botocore.exceptions import ClientError  # noqa: PLC0415
-
     store.put_object(Bucket="landing", Key="in//b.csv", Body=b"1")
 
     def refuse(*_: Any) -> None:
@@ -99,7 +96,3 @@ def test_what_the_store_answers_to_the_second_listing_is_reported(
     monkeypatch.setattr("botocore.client.BaseClient._make_api_call", refuse)
     with pytest.raises(error, match=code):
         list(list_arriving("s3://landing/in/"))
-
-
-def _everything() -> ListArrivalsInput:
-    return ListArrivalsInput(pipeline=TEXT)

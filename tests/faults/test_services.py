@@ -40,8 +40,7 @@ def test_a_service_is_killed_and_comes_back(service: str, stage: str, own_stack:
         source = csv_file(tmp_path / "in.csv", [{"id": number} for number in range(100)])
         run = system.start(pipeline("survives", source, "[sql: SELECT * FROM t.survives WHERE id < 0]"))
         system.wait_for_stage(run, stage)
-        kill_service(own_stack, service)
-        assert own_stack.variables()["NESSIE_URI"] == environment["NESSIE_URI"]
+        assert kill_service(own_stack, service)["NESSIE_URI"] == environment["NESSIE_URI"]
         ended = system.wait_for_end(run)
         assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
         assert sorted(row["id"] for row in lake.rows("t.survives")) == list(range(100))

@@ -12,13 +12,13 @@ from devstack.stack import Stack
 from tests.harness.processes import wait_for
 
 
-def kill_service(stack: Stack, name: str, away: float = 0) -> None:
-    """Kill a service with SIGKILL; start it again after so many seconds."""
+def kill_service(stack: Stack, name: str, away: float = 0) -> dict[str, str]:
+    """Kill a service with SIGKILL; start it again after so many seconds. Return the variables of the stack then."""
     (daemon,) = (each for each in stack.daemons() if each.name == name)
     os.kill(daemon.pid, signal.SIGKILL)
     wait_for(lambda: not daemon.alive())
     time.sleep(away)
-    stack.up(with_worker=False)
+    return stack.up(with_worker=False)
 
 
 @contextmanager
