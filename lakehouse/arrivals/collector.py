@@ -170,11 +170,6 @@ class _Look:
         Args:
             named: the files that are looked at beside those that wait; None has the whole zone listed.
         """
-        listed = self._record(now, named)
-        self._ends_at = time.monotonic() + _LONGEST_LOOK  # however long the listing took
-        return listed
-
-    def _record(self, now: float, named: list[str] | None) -> tuple[list[WaitingFile], dict[str, float]]:
         if named is None:
             self._memory.record_listing(self._listed(), now)
         self._memory.release_batches([*self._refs])
@@ -183,6 +178,7 @@ class _Look:
         self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
         if named is not None:
             self._record_files(named, now)
+        self._ends_at = time.monotonic() + _LONGEST_LOOK  # however long the listing took
         if not self._arrival.manifest:
             return self._memory.waiting(_MOST_WAITING), {}
         folders = self._memory.waiting_folders()

@@ -55,7 +55,7 @@ def identify_arrived(
             if not arrived:
                 on_progress(f"identified {number:,} files")
                 arrived = _find_one(source, file, on_progress)
-            if _is_as_listed(file):
+            if is_in_state(file.path, file.state):
                 identified.append(arrived)
         except InputChanged:
             continue
@@ -63,7 +63,7 @@ def identify_arrived(
             if is_remote(file.path):  # a listing of a store shows no slash at the end of a key
                 refused.append(RefusedFile(file.path, _NO_OBJECT, is_reported=False))
         except (InvalidInput, InvalidPipeline) as error:
-            if _is_as_listed(file):  # one that is overwritten now may be empty or cut off
+            if is_in_state(file.path, file.state):  # one that is overwritten now may be empty or cut off
                 refused.append(RefusedFile(file.path, str(error)))
     return identified, refused
 
@@ -72,7 +72,6 @@ def _find(source: Source, files: Sequence[WaitingFile], on_progress: OnProgress)
     """Identify files; return them by path. A link to another one of them is left out.
 
     Raises:
-        InputChanged: one is not as it was listed: it may still be written.
         InvalidInput: one cannot be loaded, or is not there.
     """
     listed = find_files(source_of_files(source, [file.path for file in files]), on_progress)
@@ -90,7 +89,3 @@ def _find_one(source: Source, file: WaitingFile, on_progress: OnProgress) -> Arr
     if file.path not in by_path:
         raise NoFiles(f"{file.path} is not there")
     return by_path[file.path]
-
-
-def _is_as_listed(file: WaitingFile) -> bool:
-    return not file.state or is_in_state(file.path, file.state)

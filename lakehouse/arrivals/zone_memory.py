@@ -110,14 +110,12 @@ class ZoneMemory(ZoneDatabase):
             id = _id(database)
         listed, paths = iter(files), set[int]()
         while block := list(islice(listed, _AT_ONCE)):  # no transaction is open while a store is waited for
-            some = [
-                file for file in {file.path: file for file in reversed(block)}.values() if hash(file.path) not in paths
-            ]
-            paths.update(hash(file.path) for file in some)
+            some = {file.path: file for file in reversed(block) if hash(file.path) not in paths}
+            paths.update(map(hash, some))
             with self._open() as database:
                 _check_same(database, id)
-                known = _states(database, [file.path for file in some])
-                changed = [_row(file, now, listing) for file in some if known.get(file.path) != file.state]
+                known = _states(database, [*some])
+                changed = [_row(file, now, listing) for path, file in some.items() if known.get(path) != file.state]
                 database.executemany(_RECORD, changed)
                 database.execute("COMMIT")
         with self._open() as database:

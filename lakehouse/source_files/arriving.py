@@ -23,7 +23,8 @@ _TEMPORARY = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", 
 """Endings of names under which programs write files that they rename when they are whole."""
 _MOST_IN_FOLDER, _MOST_IN_STORE = 500, 20
 """So many files are looked at one by one; a listing costs no more than to look at more of them."""
-_LARGEST = 1 << 40
+_TOO_LARGE = "it has more than 1 TiB: a landing zone reads no file of that size"
+_LARGEST = 1024**4
 """The bytes of a local file that a look reads to identify it; a sparse file may have more than can ever be read."""
 _NO_NAMES = ("", ".", "..")
 
@@ -185,5 +186,4 @@ def _arriving(path: str, now: os.stat_result) -> ArrivingFile:
     except UnicodeEncodeError:
         printable = os.fsencode(path).decode(errors="backslashreplace")
         return ArrivingFile(printable, now.st_size, local_state(now), "its name is not in UTF-8: rename it")
-    large = f"it has more than {_LARGEST >> 40} TiB: a landing zone reads no file of that size"
-    return ArrivingFile(path, now.st_size, local_state(now), large if now.st_size > _LARGEST else "")
+    return ArrivingFile(path, now.st_size, local_state(now), _TOO_LARGE if now.st_size > _LARGEST else "")

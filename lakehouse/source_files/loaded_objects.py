@@ -15,8 +15,7 @@ from urllib.parse import urlencode
 from lakehouse.source_files.listing import CHUNK, changed, vanished
 from lakehouse.source_files.moving import Unmovable, names_at
 from lakehouse.source_files.object_store import split_url, store_identity
-from lakehouse.source_files.s3_client import BUSY, error_code, open_client, store_endpoint
-from sluice.errors import InputChanged, ServiceUnavailable
+from lakehouse.source_files.s3_client import error_code, map_passing_errors, open_client, store_endpoint
 
 TAG, TAG_VALUE = "sluice", "loaded"
 _PART = 1024**3
@@ -224,20 +223,15 @@ def _bucket_and_key(path: str) -> tuple[str, str]:
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
     """Map errors of the store: what it refuses stays as it is, and what it cannot do now is tried again."""
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+    from botocore.exceptions import ClientError  # noqa: PLC0415
 
     try:
-        yield
-    except (InputChanged, Unmovable):
-        raise
+        with map_passing_errors(path):
+            yield
     except ClientError as error:
         code = error_code(error)
         if code in _MISSING:
             raise vanished(path) from None
         if code in _NOT_MET:
             raise changed(path) from None
-        if code in BUSY:
-            raise ServiceUnavailable(f"the store of {path} does not answer: {error}") from error
         raise Unmovable(f"the store refuses {error.operation_name}: {code}") from error
-    except BotoCoreError as error:
-        raise ServiceUnavailable(f"the store of {path} does not answer: {error}") from error

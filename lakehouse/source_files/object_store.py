@@ -74,11 +74,10 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
     bucket, key = split_url(path)
     parts = [part for part in key.split("/") if part]
     fixed = next((number for number, part in enumerate(parts) if has_wildcards(part)), len(parts))
-    prefix = "/".join(parts[:fixed])
     with map_store_errors(path):
         store = open_store(bucket)
         try:
-            for page in obstore.list(store, prefix or None):
+            for page in obstore.list(store, "/".join(parts[:fixed]) or None):
                 for each in page:
                     if path_matches(each["path"].split("/")[fixed:], parts[fixed:]):
                         yield f"{bucket}/{each['path']}", each["size"], _state_text(each), ""
@@ -86,14 +85,20 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
         except InvalidPathError:
             if not bucket.lower().startswith("s3"):
                 raise
-    for each in list_keys(bucket, f"{prefix}/" if prefix else ""):
-        below = each["Key"].removesuffix("/").split("/")[fixed:]
+    yield from _list_any_keys(bucket, parts[:fixed], parts[fixed:])
+
+
+def _list_any_keys(bucket: str, folder: list[str], pattern: list[str]) -> Iterator[tuple[str, int, str, str]]:
+    """List the objects of a folder as `list_object_states` does, also where obstore refuses one of their keys."""
+    for each in list_keys(bucket, "/".join([*folder, ""])):
+        key, size = each["Key"].removesuffix("/"), each["Size"]
+        below = key.split("/")[len(folder) :]
         problem = next(filter(None, map(_key_problem, below)), "")
-        if each["Key"].endswith("/") and each["Size"]:
-            problem = problem or "its key ends in a slash: rename it"
-        if path_matches(below, parts[fixed:]) or (problem and not parts[fixed:]):
+        if not problem and size and key != each["Key"]:
+            problem = "its key ends in a slash: rename it"
+        if path_matches(below, pattern) or (problem and not pattern):
             meta = {"e_tag": each["ETag"], "last_modified": each["LastModified"]}
-            yield f"{bucket}/{each['Key'].removesuffix('/')}", each["Size"], _state_text(meta), problem
+            yield f"{bucket}/{key}", size, _state_text(meta), problem
 
 
 def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, int, str, str]]:

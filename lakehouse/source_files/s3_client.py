@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lakehouse.source_files.listing import unreadable
 from sluice.errors import ServiceUnavailable
 from sluice.store_trouble import credentials_expired, is_expiry
 
-BUSY = (
+_BUSY = (
     *("SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "Throttling", "ThrottlingException"),
     *("RequestLimitExceeded", "OperationAborted", "ConditionalRequestConflict", "500", "502", "503", "504"),
 )
@@ -45,6 +46,23 @@ def error_code(error: BaseException) -> str:
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) and "Error" in response else ""
 
 
+@contextmanager
+def map_passing_errors(path: str) -> Iterator[None]:
+    """Map the errors of a store that does not answer, or asks to be asked later; the others stay as they are.
+
+    Raises:
+        ServiceUnavailable: it is one of them.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        if isinstance(error, ClientError) and error_code(error) not in _BUSY:
+            raise
+        raise ServiceUnavailable(f"the store of {path} does not answer: {error}") from error
+
+
 def list_keys(bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
     """List the objects of a bucket below a prefix, whatever their keys are, as the store describes them.
 
@@ -56,19 +74,15 @@ def list_keys(bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
         CredentialsExpired: it refuses because the credentials are too old.
         ServiceUnavailable: it does not answer.
     """
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+    from botocore.exceptions import ClientError  # noqa: PLC0415
 
     path = f"{bucket}/{prefix}"
     pages = open_client().get_paginator("list_objects_v2").paginate(Bucket=bucket.split("://", 1)[1], Prefix=prefix)
     try:
-        for page in pages:
-            yield from page.get("Contents", [])
+        with map_passing_errors(path):
+            for page in pages:
+                yield from page.get("Contents", [])
     except ClientError as error:
-        code = error_code(error)
         if is_expiry(str(error)):
-            raise credentials_expired(path, code) from error
-        if code in BUSY:
-            raise ServiceUnavailable(f"the store of {path} does not answer: {code}") from error
-        raise unreadable(path, code) from error
-    except BotoCoreError as error:
-        raise ServiceUnavailable(f"the store of {path} does not answer: {error}") from error
+            raise credentials_expired(path, error_code(error)) from error
+        raise unreadable(path, error_code(error)) from error

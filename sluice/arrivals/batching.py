@@ -24,8 +24,8 @@ class WaitingFile:
     """When it was listed for the first time."""
     changed_at: float
     """When it was last listed with another state than before."""
-    state: str = ""
-    """What its file system or store told of it then; empty where that is not compared."""
+    state: str
+    """What its file system or store told of it then."""
 
     @property
     def folder(self) -> str:

@@ -24,7 +24,7 @@ def arrival(**more: object) -> Arrival:
 
 
 def file(name: str, arrived: float, changed: float | None = None, size: int = 10) -> WaitingFile:
-    return WaitingFile(f"/landing/{name}", size, arrived, arrived if changed is None else changed)
+    return WaitingFile(f"/landing/{name}", size, arrived, arrived if changed is None else changed, "")
 
 
 def names(planned: Batching) -> list[list[str]]:
@@ -82,7 +82,7 @@ def test_a_file_that_comes_after_the_manifest_has_to_settle() -> None:
 
 
 def test_a_manifest_in_a_store_closes_its_batch() -> None:
-    waiting = WaitingFile("s3://lake/x/a.csv", 1, 0, 0)
+    waiting = WaitingFile("s3://lake/x/a.csv", 1, 0, 0, "")
     assert waiting.folder == "s3://lake/x"
     planned = plan_batches([waiting], {"s3://lake/x": 0}, arrival(manifest="_SUCCESS"), 0)
     assert planned.batches == [[waiting]]
