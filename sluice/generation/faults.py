@@ -62,12 +62,11 @@ class Planter:
             raise InvalidPipeline(f"{fault.label} is about all rows: give --fault {fault.label} without a share")
         else:
             planted = self._plant_set(check, fault, rows)
-        if planted.problem or self.breaks(fault, planted.rows):
+        if planted.problem or self._breaks(fault, planted.rows):
             return planted
         return replace(planted, problem="no change of the generated rows breaks it")
 
-    def breaks(self, fault: Fault, rows: Sequence[Row]) -> bool:
-        """Return whether a check refuses rows, or warns of them."""
+    def _breaks(self, fault: Fault, rows: Sequence[Row]) -> bool:
         evaluation = self.judge.judge(rows)[fault.index].evaluation
         return evaluation is None or not evaluation.passed
 
@@ -161,7 +160,7 @@ class Planter:
             return Planted(list(rows), problem=self.judge.refusal(check) or "it is not about the values of rows")
         for values in spoiled_columns(check, rows, column, self.judge.now):
             made = [self._changed(row, {column.name: value}) for row, value in zip(rows, values, strict=True)]
-            if self.breaks(fault, made):
+            if self._breaks(fault, made):
                 return Planted(made, what=f"other values of {column.name} in the {len(made)} rows")
         return Planted(list(rows), problem="no change of the generated rows breaks it")
 

@@ -20,8 +20,8 @@ from sluice.generation.columns import (
 )
 from sluice.generation.demands import Known, reference_key
 from sluice.generation.faults import Planter, is_of_rows
-from sluice.generation.judging import Judge, Row, RowEngine
-from sluice.generation.labels import check_labels, parse_faults
+from sluice.generation.judging import Judge, Judgement, Row, RowEngine
+from sluice.generation.labels import Fault, check_labels, parse_faults
 from sluice.generation.rows import RowMaker
 from sluice.generation.simple_queries import as_condition
 from sluice.generation.transforms import transformed
@@ -159,11 +159,10 @@ def generate(request: Request, engine: RowEngine, faults: Sequence[str] = ()) ->
             raise InvalidPipeline(f"no fault can be planted for {fault.label}: {planted.problem}")
         rows, taken = planted.rows, taken | planted.positions
         notes.append(f"{fault.label}: {planted.what}")
-    undone = [labels[fault.index] for fault in planned if not planter.breaks(fault, rows)]
-    if undone:
-        raise InvalidPipeline(f"{', '.join(undone)} would pass with the other faults: plant it in a file of its own")
     if planned:
-        notes += _beside(judge, rows, labels, {fault.index for fault in planned})
+        judgements = judge.judge(rows)
+        _refuse_undone(judgements, planned)
+        notes += _beside(judgements, labels, {fault.index for fault in planned})
     return Generated(rows, maker, notes)
 
 
@@ -188,9 +187,16 @@ def refuse_bad(judge: Judge, rows: Sequence[Row], labels: Sequence[str]) -> list
     ]
 
 
-def _beside(judge: Judge, rows: Sequence[Row], labels: Sequence[str], planted: set[int]) -> list[str]:
+def _refuse_undone(judgements: Sequence[Judgement], planned: Sequence[Fault]) -> None:
+    """Raise InvalidPipeline where a check passes although its fault was planted: a later one changed the same rows."""
+    evaluations = [(fault.label, judgements[fault.index].evaluation) for fault in planned]
+    if undone := [label for label, evaluation in evaluations if evaluation is not None and evaluation.passed]:
+        raise InvalidPipeline(f"{', '.join(undone)} would pass with the other faults: plant it in a file of its own")
+
+
+def _beside(judgements: Sequence[Judgement], labels: Sequence[str], planted: set[int]) -> list[str]:
     return [
         f"{labels[at]} is broken too: {each.evaluation.observed}"
-        for at, each in enumerate(judge.judge(rows))
+        for at, each in enumerate(judgements)
         if at not in planted and each.evaluation is not None and not each.accepts
     ]

@@ -189,6 +189,13 @@ def test_a_share_is_taken_as_it_is_written(share: str, rows: int, bad: int) -> N
     assert nulls(generated(pipeline("not_null: s"), f"not_null:s={share}", rows=rows).rows, "s") == bad
 
 
+def test_faults_that_undo_each_other_are_refused() -> None:
+    """The largest value is in a row that is overwritten by a null."""
+    p = pipeline("not_null: x", "max_in_range: {column: x, max: 95}")
+    with pytest.raises(InvalidPipeline, match="max_in_range:x would pass with the other faults"):
+        generated(p, "not_null:x=0.6", "max_in_range:x")
+
+
 def test_a_fault_of_all_rows_leaves_those_of_single_rows() -> None:
     """It makes other rows: it comes first, in whatever order they are asked for."""
     for faults in (("row_count", "not_null:s=0.05"), ("not_null:s=0.05", "row_count")):
