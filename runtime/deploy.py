@@ -88,16 +88,12 @@ def _files_below(folder: Path, problems: list[str]) -> Iterator[Path]:
 
     seen = set[str]()
     for top, folders, names in os.walk(folder, onerror=note, followlinks=True):
-        real = os.path.realpath(top)
-        # A link to a folder above, or to one that was read by another path.
-        folders[:] = [] if real in seen else sorted(each for each in folders if not each.startswith("."))
-        if real not in seen:
-            yield from (Path(top, each) for each in names if _is_pipeline_file(each))
+        if (real := os.path.realpath(top)) in seen:  # a link to a folder above, or to one that was read already
+            folders.clear()
+            continue
         seen.add(real)
-
-
-def _is_pipeline_file(name: str) -> bool:
-    return Path(name).suffix in _ENDINGS and not name.startswith(".")
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        yield from (Path(top, each) for each in names if each.endswith(_ENDINGS) and not each.startswith("."))
 
 
 def make_set(folder: Path, name: str) -> DeploySet:

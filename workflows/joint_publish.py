@@ -87,14 +87,13 @@ class JointPublication:
                 expires=(now + timedelta(seconds=input.keep)).isoformat(),
             )
         )
-        if collected.name:
-            self._change(quarantine=collected.name)
-            raise_if_cancelled()
-        else:
+        if not collected.name:
             await self.discard()
             reason = "main holds all partitions already"
             self._change(ended=EndedRun(key=ALL, outcome="discarded", cause="already_published", reason=reason))
             return
+        self._change(quarantine=collected.name)
+        raise_if_cancelled()
         plan = await self._calls.plan_joint_release(PlanReleaseInput(run=collected.name, again=input.again))
         raise_if_cancelled()
         given = StartPipelineInput(
