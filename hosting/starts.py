@@ -1,5 +1,6 @@
 """The activities of what starts runs: schedules, backfills and landing zones."""
 
+from activities.cancel_started_runs import CancelStartedRunsActivity
 from activities.collect_arrivals import CollectArrivalsActivity
 from activities.collect_backfill import CollectBackfillActivity
 from activities.discard_backfill import DiscardBackfillActivity
@@ -28,6 +29,7 @@ def start_activities(shared: Shared) -> list[Activity]:
         CollectBackfillActivity(catalog, shared.io, shared.loaded_files.manifests, installation).collect_backfill,
         PrepareRunActivity(shared.client, settings, shared.batches).prepare_run,
         FindRunEndActivity(shared.client).find_run_end,
+        CancelStartedRunsActivity(shared.client).cancel_started_runs,
         InspectScheduleActivity(shared.client).inspect_schedule,
         PauseScheduleActivity(shared.client).pause_schedule,
         NotifyScheduleActivity(settings).notify_schedule,

@@ -19,6 +19,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.installation import with_installation
 from runtime.short_workflow import execute_short_workflow
+from runtime.started_runs import cancel_start
 from sluice.contracts.backfill import (
     AddPartitions,
     BackfillInput,
@@ -42,7 +43,7 @@ Handle = WorkflowHandle[Backfill, CampaignStatus]
 
 def backfill_id(settings: Settings, pipeline: str) -> str:
     """Return the workflow id of a pipeline's backfill: one for each installation."""
-    return f"backfill-{with_installation(settings).sluice_installation}-{pipeline}"
+    return f"sluice-{with_installation(settings).sluice_installation}-backfill-{pipeline}"
 
 
 def backfill_handle(client: Client, settings: Settings, pipeline: str) -> Handle:
@@ -134,9 +135,7 @@ async def discard_backfill(client: Client, settings: Settings, pipeline: str) ->
     left: list[str] = []
     with suppress(InvalidPipeline):  # Temporal no longer has it
         for child in (await read_backfill(client, settings, pipeline)).children.values():
-            with suppress(RPCError):  # it has ended
-                await client.get_workflow_handle(child).cancel()
-                left.append(child)
+            left += await cancel_start(client, child)
     given = DiscardBackfillInput(pipeline=pipeline_name(pipeline))
     left += await execute_short_workflow(client, settings, DiscardBackfill.run, given, "discard_backfill")
     if not left:

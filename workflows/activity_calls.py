@@ -226,6 +226,8 @@ class ActivityCalls(ActivityCaller):
         "plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY, lambda input: input.run)
     find_run_end = ActivityCall(
         "find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda input: input.workflow_id)
+    cancel_started_runs = ActivityCall(
+        "cancel_started_runs", WorkflowIds, list[FindRunEndInput], Kind.LOCAL_FIRST, lambda _: "their runs")
     inspect_schedule = ActivityCall(
         "inspect_schedule", InspectScheduleInput, ScheduledStart, Kind.ACTIVITY, lambda input: input.schedule_id)
     pause_schedule = ActivityCall(

@@ -19,14 +19,17 @@ from temporalio.workflow import ChildWorkflowCancellationType, ChildWorkflowHand
 
 with workflow.unsafe.imports_passed_through():
     from sluice.campaigns.campaign import Campaign
+    from sluice.contracts.arrival_runs import WorkflowIds
     from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange, CampaignStatus
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, StartPipelineInput
     from sluice.errors import InvalidPipeline
     from sluice.pipeline.placeholders import partition_values
     from sluice.presentation.start_details import backfill_details
-    from workflows.failures import is_cancelled, root_cause, run_shielded
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import is_cancelled, raise_if_cancelled, run_shielded
     from workflows.joint_publish import ALL, JointPublication
     from workflows.search_attributes import LONGEST_SUMMARY
+    from workflows.started_runs import cancel_and_wait
 
 _CANCEL_AGAIN = timedelta(minutes=10)
 """How long runs that are cancelled may be silent before they are cancelled once more."""
@@ -42,6 +45,7 @@ class Backfill:
         self._campaign = Campaign(input.campaign)
         self._joint = JointPublication(input.together) if input.together else None
         """For partitions that are published together."""
+        self._calls = ActivityCalls()
         self._started = 0
         self._watched: dict[str, ChildWorkflowHandle[Any, Any]] = {}
         """The children that this run of the workflow started, by partition: their end is seen."""
@@ -173,19 +177,22 @@ class Backfill:
             report_to=workflow.info().workflow_id,
             since=self._campaign.asked_at(partition),
         )
+        start = workflow.start_child_workflow(
+            "StartPipeline",
+            given,
+            id=self._child_id(partition),
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            cancellation_type=ChildWorkflowCancellationType.ABANDON,
+            static_summary=f"{self._input.name}: {partition}"[:LONGEST_SUMMARY],
+        )
         try:
-            child = await workflow.start_child_workflow(
-                "StartPipeline",
-                given,
-                id=self._child_id(partition),
-                parent_close_policy=ParentClosePolicy.ABANDON,
-                cancellation_type=ChildWorkflowCancellationType.ABANDON,
-                static_summary=f"{self._input.name}: {partition}"[:LONGEST_SUMMARY],
-            )
+            child = await run_shielded(start)  # else a cancel would find no child yet, and leave it running
         except WorkflowAlreadyStartedError:  # it reports to this id, whichever run of the campaign started it
-            return
-        self._watched[partition] = child
-        child.add_done_callback(lambda done: self._child_ended(partition, done))
+            pass
+        else:
+            self._watched[partition] = child
+            child.add_done_callback(lambda done: self._child_ended(partition, done))
+        raise_if_cancelled()
 
     def _child_ended(self, partition: str, done: "asyncio.Task[Any]") -> None:
         """Ask again for a child that ended without a report, as one does that was ended by force.
@@ -256,19 +263,29 @@ class Backfill:
         """Give up what waits, cancel what runs, and wait for its reports."""
         self._campaign.cancel()
         while not self._campaign.has_ended:
-            for name in self._campaign.running:
-                await self._cancel_child(name)
+            self._unknown.clear()
+            await self._cancel_children()
             with suppress(asyncio.TimeoutError):
-                await workflow.wait_condition(lambda: self._campaign.has_ended, timeout=_CANCEL_AGAIN)
+                await workflow.wait_condition(
+                    lambda: self._campaign.has_ended or bool(self._unknown), timeout=_CANCEL_AGAIN
+                )
         if self._joint:
             await self._joint.discard()
 
-    async def _cancel_child(self, partition: str) -> None:
-        try:
-            await workflow.get_external_workflow_handle(self._child_id(partition)).cancel()
-        except FailureError as error:  # it has ended, and its report is lost
-            workflow.logger.warning("the run of %s was not cancelled: %s", partition, root_cause(error)[1])
-            self._campaign.ended(EndedRun(key=partition, outcome="cancelled", cause="cancelled"))
+    async def _cancel_children(self) -> None:
+        """Cancel what runs partitions: their children, or the runs of children that were ended by force."""
+        children = {self._child_id(name): name for name in self._campaign.running}
+        ended = (await self._calls.find_ended_workflows(WorkflowIds(ids=list(children)))).ids
+        await asyncio.gather(*(self._cancel_child(name, id, id in ended) for id, name in children.items()))
+
+    async def _cancel_child(self, partition: str, child: str, has_ended: bool) -> None:
+        """Cancel a child, which reports its end; for one that has ended, learn the end of what it started."""
+        if has_ended:
+            ended = await cancel_and_wait(self._calls, child)
+            self._campaign.ended(ended.model_copy(update={"key": partition}))
+            return
+        with suppress(FailureError):  # it has ended meanwhile
+            await workflow.get_external_workflow_handle(child).cancel()
 
 
 def _refused(message: str) -> ApplicationError:

@@ -6,7 +6,6 @@ started a second time.
 """
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
@@ -26,9 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, raise_if_cancelled, root_cause, run_shielded
     from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, SUMMARY_MEMO, TABLE, indexed_tables
-
-_FIRST_DELAY, _MAX_DELAY = timedelta(seconds=2), timedelta(minutes=5)
-"""The pause between two looks at a run that somebody else started: each is twice the one before."""
+    from workflows.started_runs import cancel_and_wait, wait_for_end
 
 
 @workflow.defn(name="StartPipeline")
@@ -47,7 +44,8 @@ class StartPipeline:
             ended = await self._start_and_wait()
         except (FailureError, asyncio.CancelledError) as error:
             if is_cancelled(error):
-                await run_shielded(self._report(EndedRun(outcome="cancelled", cause="cancelled")))
+                ended = await run_shielded(cancel_and_wait(self._calls, workflow.info().workflow_id))
+                await run_shielded(self._report(ended))
                 raise
             ended = EndedRun(outcome="failed", cause="error", reason=root_cause(error)[1][:1000])
         return await self._report(ended)
@@ -65,7 +63,7 @@ class StartPipeline:
                 run = await _start_run(prepared, request)
                 break
             except WorkflowAlreadyStartedError:  # its end is awaited; then this run asks main what is left to load
-                await self._wait_for_other(prepared.workflow_id)
+                await wait_for_end(self._calls, FindRunEndInput(workflow_id=prepared.workflow_id), self._input)
         try:
             await run
         except ChildWorkflowError:  # a run that failed or was cancelled; what is kept of it says more
@@ -82,15 +80,6 @@ class StartPipeline:
         end = await self._calls.find_run_end(FindRunEndInput(workflow_id=workflow_id))
         is_own = end.ended and end.ended.started_by == workflow.info().workflow_id
         return end.ended if is_own and end.is_after(self._input.since) else None
-
-    async def _wait_for_other(self, workflow_id: str) -> None:
-        """Wait until a run of this workflow id, which somebody else started, has ended."""
-        query, delay = FindRunEndInput(workflow_id=workflow_id), _FIRST_DELAY
-        while (await self._calls.find_run_end(query)).ended is None:
-            if workflow.info().is_continue_as_new_suggested():
-                workflow.continue_as_new(self._input)
-            await workflow.sleep(delay)
-            delay = min(2 * delay, _MAX_DELAY)
 
     async def _report(self, ended: EndedRun) -> EndedRun:
         """Signal the workflow that asked for the run; one that ended is not told. Return what it is told."""

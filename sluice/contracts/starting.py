@@ -66,7 +66,7 @@ class PreparedRun(Model):
 
 
 class FindRunEndInput(Model):
-    """Input of `find_run_end`: a run that is under way or has ended."""
+    """Input of `find_run_end`, and result of `cancel_started_runs`: a run that is under way or has ended."""
 
     workflow_id: str
     run_id: str = ""

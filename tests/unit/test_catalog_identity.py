@@ -211,6 +211,7 @@ NO_IDENTITY = {
             *("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify"),
             *("start_registrations", "notify_registration"),
             *("inspect_schedule", "pause_schedule", "notify_schedule", "prepare_run", "find_run_end"),
+            "cancel_started_runs",
             *("read_batch", "split_batch", "notify_landing_zone", "report_arrival_runs", "find_ended_workflows"),
         ),
         "no catalog",

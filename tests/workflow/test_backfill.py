@@ -3,6 +3,8 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,8 +18,14 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
+from temporalio.workflow import ParentClosePolicy
 
-from runtime.backfills import read_backfill
+from activities.cancel_started_runs import CancelStartedRunsActivity
+from activities.find_ended_workflows import FindEndedWorkflowsActivity
+from activities.find_run_end import FindRunEndActivity
+from activities.running_workflows import RunningWorkflows
+from runtime.backfills import backfill_id, read_backfill
+from runtime.started_runs import cancel_start
 from sluice.campaigns.campaign import count_states, partition_states
 from sluice.contracts.backfill import (
     AddPartitions,
@@ -32,7 +40,8 @@ from sluice.settings import Settings
 from workflows.backfill import Backfill
 from workflows.sandbox import sandbox
 
-AT_ONCE, HELD, SLOW_TO_CANCEL = "at once", "held", "slow to cancel"
+AT_ONCE, HELD, SLOW_TO_CANCEL, WITH_RUN = "at once", "held", "slow to cancel", "with a run"
+SETTINGS = Settings.model_validate({"sluice_installation": "tests"})
 OPEN: dict[str, int] = {}
 """By task queue, how many fake runs are open, and the most that were."""
 MOST: dict[str, int] = {}
@@ -55,6 +64,12 @@ class FakeStart:
         try:
             if input.pipeline.text == AT_ONCE:
                 self._end = EndedRun(outcome="published", rows_added=1)
+            if input.pipeline.text == WITH_RUN:
+                await workflow.start_child_workflow(
+                    "WriteAuditPublish",
+                    id=f"{workflow.info().workflow_id}-run",
+                    parent_close_policy=ParentClosePolicy.ABANDON,
+                )
             await workflow.wait_condition(lambda: self._end is not None)
         except asyncio.CancelledError:
             if input.pipeline.text == SLOW_TO_CANCEL:
@@ -81,12 +96,39 @@ class FakeStart:
             SINCE.setdefault(queue, []).append(since)
 
 
+@workflow.defn(name="WriteAuditPublish", sandboxed=False)
+class FakeRun:
+    """A run that goes on until it is cancelled."""
+
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+
 class Backfills:
     """Starts campaigns of one pipeline, and ends the fake runs of their partitions."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.queue, self.id = str(uuid.uuid4()), f"backfill-tests-p{uuid.uuid4().hex[:8]}"
+        self.queue, self.name = str(uuid.uuid4()), f"p{uuid.uuid4().hex[:8]}"
+        self.id = backfill_id(SETTINGS, self.name)
+
+    def worker(self, *further: Callable[..., Any]) -> Worker:
+        """Return a worker with fake runs, and with further activities."""
+        running = RunningWorkflows(self.client, asyncio.get_running_loop())
+        return Worker(
+            self.client,
+            task_queue=self.queue,
+            workflows=[Backfill, FakeStart, FakeRun],
+            activities=[
+                *further,
+                FindRunEndActivity(self.client).find_run_end,
+                CancelStartedRunsActivity(self.client).cancel_started_runs,
+                FindEndedWorkflowsActivity(running).find_ended_workflows,
+            ],
+            activity_executor=ThreadPoolExecutor(4),
+            workflow_runner=sandbox(),
+        )
 
     async def start(
         self,
@@ -159,6 +201,15 @@ async def _until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
     raise AssertionError("it was not asked to end")
 
 
+async def _until_it_runs(handle: WorkflowHandle[Any, Any]) -> None:
+    for _ in range(300):
+        with suppress(RPCError):
+            await handle.describe()
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{handle.id} was not started")
+
+
 def pipeline(text: str) -> PipelineText:
     return PipelineText(name="p.yml", text=text, folder="/")
 
@@ -166,7 +217,7 @@ def pipeline(text: str) -> PipelineText:
 @pytest.fixture
 async def backfills(client: Client) -> AsyncIterator[Backfills]:
     backfills = Backfills(client)
-    async with Worker(client, task_queue=backfills.queue, workflows=[Backfill, FakeStart], workflow_runner=sandbox()):
+    async with backfills.worker():
         yield backfills
 
 
@@ -227,6 +278,57 @@ async def test_a_cancel_ends_what_runs_and_starts_nothing_more(backfills: Backfi
     states = partition_states((await backfills.status()).campaign)
     assert list(states.values()) == ["published", *["cancelled"] * 4]
     assert OPEN[backfills.queue] == 0 and STARTS[backfills.queue] == ["p0", "p1", "p2"]
+
+
+async def test_a_cancel_ends_the_run_of_a_start_that_was_ended_by_force(backfills: Backfills) -> None:
+    """It would publish after the backfill was cancelled."""
+    handle = await backfills.start(2, WITH_RUN, window=1, starts_per_run=1)
+    await backfills.wait(lambda status: len(status.children) == 1)
+    child = await backfills.child("p0")
+    run = backfills.client.get_workflow_handle(f"{child.id}-run")
+    await _until_it_runs(run)
+    while (await backfills.handle().describe()).run_id == handle.first_execution_run_id:
+        await asyncio.sleep(0.1)  # the next run of the workflow does not see the end of the child
+    await child.terminate("killed")
+    await asyncio.sleep(1)  # until Temporal lists what runs
+    await backfills.handle().cancel()
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(handle.result(), 60)
+    assert (await run.describe()).status == WorkflowExecutionStatus.CANCELED
+    assert count_states((await backfills.status()).campaign) == {"cancelled": 2}
+
+
+async def test_a_cancel_waits_for_no_start_that_is_ended_by_force_meanwhile(backfills: Backfills) -> None:
+    handle = await backfills.start(1, SLOW_TO_CANCEL)
+    await backfills.wait(lambda status: len(status.children) == 1)
+    child = await backfills.child("p0")
+    await child.query("__stack_trace")
+    await handle.cancel()
+    await _until_cancel_requested(child)
+    await child.terminate("killed")
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(handle.result(), 60)
+
+
+async def test_what_a_terminated_backfill_left_is_cancelled_once(backfills: Backfills) -> None:
+    """Its start that runs cancels the run itself; that of one which was terminated, too, goes on."""
+    await backfills.start(1, WITH_RUN)
+    await backfills.wait(lambda status: len(status.children) == 1)
+    child = await backfills.child("p0")
+    run = backfills.client.get_workflow_handle(f"{child.id}-run")
+    await _until_it_runs(run)
+    await backfills.handle().terminate("killed")
+    await child.terminate("killed")
+    await asyncio.sleep(1)  # until Temporal lists what runs
+    assert await cancel_start(backfills.client, child.id) == [run.id]
+    with pytest.raises(WorkflowFailureError):
+        await run.result()
+    await asyncio.sleep(1)
+    assert await cancel_start(backfills.client, child.id) == []
+    await backfills.start(1, again=True)
+    await backfills.wait(lambda status: len(status.children) == 1)
+    running = await backfills.child("p0")
+    assert await cancel_start(backfills.client, running.id) == [running.id]
 
 
 async def test_nothing_is_added_to_one_that_was_cancelled(backfills: Backfills) -> None:
@@ -389,11 +491,7 @@ async def test_many_partitions_have_short_histories(backfills: Backfills, count:
 async def test_a_retry_that_waited_for_a_worker_replays(client: Client) -> None:
     """Temporal hands the end of the first child and the retry to the new worker together, and to later ones apart."""
     backfills = Backfills(client)
-
-    def host() -> Worker:
-        return Worker(client, task_queue=backfills.queue, workflows=[Backfill, FakeStart], workflow_runner=sandbox())
-
-    async with host():
+    async with backfills.worker():
         handle = await backfills.start(2, window=2)
         await backfills.wait(lambda status: len(status.children) == 2)
         first = await backfills.child("p0")
@@ -403,7 +501,7 @@ async def test_a_retry_that_waited_for_a_worker_replays(client: Client) -> None:
         await _until_tasks_are_done(handle)
     retry = asyncio.create_task(backfills.change("retry"))
     await asyncio.sleep(1)
-    async with host():
+    async with backfills.worker():
         await retry
         for name in ("p0", "p1"):
             await backfills.end(name)
@@ -411,8 +509,7 @@ async def test_a_retry_that_waited_for_a_worker_replays(client: Client) -> None:
         assert STARTS[backfills.queue] == ["p0", "p1", "p0"]
     replayer = Replayer(workflows=[Backfill], workflow_runner=sandbox(), data_converter=client.data_converter)
     await replayer.replay_workflow(await handle.fetch_history())
-    settings = Settings.model_validate({"sluice_installation": "tests"})
-    ended = await read_backfill(client, settings, backfills.id.removeprefix("backfill-tests-"))
+    ended = await read_backfill(client, SETTINGS, backfills.name)
     assert count_states(ended.campaign) == {"published": 2}, "no worker is needed to read what has ended"
 
 

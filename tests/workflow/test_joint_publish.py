@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from temporalio import activity
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Replayer
 
 from sluice.campaigns.campaign import count_states
 from sluice.campaigns.ending import campaign_exit_code, joint_exit_code
@@ -25,7 +24,7 @@ from sluice.contracts.backfill import (
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
 from sluice.contracts.publish import DiscardBranchInput
-from tests.workflow.test_backfill import AT_ONCE, HELD, SINCE, STARTS, Backfills, FakeStart, pipeline
+from tests.workflow.test_backfill import AT_ONCE, HELD, SINCE, STARTS, Backfills, pipeline
 from workflows.backfill import Backfill
 from workflows.joint_publish import ALL
 from workflows.sandbox import sandbox
@@ -94,14 +93,7 @@ async def backfills(client: Any, branches: Branches) -> AsyncIterator[Backfills]
         branches.plan_release,
         branches.discard_branch,
     ]
-    async with Worker(
-        client,
-        task_queue=backfills.queue,
-        workflows=[Backfill, FakeStart],
-        activities=activities,
-        activity_executor=ThreadPoolExecutor(4),
-        workflow_runner=sandbox(),
-    ):
+    async with backfills.worker(*activities):
         yield backfills
 
 

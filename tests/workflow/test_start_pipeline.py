@@ -12,6 +12,7 @@ from temporalio import workflow
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
+from activities.cancel_started_runs import CancelStartedRunsActivity
 from activities.find_run_end import FindRunEndActivity
 from activities.prepare_run import PrepareRunActivity
 from lakehouse.arrivals.batch_store import BatchStore
@@ -72,6 +73,11 @@ class Starts:
             StartPipeline.run, given, id=workflow_id or f"start-{uuid.uuid4()}", task_queue=self.queue
         )
 
+    async def ends_of_runs(self) -> list[str]:
+        """Return how each run of the pipeline ended, as Temporal has it."""
+        query = f'WorkflowId STARTS_WITH "{self.name}-"'
+        return [each.status.name async for each in self.client.list_workflows(query) if each.status]
+
 
 @pytest.fixture
 async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
@@ -87,6 +93,7 @@ async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
             *of_runs,
             PrepareRunActivity(client, settings, starts.batches).prepare_run,
             FindRunEndActivity(client).find_run_end,
+            CancelStartedRunsActivity(client).cancel_started_runs,
         ],
     )
     async with control, Worker(client, task_queue=settings.spark_queue, activities=of_runs):
@@ -215,19 +222,39 @@ async def test_four_eyes_exclude_the_person_who_asked_for_the_run(starts: Starts
     assert excluded == ["ada", "campaign c"]
 
 
-async def test_a_cancel_reaches_the_run(starts: Starts) -> None:
-    entered = asyncio.Event()
+def _waits(entered: asyncio.Event) -> Any:
+    """Return an activity that goes on for a minute."""
 
     async def waits(_: Any, __: int) -> Any:
         entered.set()
         await asyncio.sleep(60)
 
-    starts.fakes.overrides["select_input"] = waits
+    return waits
+
+
+async def test_a_cancel_reaches_the_run(starts: Starts) -> None:
+    entered = asyncio.Event()
+    starts.fakes.overrides["select_input"] = _waits(entered)
     handle = await starts.start()
     await asyncio.wait_for(entered.wait(), 60)
     await handle.cancel()
     with pytest.raises(WorkflowFailureError):
         await handle.result()
-    runs = [each async for each in starts.client.list_workflows(f'WorkflowId STARTS_WITH "{starts.name}-"')]
-    assert [each.status.name for each in runs if each.status] == ["CANCELED"]
+    assert await starts.ends_of_runs() == ["CANCELED"]
     assert "discard_branch" in starts.fakes.calls
+
+
+async def test_a_cancel_reaches_the_run_that_an_earlier_start_began(starts: Starts) -> None:
+    """It would publish after the backfill that asked for it was cancelled."""
+    asked: dict[str, Any] = {"workflow_id": f"start-{starts.name}", "since": _now(), "again": True}
+    entered = asyncio.Event()
+    starts.fakes.overrides["select_input"] = _waits(entered)
+    first = await starts.start(**asked)
+    await asyncio.wait_for(entered.wait(), 60)
+    await first.terminate("killed")
+    second = await starts.start(**asked)
+    await asyncio.sleep(2)  # it waits for the run
+    await second.cancel()
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(second.result(), 60)
+    assert await starts.ends_of_runs() == ["CANCELED"]

@@ -12,6 +12,7 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleHandle, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.worker import Worker
 
+from activities.cancel_started_runs import CancelStartedRunsActivity
 from activities.find_run_end import FindRunEndActivity
 from activities.inspect_schedule import InspectScheduleActivity
 from activities.pause_schedule import PauseScheduleActivity
@@ -121,6 +122,7 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
             *of_runs,
             PrepareRunActivity(client, settings, BatchStore("file:///nowhere", {})).prepare_run,
             FindRunEndActivity(client).find_run_end,
+            CancelStartedRunsActivity(client).cancel_started_runs,
             scheduled.inspect_schedule,
             PauseScheduleActivity(client).pause_schedule,
             scheduled.notify_schedule,
