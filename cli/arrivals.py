@@ -12,6 +12,7 @@ from cli.layout import print_entries
 from runtime.installation import with_known_installation
 from runtime.landing_zones import command_batch, list_zones, look_now, read_zone, split_batch
 from runtime.short_workflow import query_lake
+from sluice.arrivals.limits import room_for_batches
 from sluice.contracts.arrivals import (
     Batch,
     BatchCommand,
@@ -150,7 +151,10 @@ async def _print_files(
     if not context.as_json:
         _print_zone(context, zone)
     held = [batch.ref for batch in zone.batches]
-    query = ListArrivalsInput(pipeline=zone.pipeline, held=held, file=file, status=status, limit=limit)
+    has_room = room_for_batches(zone.batches) > 0
+    query = ListArrivalsInput(
+        pipeline=zone.pipeline, held=held, has_room=has_room, file=file, status=status, limit=limit
+    )
     listed = await query_lake(context.client, settings, query, ListArrivalsResult)
     if context.as_json:
         fields = zone.model_dump(mode="json", exclude={"pipeline"})

@@ -69,14 +69,23 @@ def plan_batches(
     return Batching(parts, min(times) if times else None)
 
 
-def why_waiting(path: str, changed_at: float, manifests: Mapping[str, float], arrival: Arrival, now: float) -> str:
-    """Return why a file that waits is in no batch yet. Arguments are those of `plan_batches`, and of the file."""
+def why_waiting(
+    path: str, changed_at: float, manifests: Mapping[str, float], arrival: Arrival, now: float, *, has_room: bool = True
+) -> str:
+    """Return why a file that waits is in no batch yet.
+
+    Args:
+        path: the file's, and `changed_at` when it changed; the others are those of `plan_batches`.
+        has_room: whether the landing zone may hold another batch.
+    """
     complete_at = manifests.get(folder_of(path)) if arrival.manifest else None
     if arrival.manifest and complete_at is None:
         return f"there is no {arrival.manifest} in its folder yet"
     late = f"it came after {arrival.manifest}, and " if complete_at is not None and changed_at > complete_at else ""
     if changed_at + arrival.settle > now and (late or not arrival.manifest):
         return f"{late or 'it '}settles for {max(0, changed_at + arrival.settle - now):.0f} s more"
+    if not has_room:
+        return "the landing zone is full: batches that are not loaded are to be retried or set aside"
     return "its batch is not closed" if not arrival.manifest else "the next look collects it"
 
 

@@ -134,6 +134,8 @@ class ListArrivalsInput(Model):
     kind: Literal["list_arrivals"] = "list_arrivals"
     pipeline: PipelineText
     held: list[BatchRef] = Field(default_factory=list)
+    has_room: bool = True
+    """Whether the zone may hold another batch: a full one makes none of the files that wait."""
     file: str = ""
     """A part of the path; empty means every file."""
     status: FileStatus | None = None

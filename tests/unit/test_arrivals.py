@@ -328,6 +328,9 @@ def test_one_look_makes_no_more_batches_than_the_zone_has_room_for(tmp_path: Pat
     assert (len(first.batches), first.look_in) == (2, 0)
     full = zone.collector.collect(zone.pipeline, CollectArrivalsInput(pipeline=TEXT, held=first.batches, room=0))
     assert (full.batches, full.look_in) == ([], None)
+    asked = ListArrivalsInput(pipeline=TEXT, held=first.batches, has_room=False)
+    waiting = [each for each in zone.collector.list_arrivals(zone.pipeline, asked).files if each.status == "waiting"]
+    assert len(waiting) == 3 and all("the landing zone is full" in each.detail for each in waiting)
     zone.held = first.batches
     assert len(zone.look().batches) == 3
 
