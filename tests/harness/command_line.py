@@ -29,15 +29,17 @@ class CommandResult:
         return printed
 
 
-def run_command(folder: Path, environment: Mapping[str, str], *arguments: str) -> CommandResult:
-    """Run a command to its end, in a folder."""
+def run_command(
+    folder: Path, environment: Mapping[str, str], *arguments: str, limit: float = _LIMIT
+) -> CommandResult:
+    """Run a command to its end, in a folder; `limit` is in seconds."""
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *arguments],
         cwd=folder,
         env=dict(environment),
         capture_output=True,
         text=True,
-        timeout=_LIMIT,
+        timeout=limit,
         check=False,
     )
     return CommandResult(done.returncode, done.stdout, done.stderr)
