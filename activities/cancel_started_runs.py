@@ -1,4 +1,4 @@
-"""Cancel the runs that were started by workflows which were ended by force."""
+"""Cancel the runs of a workflow that was terminated."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,7 @@ from temporalio.client import Client
 
 from activities.errors import as_application_error
 from runtime.started_runs import cancel_started_runs
-from sluice.contracts.arrival_runs import WorkflowIds
-from sluice.contracts.starting import FindRunEndInput
+from sluice.contracts.starting import FindRunEndInput, StartedBy
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class CancelStartedRunsActivity:
     client: Client
 
     @activity.defn(name="cancel_started_runs")
-    async def cancel_started_runs(self, input: WorkflowIds) -> list[FindRunEndInput]:
-        """Cancel the runs that workflows started and that are under way; return them."""
+    async def cancel_started_runs(self, input: StartedBy) -> list[FindRunEndInput]:
+        """Cancel the runs that a workflow started and that are under way; return them, and those that have ended."""
         with as_application_error():
-            return [run for id in input.ids for run in await cancel_started_runs(self.client, id)]
+            return await cancel_started_runs(self.client, input.workflow_id, input.since)

@@ -8,10 +8,11 @@ from contextvars import ContextVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.heartbeats import missed_heartbeats
 from lakehouse.iceberg.store_errors import explain_store_error
-from sluice.errors import SluiceError, Terminal
+from sluice.errors import ServiceUnavailable, SluiceError, Terminal
 from sluice.redaction import redacted
 from sluice.row_values import mask_values
 
@@ -21,6 +22,13 @@ _UNEXPECTED_ATTEMPTS = 5
 were lost with workers, or failed because a service was away, are not among them."""
 _QUOTE_ROWS = ("duckdb", "_duckdb", "pyarrow")
 """Libraries that read rows, and quote their values in errors; the worker's log has them whole."""
+_PASSING = (
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.ABORTED,
+)
+"""Answers of a Temporal server that is away or busy: they do not count as unexpected."""
 _REMEMBERED = 10_000
 _start: ContextVar[float] = ContextVar("_start")
 _unexpected: dict[tuple[str | None, str], int] = {}
@@ -47,12 +55,21 @@ def as_application_error() -> Iterator[None]:
         raise
     except SluiceError as error:
         raise _application_error(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
+    except RPCError as error:
+        if error.status not in _PASSING:
+            raise _unexpected_error(error) from None
+        away = ServiceUnavailable(f"Temporal does not answer: {error}")
+        raise _application_error(error, str(away), type(away).__name__, final=False) from None
     except Exception as error:
         if isinstance(error, OSError) and (explained := explain_store_error(error)):
             raise _application_error(error, str(explained), type(explained).__name__, final=False) from None
-        kind = type(error).__name__
-        text = mask_values(str(error)) if type(error).__module__.startswith(_QUOTE_ROWS) else str(error)
-        raise _application_error(error, f"{kind}: {text}", kind, _count_unexpected() >= _UNEXPECTED_ATTEMPTS) from None
+        raise _unexpected_error(error) from None
+
+
+def _unexpected_error(error: Exception) -> ApplicationError:
+    kind = type(error).__name__
+    text = mask_values(str(error)) if type(error).__module__.startswith(_QUOTE_ROWS) else str(error)
+    return _application_error(error, f"{kind}: {text}", kind, _count_unexpected() >= _UNEXPECTED_ATTEMPTS)
 
 
 def _count_unexpected() -> int:

@@ -1,4 +1,4 @@
-"""Cancelling runs that a `StartPipeline` workflow started: they go on after it was ended by force."""
+"""Cancelling the runs of a `StartPipeline`: they go on after it was terminated."""
 
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -7,7 +7,10 @@ from sluice.contracts.starting import FindRunEndInput
 
 
 async def cancel_start(client: Client, workflow_id: str) -> list[str]:
-    """Cancel a `StartPipeline`, which cancels its run; or its run, if it has ended. Return the workflows.
+    """Cancel a `StartPipeline`, which then cancels its run. If it has ended, cancel the runs that it started.
+
+    Returns:
+        The ids of the workflows that were cancelled.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -23,23 +26,26 @@ async def cancel_start(client: Client, workflow_id: str) -> list[str]:
     return [run.workflow_id for run in await cancel_started_runs(client, workflow_id)]
 
 
-async def cancel_started_runs(client: Client, started_by: str) -> list[FindRunEndInput]:
+async def cancel_started_runs(client: Client, started_by: str, since: str = "") -> list[FindRunEndInput]:
     """Cancel the runs that a workflow started and that are under way; return them.
 
     Args:
         started_by: the id of the workflow, which may have ended. A run that it started in the last second may be
             missing: Temporal lists workflows a moment after they start.
+        since: those that ended after this time, in ISO 8601, are returned, too.
 
     Raises:
         RPCError: Temporal cannot be asked.
     """
-    query = f'WorkflowType = "WriteAuditPublish" AND ExecutionStatus = "Running" AND ParentWorkflowId = "{started_by}"'
+    wanted = 'ExecutionStatus = "Running"' + (f' OR CloseTime > "{since}"' if since else "")
+    query = f'WorkflowType = "WriteAuditPublish" AND ParentWorkflowId = "{started_by}" AND ({wanted})'
     runs = []
     async for run in client.list_workflows(query):
-        try:
-            await client.get_workflow_handle(run.id, run_id=run.run_id).cancel()
-        except RPCError as error:
-            if error.status != RPCStatusCode.NOT_FOUND:  # else it has ended meanwhile
-                raise
+        if run.status == WorkflowExecutionStatus.RUNNING:
+            try:
+                await client.get_workflow_handle(run.id, run_id=run.run_id).cancel()
+            except RPCError as error:
+                if error.status != RPCStatusCode.NOT_FOUND:  # else it has ended meanwhile
+                    raise
         runs.append(FindRunEndInput(workflow_id=run.id, run_id=run.run_id))
     return runs

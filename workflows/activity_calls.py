@@ -86,7 +86,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
     from sluice.contracts.run import Notification, RecordRunInput
     from sluice.contracts.schedules import InspectScheduleInput, PauseScheduleInput, ScheduledStart, ScheduleNotice
-    from sluice.contracts.starting import FindRunEndInput, PreparedRun, RunEnd, StartPipelineInput
+    from sluice.contracts.starting import FindRunEndInput, PreparedRun, RunEnd, StartedBy, StartPipelineInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.sizes import format_count
     from workflows.activity_call import ONCE, ActivityCall, ActivityCaller, Kind, fixed, step_timeout
@@ -227,7 +227,7 @@ class ActivityCalls(ActivityCaller):
     find_run_end = ActivityCall(
         "find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda input: input.workflow_id)
     cancel_started_runs = ActivityCall(
-        "cancel_started_runs", WorkflowIds, list[FindRunEndInput], Kind.LOCAL_FIRST, lambda _: "their runs")
+        "cancel_started_runs", StartedBy, list[FindRunEndInput], Kind.LOCAL_FIRST, lambda input: input.workflow_id)
     inspect_schedule = ActivityCall(
         "inspect_schedule", InspectScheduleInput, ScheduledStart, Kind.ACTIVITY, lambda input: input.schedule_id)
     pause_schedule = ActivityCall(

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, FailureError, WorkflowAlreadyStartedError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, WorkflowAlreadyStartedError
 from temporalio.workflow import ChildWorkflowCancellationType, ChildWorkflowHandle, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.started_runs import cancel_and_wait
 
 _CANCEL_AGAIN = timedelta(minutes=10)
-"""How long runs that are cancelled may be silent before they are cancelled once more."""
+"""How long runs that are cancelled may be silent before Temporal is asked which of their starts have ended."""
 
 
 @workflow.defn(name="Backfill")
@@ -275,17 +275,20 @@ class Backfill:
     async def _cancel_children(self) -> None:
         """Cancel what runs partitions: their children, or the runs of children that were ended by force."""
         children = {self._child_id(name): name for name in self._campaign.running}
-        ended = (await self._calls.find_ended_workflows(WorkflowIds(ids=list(children)))).ids
+        ended: list[str] = []
+        with suppress(ActivityError):  # Temporal does not say: those that run are cancelled at least
+            ended = (await self._calls.find_ended_workflows(WorkflowIds(ids=list(children)))).ids
         await asyncio.gather(*(self._cancel_child(name, id, id in ended) for id, name in children.items()))
 
     async def _cancel_child(self, partition: str, child: str, has_ended: bool) -> None:
-        """Cancel a child, which reports its end; for one that has ended, learn the end of what it started."""
-        if has_ended:
-            ended = await cancel_and_wait(self._calls, child)
-            self._campaign.ended(ended.model_copy(update={"key": partition}))
+        """Cancel a child, which then reports. Of one that has ended, cancel the runs, and note how they ended."""
+        if not has_ended:
+            with suppress(FailureError):  # it has ended meanwhile
+                await workflow.get_external_workflow_handle(child).cancel()
             return
-        with suppress(FailureError):  # it has ended meanwhile
-            await workflow.get_external_workflow_handle(child).cancel()
+        with suppress(ActivityError):  # Temporal does not say: it is asked again
+            ended = await cancel_and_wait(self._calls, child, self._campaign.asked_at(partition))
+            self._campaign.ended(ended.model_copy(update={"key": partition}))
 
 
 def _refused(message: str) -> ApplicationError:

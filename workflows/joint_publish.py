@@ -20,8 +20,9 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.starting import EndedRun, StartPipelineInput
     from sluice.pipeline.placeholders import values_of_all
     from workflows.activity_calls import ActivityCalls
-    from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
+    from workflows.failures import is_cancelled, raise_if_cancelled, root_cause, run_shielded
     from workflows.search_attributes import LONGEST_SUMMARY
+    from workflows.started_runs import cancel_and_wait
 
 ALL = "all partitions"
 """What status and commands call the run that publishes all of them."""
@@ -112,7 +113,10 @@ class JointPublication:
             raise asyncio.CancelledError  # the wait for the child's end took the cancel of the backfill
 
     async def _run_child(self, given: StartPipelineInput, summary: str) -> EndedRun:
-        """Start the run that publishes all, and wait for its end; a start that is ended by force is begun again."""
+        """Start the run that publishes all, and wait for its end; a start that is terminated is begun again.
+
+        Its run goes on meanwhile. Where the backfill is cancelled, that is cancelled instead.
+        """
         while True:
             try:
                 ended: EndedRun = await workflow.execute_child_workflow(
@@ -125,9 +129,12 @@ class JointPublication:
                     static_summary=summary,
                 )
                 return ended
-            except ChildWorkflowError as error:  # its run goes on
+            except ChildWorkflowError as error:
                 if not isinstance(error.cause, TerminatedError):
                     raise
+                if workflow.cancellation_reason() is not None:
+                    ended = await run_shielded(cancel_and_wait(self._calls, self.child_id, given.since))
+                    return ended.model_copy(update={"key": ALL})
 
     def _fail(self, error: FailureError, outcome: str) -> None:
         if is_cancelled(error):

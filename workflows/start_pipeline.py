@@ -44,9 +44,12 @@ class StartPipeline:
             ended = await self._start_and_wait()
         except (FailureError, asyncio.CancelledError) as error:
             if is_cancelled(error):
-                ended = await run_shielded(cancel_and_wait(self._calls, workflow.info().workflow_id))
-                await run_shielded(self._report(ended))
-                raise
+                own_id, since = workflow.info().workflow_id, self._input.since
+                ended = await run_shielded(cancel_and_wait(self._calls, own_id, since))
+                ended = await run_shielded(self._report(ended))
+                if ended.outcome == "cancelled":
+                    raise
+                return ended
             ended = EndedRun(outcome="failed", cause="error", reason=root_cause(error)[1][:1000])
         return await self._report(ended)
 
@@ -59,6 +62,7 @@ class StartPipeline:
         while True:
             if earlier := await self._find_own_run(prepared.workflow_id):
                 return earlier
+            raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
             try:
                 run = await _start_run(prepared, request)
                 break

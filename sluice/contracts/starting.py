@@ -73,6 +73,14 @@ class FindRunEndInput(Model):
     """Empty means the latest run of this workflow id."""
 
 
+class StartedBy(Model):
+    """Input of `cancel_started_runs`: the runs of a workflow that started some."""
+
+    workflow_id: str
+    since: str = ""
+    """Those that ended after this time, in ISO 8601, are returned, too; empty for none of them."""
+
+
 class EndedRun(Model):
     """How a run that was started by `StartPipeline` ended, or why none was started."""
 

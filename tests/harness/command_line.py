@@ -29,9 +29,7 @@ class CommandResult:
         return printed
 
 
-def run_command(
-    folder: Path, environment: Mapping[str, str], *arguments: str, limit: float = _LIMIT
-) -> CommandResult:
+def run_command(folder: Path, environment: Mapping[str, str], *arguments: str, limit: float = _LIMIT) -> CommandResult:
     """Run a command to its end, in a folder; `limit` is in seconds."""
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *arguments],

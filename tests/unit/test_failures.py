@@ -8,6 +8,7 @@ import pynessie.error
 import pytest
 import requests
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from activities.errors import as_application_error
@@ -61,6 +62,15 @@ def test_errors_of_the_domain() -> None:
 def test_a_bug_is_not_tried_for_ever() -> None:
     tries = [converted(KeyError("x"), attempt, "a bug") for attempt in range(1, 6)]
     assert tries == [*[("KeyError", True)] * 4, ("KeyError", False)]
+
+
+def test_a_temporal_server_that_is_away_or_busy_is_tried_again() -> None:
+    """It may be away for longer than a few tries take, and a cancel that waits for it must not be lost."""
+    for status, kind in ((RPCStatusCode.UNAVAILABLE, "ServiceUnavailable"), (RPCStatusCode.INTERNAL, "RPCError")):
+        for _ in range(9):
+            assert converted(RPCError("no", status, b""), activity_id=f"a-{status}")[0] == kind
+        is_again = converted(RPCError("no", status, b""), activity_id=f"a-{status}")[1]
+        assert is_again == (kind == "ServiceUnavailable")
 
 
 def test_tries_that_were_lost_do_not_make_an_error_final() -> None:

@@ -34,7 +34,9 @@ from sluice.contracts.backfill import (
     CampaignState,
     CampaignStatus,
     JointPublish,
+    PartitionState,
 )
+from sluice.contracts.run import RunResult
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
 from sluice.settings import Settings
 from workflows.backfill import Backfill
@@ -98,11 +100,20 @@ class FakeStart:
 
 @workflow.defn(name="WriteAuditPublish", sandboxed=False)
 class FakeRun:
-    """A run that goes on until it is cancelled."""
+    """A run that goes on until it is cancelled, or told to publish."""
+
+    def __init__(self) -> None:
+        self._is_published = False
 
     @workflow.run
-    async def run(self) -> None:
-        await workflow.wait_condition(lambda: False)
+    async def run(self) -> RunResult:
+        await workflow.wait_condition(lambda: self._is_published)
+        info = workflow.info()
+        return RunResult(run_id=info.run_id, workflow_id=info.workflow_id, pipeline="p", outcome="published")
+
+    @workflow.signal
+    def publish(self) -> None:
+        self._is_published = True
 
 
 class Backfills:
@@ -191,7 +202,7 @@ class Backfills:
         return await self.handle().execute_update(Backfill.change, CampaignChange(action=action, by="ada", **more))
 
 
-async def _until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
+async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
     """Wait until a campaign that was cancelled has asked what it started to end."""
     for _ in range(300):
         events = [event.WhichOneof("attributes") async for event in child.fetch_history_events()]
@@ -280,8 +291,11 @@ async def test_a_cancel_ends_what_runs_and_starts_nothing_more(backfills: Backfi
     assert OPEN[backfills.queue] == 0 and STARTS[backfills.queue] == ["p0", "p1", "p2"]
 
 
-async def test_a_cancel_ends_the_run_of_a_start_that_was_ended_by_force(backfills: Backfills) -> None:
-    """It would publish after the backfill was cancelled."""
+@pytest.mark.parametrize(("has_published", "state"), [(False, "cancelled"), (True, "published")])
+async def test_a_cancel_ends_the_run_of_a_start_that_was_ended_by_force(
+    backfills: Backfills, has_published: bool, state: PartitionState
+) -> None:
+    """It would publish after the backfill was cancelled; one that has published before counts as that."""
     handle = await backfills.start(2, WITH_RUN, window=1, starts_per_run=1)
     await backfills.wait(lambda status: len(status.children) == 1)
     child = await backfills.child("p0")
@@ -290,12 +304,15 @@ async def test_a_cancel_ends_the_run_of_a_start_that_was_ended_by_force(backfill
     while (await backfills.handle().describe()).run_id == handle.first_execution_run_id:
         await asyncio.sleep(0.1)  # the next run of the workflow does not see the end of the child
     await child.terminate("killed")
-    await asyncio.sleep(1)  # until Temporal lists what runs
+    if has_published:
+        await run.signal("publish")
+        await run.result()
     await backfills.handle().cancel()
     with pytest.raises(WorkflowFailureError):
         await asyncio.wait_for(handle.result(), 60)
-    assert (await run.describe()).status == WorkflowExecutionStatus.CANCELED
-    assert count_states((await backfills.status()).campaign) == {"cancelled": 2}
+    ended = WorkflowExecutionStatus.COMPLETED if has_published else WorkflowExecutionStatus.CANCELED
+    assert (await run.describe()).status == ended
+    assert partition_states((await backfills.status()).campaign) == {"p0": state, "p1": "cancelled"}
 
 
 async def test_a_cancel_waits_for_no_start_that_is_ended_by_force_meanwhile(backfills: Backfills) -> None:
@@ -304,14 +321,14 @@ async def test_a_cancel_waits_for_no_start_that_is_ended_by_force_meanwhile(back
     child = await backfills.child("p0")
     await child.query("__stack_trace")
     await handle.cancel()
-    await _until_cancel_requested(child)
+    await until_cancel_requested(child)
     await child.terminate("killed")
     with pytest.raises(WorkflowFailureError):
         await asyncio.wait_for(handle.result(), 60)
 
 
 async def test_what_a_terminated_backfill_left_is_cancelled_once(backfills: Backfills) -> None:
-    """Its start that runs cancels the run itself; that of one which was terminated, too, goes on."""
+    """A start that runs cancels its own run. If it was terminated, too, its run goes on, and is cancelled directly."""
     await backfills.start(1, WITH_RUN)
     await backfills.wait(lambda status: len(status.children) == 1)
     child = await backfills.child("p0")
@@ -337,7 +354,7 @@ async def test_nothing_is_added_to_one_that_was_cancelled(backfills: Backfills) 
     child = await backfills.child("p0")
     await child.query("__stack_trace")
     await handle.cancel()
-    await _until_cancel_requested(child)
+    await until_cancel_requested(child)
     added = AddPartitions(pipeline=pipeline(SLOW_TO_CANCEL), partitions=["p1", "p2"])
     for refused in (
         handle.execute_update(Backfill.add, added),

@@ -24,7 +24,16 @@ from sluice.contracts.backfill import (
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
 from sluice.contracts.publish import DiscardBranchInput
-from tests.workflow.test_backfill import AT_ONCE, HELD, SINCE, STARTS, Backfills, pipeline
+from tests.workflow.test_backfill import (
+    AT_ONCE,
+    HELD,
+    SINCE,
+    SLOW_TO_CANCEL,
+    STARTS,
+    Backfills,
+    pipeline,
+    until_cancel_requested,
+)
 from workflows.backfill import Backfill
 from workflows.joint_publish import ALL
 from workflows.sandbox import sandbox
@@ -260,6 +269,24 @@ async def test_the_start_of_the_merge_that_is_ended_by_force_is_begun_again(
     assert joint_exit_code((await handle.result()).together) == 0
     _, first, again = SINCE[backfills.queue]
     assert first == again and branches.collected == 1
+
+
+async def test_the_start_of_the_merge_that_is_ended_by_force_after_a_cancel_is_not_begun_again(
+    backfills: Backfills, branches: Branches
+) -> None:
+    """It would publish everything, after somebody had cancelled it."""
+    handle = await start(backfills, 1, SLOW_TO_CANCEL)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0")
+    await backfills.wait(lambda status: list(status.children) == [ALL])
+    child = await backfills.child(ALL)
+    await child.query("__stack_trace")
+    await handle.cancel()
+    await until_cancel_requested(child)
+    await child.terminate("killed")
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(handle.result(), 60)
+    assert STARTS[backfills.queue].count(ALL) == 1
 
 
 async def test_no_partitions_are_added_to_what_is_published_together(backfills: Backfills, branches: Branches) -> None:

@@ -3,12 +3,13 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio import workflow
+from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
@@ -20,7 +21,7 @@ from lakehouse.source_files import find_files
 from sluice.approval.required import RequiredApproval
 from sluice.contracts.arrivals import ArrivedFile
 from sluice.contracts.publish import RequireApprovalInput
-from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, PreparedRun, StartPipelineInput
 from sluice.pipeline.source import Source
 from sluice.settings import Settings
 from tests.harness.workflow import FakeActivities, fails_for_good
@@ -61,7 +62,9 @@ class Starts:
         self.name, self.queue = f"p-{uuid.uuid4().hex[:8]}", str(uuid.uuid4())
         self.fakes = FakeActivities()
         self.batches = BatchStore((folder / "lake").as_uri(), {})
-        (folder / "2018-01.csv").write_text("id\n1\n")
+        self.preparing, self.may_prepare = asyncio.Event(), asyncio.Event()
+        for partition in ("2018-01", "held"):
+            (folder / f"{partition}.csv").write_text("id\n1\n")
 
     async def start(
         self, partition: str = "2018-01", workflow_id: str = "", **more: Any
@@ -72,6 +75,20 @@ class Starts:
         return await self.client.start_workflow(
             StartPipeline.run, given, id=workflow_id or f"start-{uuid.uuid4()}", task_queue=self.queue
         )
+
+    def held(self, real: PrepareRunActivity) -> Any:
+        """Return an activity that does what the real one does, and completes for the partition `held` when it may."""
+
+        @activity.defn(name="prepare_run")
+        async def prepare_run(input: StartPipelineInput) -> PreparedRun:
+            prepared = await real.prepare_run(input)
+            if input.key == "held":
+                self.preparing.set()
+                with suppress(asyncio.CancelledError):
+                    await self.may_prepare.wait()
+            return prepared
+
+        return prepare_run
 
     async def ends_of_runs(self) -> list[str]:
         """Return how each run of the pipeline ended, as Temporal has it."""
@@ -91,7 +108,7 @@ async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
         workflow_runner=sandbox(),
         activities=[
             *of_runs,
-            PrepareRunActivity(client, settings, starts.batches).prepare_run,
+            starts.held(PrepareRunActivity(client, settings, starts.batches)),
             FindRunEndActivity(client).find_run_end,
             CancelStartedRunsActivity(client).cancel_started_runs,
         ],
@@ -242,6 +259,18 @@ async def test_a_cancel_reaches_the_run(starts: Starts) -> None:
         await handle.result()
     assert await starts.ends_of_runs() == ["CANCELED"]
     assert "discard_branch" in starts.fakes.calls
+
+
+async def test_a_cancel_while_the_input_is_looked_at_starts_no_run(starts: Starts) -> None:
+    """The activity learns of a cancel by a heartbeat; one that completes before takes the cancel with it."""
+    handle = await starts.start("held")
+    await asyncio.wait_for(starts.preparing.wait(), 60)
+    await handle.cancel()
+    await asyncio.sleep(1)
+    starts.may_prepare.set()
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(handle.result(), 60)
+    assert await starts.ends_of_runs() == [] and starts.fakes.calls == []
 
 
 async def test_a_cancel_reaches_the_run_that_an_earlier_start_began(starts: Starts) -> None:
