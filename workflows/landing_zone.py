@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.presentation.start_details import zone_details
     from workflows.activity_calls import ActivityCalls
     from workflows.batch_runs import BatchRuns
-    from workflows.failures import is_cancelled, root_cause
+    from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
     from workflows.finished_files import FinishedFiles
     from workflows.zone_looks import ZoneLooks
     from workflows.zone_notices import ZoneNotices
@@ -73,6 +73,7 @@ class LandingZone:
             workflow.set_current_details(zone_details(self.status()))
             if self._is_on_another_queue and not self._is_busy:
                 await self._grants.withdraw()
+            raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
             if self._can_continue_as_new():
                 workflow.continue_as_new(self._state(), task_queue=self._input.task_queue or None)
             await self._wait()

@@ -111,7 +111,8 @@ class Zone:
     async def read(self, input: BatchRef) -> BatchPaths:
         self.reads.append(input.id)
         if self.held_read:
-            await self.held_read.wait()
+            with suppress(asyncio.CancelledError):
+                await self.held_read.wait()
         if input.id == "lost":
             raise ApplicationError("the batch is missing", type="ManifestUnreadable", non_retryable=True)
         return BatchPaths(paths=[f"/landing/{input.id}-{number}" for number in range(input.files)])
@@ -405,6 +406,19 @@ async def test_a_batch_is_started_while_the_zone_is_listed(zone: Zone) -> None:
     zone.pause.set()
     with pytest.raises(WorkflowFailureError):
         await zone.handle.result()
+
+
+async def test_a_removal_while_a_batch_is_read_is_followed(zone: Zone) -> None:
+    """The reading completes and takes the cancel with it; nobody could remove the landing zone afterwards."""
+    zone.held_read, zone.answers = asyncio.Event(), [arrived("a")]
+    await zone.start()
+    while len(zone.reads) < 2:  # the local try is given up after some seconds
+        await asyncio.sleep(0.1)
+    await zone.handle.cancel()
+    await asyncio.sleep(1)
+    zone.held_read.set()
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(zone.handle.result(), 60)
 
 
 async def test_files_that_settle_are_looked_at_without_a_notification(zone: Zone) -> None:
