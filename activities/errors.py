@@ -55,21 +55,15 @@ def as_application_error() -> Iterator[None]:
         raise
     except SluiceError as error:
         raise _application_error(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
-    except RPCError as error:
-        if error.status not in _PASSING:
-            raise _unexpected_error(error) from None
-        away = ServiceUnavailable(f"Temporal does not answer: {error}")
-        raise _application_error(error, str(away), type(away).__name__, final=False) from None
     except Exception as error:
+        if isinstance(error, RPCError) and error.status in _PASSING:
+            message = f"Temporal does not answer: {error}"
+            raise _application_error(error, message, ServiceUnavailable.__name__, final=False) from None
         if isinstance(error, OSError) and (explained := explain_store_error(error)):
             raise _application_error(error, str(explained), type(explained).__name__, final=False) from None
-        raise _unexpected_error(error) from None
-
-
-def _unexpected_error(error: Exception) -> ApplicationError:
-    kind = type(error).__name__
-    text = mask_values(str(error)) if type(error).__module__.startswith(_QUOTE_ROWS) else str(error)
-    return _application_error(error, f"{kind}: {text}", kind, _count_unexpected() >= _UNEXPECTED_ATTEMPTS)
+        kind = type(error).__name__
+        text = mask_values(str(error)) if type(error).__module__.startswith(_QUOTE_ROWS) else str(error)
+        raise _application_error(error, f"{kind}: {text}", kind, _count_unexpected() >= _UNEXPECTED_ATTEMPTS) from None
 
 
 def _count_unexpected() -> int:

@@ -115,7 +115,7 @@ class JointPublication:
     async def _run_child(self, given: StartPipelineInput, summary: str) -> EndedRun:
         """Start the run that publishes all, and wait for its end; a start that is terminated is begun again.
 
-        Its run goes on meanwhile. Where the backfill is cancelled, that is cancelled instead.
+        Its run goes on meanwhile. If the backfill is cancelled, the run is cancelled instead.
         """
         while True:
             try:

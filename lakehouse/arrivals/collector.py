@@ -153,8 +153,7 @@ class _Look:
         for file in listed:
             detail = file.detail
             if file.status == "waiting":
-                changed, has_room = file.changed_at, input.has_room
-                detail = why_waiting(file.path, changed, manifests, self._arrival, now, has_room=has_room)
+                detail = why_waiting(file.path, file.changed_at, manifests, self._arrival, now, has_room=input.has_room)
             elif load := loads.get(file.identity):
                 detail = name_run(load)
             files.append(file.entry(detail))

@@ -75,7 +75,9 @@ def why_waiting(
     """Return why a file that waits is in no batch yet.
 
     Args:
-        path: the file's, and `changed_at` when it changed; the others are those of `plan_batches`.
+        path: the file's path.
+        changed_at: when it last changed.
+        manifests: as in `plan_batches`.
         has_room: whether the landing zone may hold another batch.
     """
     complete_at = manifests.get(folder_of(path)) if arrival.manifest else None

@@ -4,7 +4,6 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -189,20 +188,14 @@ class Backfills:
     async def child(self, partition: str) -> WorkflowHandle[Any, Any]:
         """Return what runs a partition, once it does: the campaign counts it as running from before its start."""
         handle = self.client.get_workflow_handle((await self.status()).children[partition])
-        for _ in range(300):
-            try:
-                if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
-                    return handle
-            except RPCError as error:
-                assert error.status == RPCStatusCode.NOT_FOUND, error
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{handle.id} was not started")
+        await _until_it_runs(handle)
+        return handle
 
     async def change(self, action: Any, **more: Any) -> CampaignStatus:
         return await self.handle().execute_update(Backfill.change, CampaignChange(action=action, by="ada", **more))
 
 
-async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
+async def _until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
     """Wait until a campaign that was cancelled has asked what it started to end."""
     for _ in range(300):
         events = [event.WhichOneof("attributes") async for event in child.fetch_history_events()]
@@ -212,11 +205,23 @@ async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
     raise AssertionError("it was not asked to end")
 
 
+async def cancel_and_terminate(handle: WorkflowHandle[Any, Any], child: WorkflowHandle[Any, Any]) -> None:
+    """Cancel a campaign, terminate its child before it has obeyed, and wait for the end of the campaign."""
+    await child.query("__stack_trace")
+    await handle.cancel()
+    await _until_cancel_requested(child)
+    await child.terminate("killed")
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(handle.result(), 60)
+
+
 async def _until_it_runs(handle: WorkflowHandle[Any, Any]) -> None:
     for _ in range(300):
-        with suppress(RPCError):
-            await handle.describe()
-            return
+        try:
+            if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
+                return
+        except RPCError as error:
+            assert error.status == RPCStatusCode.NOT_FOUND, error
         await asyncio.sleep(0.1)
     raise AssertionError(f"{handle.id} was not started")
 
@@ -319,12 +324,7 @@ async def test_a_cancel_waits_for_no_start_that_is_ended_by_force_meanwhile(back
     handle = await backfills.start(1, SLOW_TO_CANCEL)
     await backfills.wait(lambda status: len(status.children) == 1)
     child = await backfills.child("p0")
-    await child.query("__stack_trace")
-    await handle.cancel()
-    await until_cancel_requested(child)
-    await child.terminate("killed")
-    with pytest.raises(WorkflowFailureError):
-        await asyncio.wait_for(handle.result(), 60)
+    await cancel_and_terminate(handle, child)
 
 
 async def test_what_a_terminated_backfill_left_is_cancelled_once(backfills: Backfills) -> None:
@@ -354,7 +354,7 @@ async def test_nothing_is_added_to_one_that_was_cancelled(backfills: Backfills) 
     child = await backfills.child("p0")
     await child.query("__stack_trace")
     await handle.cancel()
-    await until_cancel_requested(child)
+    await _until_cancel_requested(child)
     added = AddPartitions(pipeline=pipeline(SLOW_TO_CANCEL), partitions=["p1", "p2"])
     for refused in (
         handle.execute_update(Backfill.add, added),

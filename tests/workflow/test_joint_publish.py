@@ -31,8 +31,8 @@ from tests.workflow.test_backfill import (
     SLOW_TO_CANCEL,
     STARTS,
     Backfills,
+    cancel_and_terminate,
     pipeline,
-    until_cancel_requested,
 )
 from workflows.backfill import Backfill
 from workflows.joint_publish import ALL
@@ -280,12 +280,7 @@ async def test_the_start_of_the_merge_that_is_ended_by_force_after_a_cancel_is_n
     await backfills.end("p0")
     await backfills.wait(lambda status: list(status.children) == [ALL])
     child = await backfills.child(ALL)
-    await child.query("__stack_trace")
-    await handle.cancel()
-    await until_cancel_requested(child)
-    await child.terminate("killed")
-    with pytest.raises(WorkflowFailureError):
-        await asyncio.wait_for(handle.result(), 60)
+    await cancel_and_terminate(handle, child)
     assert STARTS[backfills.queue].count(ALL) == 1
 
 
