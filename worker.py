@@ -58,6 +58,7 @@ from workflows.discard_backfill import DiscardBackfill
 from workflows.lake_query import LakeQuery
 from workflows.landing_zone import LandingZone
 from workflows.manage_quarantine import ManageQuarantine
+from workflows.merge_priority import MergePriority
 from workflows.merge_queue import MergeQueue
 from workflows.reap_branches import ReapBranches
 from workflows.register_publication import RegisterPublication
@@ -83,6 +84,7 @@ WORKFLOWS = (
     ManageQuarantine,
     DiscardBackfill,
     MergeQueue,
+    MergePriority,
     ReapBranches,
     RegisterPublication,
     CheckRegistrations,

@@ -8,6 +8,7 @@ from temporalio import activity
 from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from activities.input_overlap import input_overlap
+from activities.merge_priority import MergePriority
 from activities.require_approval import ApprovalPolicy
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.repeated_files import repeated_files
@@ -31,6 +32,8 @@ class PublishBranchActivity:
     io: Mapping[str, str] = field(default_factory=dict)
     loaded_files: LoadedFiles | None = None
     """What main holds of the inputs of runs."""
+    priority: MergePriority | None = None
+    """Which runs merge before others; None where the order does not matter."""
 
     @activity.defn(name="publish_branch")
     def publish_branch(self, input: PublishBranchInput) -> Publication:
@@ -39,12 +42,22 @@ class PublishBranchActivity:
             check_catalog(self.catalog, input.branch.catalog_id)
             since = input.first_base or input.branch.base
             if earlier := find_merge_of_run(self.catalog, input.run_ref.run_id, since):
-                return with_overtaken(self.catalog, earlier, input.branch.base, input.watched_tables)
-            self.policy.refuse_unapproved(input)
-            if conflicts := self._last_look(input, since):
-                is_first_try = activity.info().attempt == 1  # then no merge was requested
-                return Publication(merged=False, conflicts=conflicts, merge_requested=not is_first_try)
-            return self._merge(input)
+                publication = with_overtaken(self.catalog, earlier, input.branch.base, input.watched_tables)
+            else:
+                publication = self._publish(input, since)
+            if self.priority:
+                self.priority.update(input, publication)
+            return publication
+
+    def _publish(self, input: PublishBranchInput, since: str) -> Publication:
+        """Merge when it is the run's turn, unless main changed a table meanwhile."""
+        self.policy.refuse_unapproved(input)
+        if self.priority:
+            self.priority.wait(input)
+        if conflicts := self._last_look(input, since):
+            is_first_try = activity.info().attempt == 1  # then no merge was requested
+            return Publication(merged=False, conflicts=conflicts, merge_requested=not is_first_try)
+        return self._merge(input)
 
     def _last_look(self, input: PublishBranchInput, since: str) -> list[str]:
         """Return the tables that main changed meanwhile: those of the run, or those that its checks read.

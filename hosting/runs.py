@@ -8,6 +8,7 @@ from activities.emit_lineage import EmitLineageActivity
 from activities.find_conflicts import FindConflictsActivity
 from activities.find_waivers import FindWaiversActivity
 from activities.manage_quarantine import ManageQuarantineActivity
+from activities.merge_priority import MergePriority
 from activities.merge_queue import MergeQueueActivity
 from activities.notify import NotifyActivity
 from activities.open_branch import OpenBranchActivity
@@ -30,7 +31,9 @@ from hosting.shared import Activity, Shared
 def branch_activities(shared: Shared) -> list[Activity]:
     """Return those of a run that change branches and main, or find out what became of them."""
     catalog, io, settings, installation = shared.catalog, shared.io, shared.settings, shared.installation
-    merge_queue = MergeQueueActivity(shared.client, installation, settings.sluice_task_queue)
+    client, task_queue = shared.client, settings.sluice_task_queue
+    merge_queue = MergeQueueActivity(client, installation, task_queue)
+    priority = MergePriority(client, shared.running.loop, installation, catalog.main, task_queue)
     return [
         OpenBranchActivity(catalog, io, installation, shared.loaded_files, shared.targets, settings.lake).open_branch,
         SelectInputActivity(catalog, shared.loaded_files, installation).select_input,
@@ -41,7 +44,7 @@ def branch_activities(shared: Shared) -> list[Activity]:
         RestoreTablesActivity(catalog, io, installation).restore_tables,
         merge_queue.acquire_merge_slot,
         merge_queue.release_merge_slot,
-        PublishBranchActivity(catalog, shared.policy, io, shared.loaded_files).publish_branch,
+        PublishBranchActivity(catalog, shared.policy, io, shared.loaded_files, priority).publish_branch,
         ConfirmPublicationActivity(catalog).confirm_publication,
         DiscardBranchActivity(catalog).discard_branch,
         DiscardQuarantineActivity(catalog).discard_quarantine,

@@ -1,4 +1,4 @@
-"""Messages of the merge queue: the ticket by which a run waits for the merge slot of a table."""
+"""Messages about the order of merges into one table: the merge queue, and the priority after many conflicts."""
 
 import hashlib
 
@@ -6,6 +6,8 @@ from sluice.base_model import Model
 
 SLOT_SIGNAL = "merge_slot_free"
 """The signal by which the queue gives the merge slot to a run."""
+CLAIM_SIGNAL, RELEASE_SIGNAL = "claim", "release"
+"""The signals by which a run claims merge priority at a table, or claims it again; and by which it has merged."""
 
 
 class MergeTicket(Model):
@@ -18,5 +20,14 @@ class MergeTicket(Model):
 
 
 def queue_id(installation: str, table: str) -> str:
-    """Return the workflow id of a table's merge queue. It is a hash, because names may hold any character."""
-    return f"sluice-merge-queue-{installation}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"
+    """Return the workflow id of a table's merge queue."""
+    return f"sluice-merge-queue-{installation}-{_hashed(table)}"
+
+
+def priority_id(installation: str, target: str, table: str) -> str:
+    """Return the id of the workflow that runs while a run has merge priority at a table of a branch."""
+    return f"sluice-merge-priority-{installation}-{_hashed(f'{target}/{table}')}"
+
+
+def _hashed(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:16]  # names may hold any character

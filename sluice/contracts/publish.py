@@ -72,6 +72,10 @@ class PublishBranchInput(Model):
     """The failed checks under whose waivers it is merged."""
     published: PublicationCheck | None = None
     """How to find out whether main holds the input by now; None where that does not matter."""
+    tables: list[str] = Field(default_factory=list)
+    """The tables that the run changes."""
+    rebases: int = 0
+    """How often the run was rebased, if it is published without people: the more, the sooner it is its turn."""
 
 
 class Publication(Model):

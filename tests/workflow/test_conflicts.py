@@ -1,5 +1,6 @@
 """The order of things when main moves under a run: rebased, or rewritten."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.exceptions import ApplicationError
 
 from runtime.find_run import Handle
+from sluice.approval.decisions import Decision
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.existing_rows import RebaseResult
@@ -21,6 +23,7 @@ from sluice.contracts.publish import (
 )
 from sluice.contracts.write import TableChange, WriteResult
 from tests.harness.workflow import HEAD, MERGED, NEWER, WorkflowHarness, fails_with_a_bug
+from workflows.write_audit_publish import WriteAuditPublish
 
 
 async def _refuse_to_take_over(_: Any, __: int) -> RebaseResult:
@@ -166,6 +169,33 @@ async def test_a_table_that_moved_in_the_moment_of_the_merge_is_named(harness: W
     harness.fakes.overrides["publish_branch"] = overtaken
     result = await harness.end(await harness.start())
     assert result.outcome == "published" and "main changed t.other right before the merge" in result.reason
+
+
+async def test_a_merge_is_told_how_many_conflicts_the_run_met(harness: WorkflowHarness) -> None:
+    async def collide(input: PublishBranchInput, times: int) -> Publication:
+        assert (input.tables, input.rebases) == (["t.x"], times - 1)
+        return MERGED if times == 3 else Publication(merged=False, conflicts=["t.x"])
+
+    harness.fakes.overrides["publish_branch"] = collide
+    assert (await harness.end(await harness.start())).outcome == "published"
+
+
+async def test_a_run_that_people_approve_claims_no_priority(harness: WorkflowHarness) -> None:
+    """It would hold up others while it waits for them again."""
+
+    async def collide(input: PublishBranchInput, times: int) -> Publication:
+        assert input.rebases == 0
+        return MERGED if times == 2 else Publication(merged=False, conflicts=["t.x"])
+
+    harness.fakes.overrides["publish_branch"] = collide
+    handle = await harness.start(approval={"timeout": "1h"})
+    for times in (1, 2):
+        while harness.fakes.calls.count("find_conflicts") < times or (
+            (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval"
+        ):
+            await asyncio.sleep(0.05)
+        await handle.signal(WriteAuditPublish.approve, Decision(by="ana"))
+    assert (await harness.end(handle)).outcome == "published"
 
 
 async def test_main_that_always_moves_ends_the_run(harness: WorkflowHarness) -> None:

@@ -176,6 +176,25 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
     assert "publish_branch" not in harness.fakes.calls or step == "publish_branch"
 
 
+async def test_a_cancel_that_a_merge_learns_of_in_time(harness: WorkflowHarness) -> None:
+    """As while it lets another run merge first."""
+    entered = asyncio.Event()
+
+    async def until_cancelled(_: Any, __: int) -> Any:
+        entered.set()
+        while True:
+            await asyncio.sleep(0.05)
+            activity.heartbeat()
+
+    harness.fakes.overrides["publish_branch"] = until_cancelled
+    handle = await harness.start()
+    await asyncio.wait_for(entered.wait(), 300)
+    await handle.cancel()
+    result = await harness.end(handle)
+    assert (result.outcome, result.branch) == ("cancelled", None)
+    assert harness.fakes.calls.count("publish_branch") == 1 and "discard_branch" in harness.fakes.calls
+
+
 async def test_a_cancel_while_people_decide(harness: WorkflowHarness) -> None:
     handle = await harness.start(approval={"timeout": "3d"})
     while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":

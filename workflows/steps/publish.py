@@ -6,6 +6,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.audit.verdicts import AuditReport
     from sluice.contracts.publish import FindConflictsInput, PublishBranchInput
     from sluice.publishing.certificate import certificate, merge_message
+    from sluice.publishing.retries import count_rebases
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import raise_if_cancelled
     from workflows.run_state import RunState
@@ -56,6 +57,8 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
         approvals=state.decisions,
         waived=waived,
         published=state.publication_check,
+        tables=list(state.write_result.tables),
+        rebases=0 if request.pipeline.approval else count_rebases(state.result.conflicts),
     )
     publication = await calls.publish_branch(input)
     if publication.merged:

@@ -1,0 +1,53 @@
+"""The workflow that runs while a run has merge priority at a table: others let it merge first.
+
+Activities start it, and look whether it runs (`activities/merge_priority.py`). It ends by itself, so that a run that
+is lost holds up no other.
+"""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.merge_queue import CLAIM_SIGNAL, RELEASE_SIGNAL
+
+_CLAIM_TIME = timedelta(seconds=20)
+"""How long a claim holds: enough for a rebase, its audit and the merge."""
+_LONGEST = timedelta(seconds=60)
+"""How long claims of one run hold that follow each other."""
+
+
+@workflow.defn(name="MergePriority")
+class MergePriority:
+    """The merge priority of one run at one table, for a while."""
+
+    @workflow.init
+    def __init__(self, workflow_id: str) -> None:
+        self._holder = workflow_id
+        self._claims, self._is_released = 0, False
+
+    @workflow.run
+    async def run(self, workflow_id: str) -> None:
+        """Wait until the run has merged, or has not claimed its priority again in time."""
+        began = workflow.now()
+        while not self._is_released and (left := _LONGEST - (workflow.now() - began)) > timedelta():
+            claims = self._claims
+            try:
+                await workflow.wait_condition(
+                    lambda claims=claims: self._is_released or self._claims > claims,  # type: ignore[misc]
+                    timeout=min(left, _CLAIM_TIME),
+                    timeout_summary=f"{workflow_id} merges first"[:200],
+                )
+            except asyncio.TimeoutError:
+                return
+
+    @workflow.signal(name=CLAIM_SIGNAL)
+    def claim(self, workflow_id: str) -> None:
+        """Learn that a run met its next conflict: if it has the priority, it keeps it for some more seconds."""
+        self._claims += workflow_id == self._holder
+
+    @workflow.signal(name=RELEASE_SIGNAL)
+    def release(self, workflow_id: str) -> None:
+        """Learn that a run has merged."""
+        self._is_released = self._is_released or workflow_id == self._holder
