@@ -183,6 +183,8 @@ def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
     if zone.paused:
         text = f"paused: {escape(zone.paused)}; `resume {zone.name}` goes on"
         context.console.print(text, highlight=False, soft_wrap=True)
+    if zone.resumed:
+        context.console.print(f"resumed: {escape(zone.resumed)}", highlight=False, soft_wrap=True)
     if zone.problem:
         print(f"problem: {zone.problem}", file=sys.stderr)
     if zone.unfinished:

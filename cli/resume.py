@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False)
 @app.command("resume")
 def resume_command(
     pipeline: Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline that is deployed.")],
-    note: Annotated[str, typer.Option("--note", help="Why.")] = "resumed",
+    note: Annotated[str, typer.Option("--note", help="Why: `arrivals` and the Temporal Web UI show it.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Resume the schedule and the landing zone of a pipeline. Times that passed stay passed."""

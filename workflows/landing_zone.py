@@ -53,7 +53,7 @@ class LandingZone:
         self._finished_files = FinishedFiles(self._calls)
         self._notices = ZoneNotices(input.name, self._calls, input.reported)
         self._received = input.received
-        self._paused, self._problem = input.paused, input.problem
+        self._paused, self._resumed, self._problem = input.paused, input.resumed, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
         self._counts: dict[str, int] = {}
         self._is_look_due, self._looks = True, ZoneLooks()
@@ -105,8 +105,8 @@ class LandingZone:
     def pause(self, request: PauseZone) -> str:
         """Pause or resume; return what is shown as the reason."""
         note = f"{request.note} ({request.by})" if request.note else f"by {request.by}"
-        self._paused = note if request.paused else ""
-        return self._paused
+        self._paused, self._resumed = (note, "") if request.paused else ("", note)
+        return note
 
     @workflow.update
     def command(self, command: BatchCommand) -> Batch:
@@ -155,6 +155,7 @@ class LandingZone:
             pipeline=self._input.pipeline,
             batches=self._batches.all,
             paused=self._paused,
+            resumed=self._resumed,
             problem=self._problem,
             counts=self._counts,
             latest_arrival=self._latest_arrival,
@@ -165,7 +166,7 @@ class LandingZone:
     def _pause_if_asked(self, batch: str, reason: str) -> None:
         """Load no more batches after one that was kept out, if the pipeline says so."""
         if self._input.on_failure == "pause" and not self._paused:
-            self._paused = f"batch {batch} was kept out: {reason[:200]}"
+            self._paused, self._resumed = f"batch {batch} was kept out: {reason[:200]}", ""
             self._notices.add([f"no more batches are loaded: {self._paused}"])
 
     async def _look(self) -> None:
@@ -278,6 +279,7 @@ class LandingZone:
         update = {
             "batches": self._batches.all,
             "paused": self._paused,
+            "resumed": self._resumed,
             "latest_arrival": self._latest_arrival,
             "silence_reported": self._silence_reported,
             "problem": self._problem,

@@ -188,6 +188,8 @@ class LandingZoneInput(Model):
     batches: list[Batch] = Field(default_factory=list)
     paused: str = ""
     """Why no batch is started; empty while the zone is not paused."""
+    resumed: str = ""
+    """Why the zone was resumed last, and by whom; empty while it is paused."""
     latest_arrival: float | None = None
     silence_reported: bool = False
     since: float | None = None
@@ -218,6 +220,8 @@ class ZoneStatus(Model):
     """When the zone is listed again at the latest, in ISO 8601."""
     unfinished: str = ""
     """How many files that main holds could not be tagged or moved, and why."""
+    resumed: str = ""
+    """Why the zone was resumed last, and by whom; empty while it is paused."""
 
 
 class BatchCommand(Model):

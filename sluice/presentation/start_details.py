@@ -15,6 +15,7 @@ _MOST = 10
 def zone_details(zone: ZoneStatus) -> str:
     """Return whether a landing zone loads files, how many files and batches it has, and which need a person."""
     state = f"**paused**: {cell(zone.paused)}" if zone.paused else "**open**"
+    state += f", resumed: {cell(zone.resumed)}" if zone.resumed else ""
     lines = [state, "", f"Files: {describe_counts(zone.counts)}", "", f"Batches: {describe_batches(zone.batches)}"]
     if zone.problem:
         lines += ["", f"Problem: {cell(zone.problem)}"]

@@ -78,9 +78,10 @@ def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeR
     paused = zone.until("mar.csv", "in a batch")
     assert "we look at it" in paused["paused"]
     assert {each["state"] for each in paused["batches"]} == {"set aside", "waiting"}
-    assert system.command("resume", NAME).code == 0
+    assert system.command("resume", NAME, "--note", "it is fine").code == 0
     zone.until("mar.csv", "loaded")
     assert _ids(lake) == [1, 2, 4, 5]
+    assert "resumed: it is fine (" in system.command("arrivals", NAME).out
 
     (folder / "arriving.yml").unlink()
     removed = system.command("deploy", str(folder), "--yes", "--json")

@@ -21,6 +21,11 @@ def test_an_open_zone_is_a_few_lines() -> None:
     assert zone_details(ZONE) == "**open**\n\nFiles: 1,200 loaded, 1 waiting\n\nBatches: none"
 
 
+def test_a_zone_that_was_resumed_shows_why() -> None:
+    resumed = ZONE.model_copy(update={"resumed": "it is repaired (ana)"})
+    assert zone_details(resumed).startswith("**open**, resumed: it is repaired (ana)\n")
+
+
 def test_a_zone_shows_what_needs_a_person() -> None:
     ref = BatchRef(id="ab12", location="", files=500, bytes=1)
     kept_out = [Batch(ref=ref, state="kept out", reason="not_null(id) | failed <b>")] * 12

@@ -340,13 +340,17 @@ async def test_a_failure_pauses_the_zone_where_its_pipeline_asks_for_it(zone: Zo
     await zone.end("a", "quarantined", reason="not_null(id) failed")
     await zone.until(lambda now: now == {"a": "kept out", "b": "waiting"})
     assert "a was kept out: not_null(id) failed" in (await zone.status()).paused
-    await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=False, by="ana"))
+    resume = PauseZone(paused=False, note="it is repaired", by="ana")
+    assert await zone.handle.execute_update(LandingZone.pause, resume) == "it is repaired (ana)"
     await zone.until(lambda now: now == {"a": "kept out", "b": "running"})
+    now = await zone.status()
+    assert (now.paused, now.resumed) == ("", "it is repaired (ana)")
     await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=True, note="a look at it", by="ana"))
     await zone.end("b", "published")
     await zone.look(arrived("c"))
     await zone.until(lambda now: now.get("c") == "waiting" and "b" not in now)
-    assert (await zone.status()).paused == "a look at it (ana)"
+    now = await zone.status()
+    assert (now.paused, now.resumed) == ("a look at it (ana)", "")
 
 
 @pytest.mark.parametrize("lost", ["its run", "its list"])
