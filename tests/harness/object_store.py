@@ -5,15 +5,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from unittest import mock
 
 import pytest
 from pyarrow import fs
 
 from devstack.errors import StackError
+from devstack.jars import install_jars
 from devstack.object_store import build_store_program
 from devstack.ports import choose_port
 from devstack.processes import start, wait_until
-from devstack.stack import ROOT
+from devstack.stack import ROOT, Stack
+from tests.harness.system import link_tools
 
 KEY, SECRET = "key", "secret"
 
@@ -24,6 +27,22 @@ def store_program() -> Path:
         return build_store_program(ROOT / ".sluice")
     except StackError as error:
         pytest.skip(str(error))
+
+
+@contextmanager
+def stack_with_store(folder: Path, **variables: str) -> Iterator[Stack]:
+    """Return a stack of a test's own that has an object store, and does not run yet; end it afterwards."""
+    home = folder / "home"
+    home.mkdir()
+    link_tools(home)
+    store_program()
+    install_jars(home, ["s3"])
+    stack = Stack(home, {**os.environ, **variables, "SLUICE_HOME": str(home)}, s3=True)
+    with mock.patch.dict(os.environ):  # the stack puts the credentials of its store there
+        try:
+            yield stack
+        finally:
+            stack.down()
 
 
 @contextmanager

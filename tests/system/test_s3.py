@@ -8,18 +8,16 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import psutil
 import pytest
 
-from devstack.jars import install_jars
 from devstack.object_store import upload
 from devstack.stack import Stack
 from runtime.store_access import CREDENTIALS_FILE
-from tests.harness.object_store import store_program
+from tests.harness.object_store import stack_with_store
 from tests.harness.processes import wait_for
-from tests.harness.system import SystemHarness, link_tools
+from tests.harness.system import SystemHarness
 
 CITIES = """
 name: cities
@@ -43,21 +41,11 @@ arrival: {from: "s3://source/arriving/", settle: 1s, look: 1h}
 @pytest.fixture
 def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
     """A stack of the test's own, with a store and two files in its source bucket."""
-    home = tmp_path / "home"
-    home.mkdir()
-    link_tools(home)
-    store_program()
-    install_jars(home, ["s3"])
-    chosen = {"CATALOGUE": request.param, "SLUICE_HOME": str(home)}
-    stack = Stack(home, {**os.environ, **chosen}, s3=True)
-    with mock.patch.dict(os.environ):  # the stack puts the credentials of its store there
-        try:
-            variables = stack.up()
-            (tmp_path / "cities.csv").write_text("id,city\n1,Oslo\n2,Bergen\n")
-            upload(variables, [(tmp_path / "cities.csv", "cities/cities.csv")])
-            yield stack
-        finally:
-            stack.down()
+    with stack_with_store(tmp_path, CATALOGUE=request.param) as stack:
+        variables = stack.up()
+        (tmp_path / "cities.csv").write_text("id,city\n1,Oslo\n2,Bergen\n")
+        upload(variables, [(tmp_path / "cities.csv", "cities/cities.csv")])
+        yield stack
 
 
 def system_of(stack: Stack, folder: Path) -> SystemHarness:

@@ -5,21 +5,19 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
-from devstack.jars import install_jars
 from devstack.object_store import upload
 from devstack.stack import Stack
 from runtime.store_access import CREDENTIALS_FILE
 from sluice.contracts.arrivals import ZoneStatus
 from tests.harness.lake import LakeReader
-from tests.harness.object_store import store_program
+from tests.harness.object_store import stack_with_store
 from tests.harness.processes import WorkerProcess, wait_for
 from tests.harness.rides import ROWS, assert_each_once, write_month
 from tests.harness.store_proxy import StoreFault, StoreProxy
-from tests.harness.system import SystemHarness, link_tools
+from tests.harness.system import SystemHarness
 from tests.harness.temporal_thread import TEMPORAL
 from workflows.landing_zone import LandingZone
 
@@ -110,23 +108,14 @@ class StoreZone:
 @pytest.fixture
 def zone(tmp_path: Path) -> Iterator[StoreZone]:
     """A landing zone in the source bucket of a stack of the test's own."""
-    home = tmp_path / "home"
-    home.mkdir()
-    link_tools(home)
-    store_program()
-    install_jars(home, ["s3"])
-    stack = Stack(home, {**os.environ, "SLUICE_HOME": str(home)}, s3=True)
-    with mock.patch.dict(os.environ):  # the stack puts the credentials of its store there
+    with stack_with_store(tmp_path) as stack:
+        stack.up(with_worker=False)
+        zone = StoreZone(stack, tmp_path)
         try:
-            stack.up(with_worker=False)
-            zone = StoreZone(stack, tmp_path)
-            try:
-                zone.deploy()
-                yield zone
-            finally:
-                zone.close()
+            zone.deploy()
+            yield zone
         finally:
-            stack.down()
+            zone.close()
 
 
 @pytest.mark.timeout(900)  # the store may have to be built
