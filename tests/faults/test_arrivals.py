@@ -86,7 +86,7 @@ def test_three_years_of_monthly_files_while_everything_is_killed(place: str, tmp
     draw = random.Random(sorted(PLACES).index(place))
     with make_landing(tmp_path, draw) as (landing, stack):
         try:
-            landing.deploy("settle: 4s, look: 3s, at_once: 2, batch: {files: 5, wait: 10s}, overwritten: ignore")
+            landing.deploy("settle: 6s, look: 3s, at_once: 2, batch: {files: 5, wait: 10s}, overwritten: ignore")
             turns = chain.from_iterable(draw.sample(victims, len(victims)) for _ in count())
             with repeatedly(lambda: _kill(landing, stack, next(turns)), draw, 4, 12):
                 _land_three_years(landing, draw)
