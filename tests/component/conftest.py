@@ -13,9 +13,10 @@ from engine.spark.java import find_java
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.glue_server import GlueServer
+from tests.harness.ingester import Ingester
+from tests.harness.lake import LakeReader
 from tests.harness.postgres_server import PostgresServer
-
-BRANCH = "wap/warm-tests"
+from tests.harness.warm_branch import BRANCH
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +60,10 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     yield session
     session.stop()
     catalog.delete_branch(BRANCH)
+
+
+@pytest.fixture
+def job(spark: SparkSession, lake: LakeReader, tmp_path: Path, request: pytest.FixtureRequest) -> Ingester:
+    """The built-in job on a table that is named after the test."""
+    plain = "".join(character if character.isalnum() else "_" for character in request.node.name)
+    return Ingester(spark, lake, f"i.{plain}", tmp_path)

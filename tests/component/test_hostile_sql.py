@@ -11,7 +11,7 @@ from sluice.contracts.spark_jobs import ScanSpec, ScanTarget
 from sluice.sql.functions import ALLOWED, CLAUSES, OPERATORS, REFUSED
 from sluice.sql.tokens import tokens
 from spark_jobs.scan import scan_all
-from tests.unit.test_hostile_sql import ORDINARY_QUERIES
+from tests.harness.ordinary_sql import ORDINARY_QUERIES
 
 
 def test_every_function_of_spark_is_allowed_or_refused(spark: SparkSession) -> None:

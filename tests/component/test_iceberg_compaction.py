@@ -13,8 +13,8 @@ from lakehouse.iceberg_catalog.publication import Publisher
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import ServiceUnavailable
-from tests.component.test_iceberg_other_programs import open_as
 from tests.harness.compaction import compact
+from tests.harness.iceberg_guarantees import open_as
 from tests.harness.iceberg_lake import IcebergLake
 from tests.harness.iceberg_rest import IcebergRestServer
 from tests.harness.iceberg_run import IcebergRun

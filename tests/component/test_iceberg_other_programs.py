@@ -10,14 +10,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 from lakehouse.catalog import TableCommit
 from lakehouse.iceberg_catalog import publication
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
-from lakehouse.iceberg_catalog.connect import open_iceberg
 from lakehouse.iceberg_catalog.log_commits import LogCommit
 from lakehouse.iceberg_catalog.publication import Publisher
 from lakehouse.iceberg_catalog.publication_commits import changes_of
-from lakehouse.iceberg_catalog.sql_committer import SqlCommitter
 from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogRefused, ServiceUnavailable, UnexpectedWrite
-from sluice.publishing.capabilities import Guarantee
+from tests.harness.iceberg_guarantees import open_as
 from tests.harness.iceberg_lake import SCHEMA, IcebergLake, WriterJob
 
 BOTH = ("one", "two")
@@ -25,14 +23,6 @@ BOTH = ("one", "two")
 
 class Crash(Exception):
     """Stands for the end of the process."""
-
-
-def open_as(folder: Path, guarantee: Guarantee) -> IcebergCatalog:
-    """Open a catalog in an SQLite file as if it gave another guarantee."""
-    catalog = open_iceberg("lake", "sql", f"sqlite:///{folder}/catalog.db", folder.as_uri(), {})
-    branches = catalog._branches
-    branches.committer = branches._log._committer = SqlCommitter(branches.tables.catalog, guarantee)
-    return catalog
 
 
 @pytest.fixture(params=["checked", "one by one"])

@@ -25,9 +25,9 @@ from lakehouse.source_files.paths import source_of_files
 from sluice.contracts.arrivals import FinishArrivalsInput, FinishArrivalsResult
 from sluice.errors import InputChanged, ServiceUnavailable
 from sluice.pipeline.source import Source
+from tests.harness.loading_run import Run
+from tests.harness.memory_zone import TEXT, Zone
 from tests.harness.object_store import running_store
-from tests.unit.test_arrivals import TEXT, Zone
-from tests.unit.test_loaded_files import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the store may have to be built
 

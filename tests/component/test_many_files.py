@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.loading_run import TABLE, Folder, names
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-from tests.unit.test_loaded_files import TABLE, Folder, names
 
 _FILES = 100_000
 _MESSAGE = 64 * 1024

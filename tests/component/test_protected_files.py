@@ -16,7 +16,7 @@ from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import TableState, load_table
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
-from tests.component.conftest import BRANCH
+from tests.harness.warm_branch import BRANCH
 
 UNSAFE = (
     "'write.metadata.delete-after-commit.enabled' = 'true', 'write.metadata.previous-versions-max' = '1', "

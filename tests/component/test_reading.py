@@ -3,28 +3,12 @@
 import bz2
 import gzip
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from pyspark.sql import SparkSession
 
-from tests.component.test_ingest import Ingester
-from tests.harness.lake import LakeReader
-
-
-@pytest.fixture
-def job(spark: SparkSession, lake: LakeReader, tmp_path: Path, request: pytest.FixtureRequest) -> Ingester:
-    plain = "".join(character if character.isalnum() else "_" for character in request.node.name)
-    return Ingester(spark, lake, f"i.{plain}", tmp_path)
-
-
-def file(job: Ingester, name: str, content: str | bytes) -> str:
-    path = job.folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return str(path)
+from tests.harness.ingester import Ingester, file
 
 
 def ids(job: Ingester) -> list[int]:

@@ -29,8 +29,8 @@ from sluice.contracts.references import RunRef
 from sluice.pipeline.table import Table as PipelineTable
 from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB
-from tests.component.conftest import BRANCH
 from tests.harness.audited_table import Table, check_of
+from tests.harness.warm_branch import BRANCH
 
 COLUMNS = (
     "id INT, big BIGINT, f FLOAT, x DOUBLE, y DOUBLE, dec DECIMAL(9, 2), s STRING, t STRING, flag BOOLEAN, d DATE, "

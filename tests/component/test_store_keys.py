@@ -14,8 +14,8 @@ from lakehouse.source_files.arriving import list_arriving
 from lakehouse.source_files.s3_client import open_client
 from sluice.contracts.arrivals import ListArrivalsInput
 from sluice.errors import CredentialsExpired, InvalidInput
+from tests.harness.memory_zone import TEXT, Zone
 from tests.harness.moto_server import moto_server
-from tests.unit.test_arrivals import TEXT, Zone
 
 GOOD = ("in/a.csv", "in/day=1/b b.csv", "in/%2F.csv", "in/é.csv")
 UNREADABLE = {

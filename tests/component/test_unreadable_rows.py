@@ -11,10 +11,7 @@ from pyspark.errors import NumberFormatException
 
 from lakehouse.source_files import find_line, stated_encoding
 from sluice.contracts.spark_jobs import UnreadableRows
-from tests.component.test_ingest import Ingester
-from tests.component.test_reading import file, job
-
-__all__ = ["job"]
+from tests.harness.ingester import Ingester, file
 
 SCHEMA = "id INT, amount DECIMAL(10,2), day DATE"
 HEADER = "id,amount,day\n"

@@ -24,8 +24,8 @@ from sluice.contracts.spark_jobs import ScanSpec
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB, SPARK
 from spark_jobs.scan import scan_all
-from tests.component.conftest import BRANCH
 from tests.harness.folder_store import IO, FolderStoreSession
+from tests.harness.warm_branch import BRANCH
 
 NOW = datetime(2024, 3, 1, tzinfo=timezone.utc)
 

@@ -11,84 +11,24 @@ import pytest
 from activities.split_batch import SplitBatchActivity
 from lakehouse.arrivals import collector, identify_arrived
 from lakehouse.arrivals.batch_store import BatchStore
-from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.arrivals.zone_memory import MarkedFile
 from lakehouse.source_files import find_files, identify_input
 from lakehouse.source_files.arriving import ArrivingFile
 from sluice.contracts.arrivals import (
     ROLLED_BACK,
     ArrivedFile,
-    BatchRef,
     CollectArrivalsInput,
-    CollectArrivalsResult,
     ListArrivalsInput,
     SplitBatchInput,
 )
 from sluice.contracts.run import InputFile, run_workflow_id
-from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, ManifestUnreadable, ServiceUnavailable
-from sluice.pipeline.model import Pipeline
 from sluice.pipeline.source import Source
-from tests.harness.memory_catalog import MemoryCatalog
-from tests.harness.memory_lake import MemoryLake
-from tests.unit.test_loaded_files import TABLE, Folder, roll_back
+from tests.harness.loading_run import TABLE, roll_back
+from tests.harness.memory_zone import TEXT, Zone
 
 VARIABLE_NUMBER = 9
 """`SQLITE_LIMIT_VARIABLE_NUMBER` of sqlite3.h."""
-TEXT = PipelineText(name="p.yml", text="", folder="/")
-
-
-class Zone:
-    """The landing zone of one pipeline, and runs that load what it gives."""
-
-    def __init__(self, folder: Path, **arrival: Any) -> None:
-        self.catalog = MemoryCatalog()
-        self.lake = MemoryLake(self.catalog, folder / "tables")
-        self.landing = Folder(self.lake, folder / "landing")
-        self.landing.path.mkdir(exist_ok=True)
-        self.home, self.now = folder / "home", 1000.0
-        self.held: list[BatchRef] = []
-        self.received = ""
-        self.pipeline = Pipeline.model_validate(
-            {
-                "name": "p",
-                "write": {"source": {"format": "csv"}},
-                "tables": [TABLE],
-                "arrival": {"from": str(self.landing.path), "settle": 60, **arrival},
-            }
-        )
-
-    @property
-    def collector(self) -> ArrivalCollector:
-        batches = BatchStore((self.home / "lake").as_uri(), {})
-        return ArrivalCollector(self.lake.loaded_files, batches, self.home, clock=lambda: self.now)
-
-    def look(self, after: float = 0, files: list[Path] | None = None) -> CollectArrivalsResult:
-        self.now += after
-        named = None if files is None else [str(file) for file in files]
-        given = CollectArrivalsInput(pipeline=TEXT, held=self.held, received=self.received, files=named)
-        result = self.collector.collect(self.pipeline, given)
-        self.held += result.batches
-        self.received = result.mark
-        return result
-
-    def settled(self) -> list[list[str]]:
-        """Look twice, with the time to settle between; return the names in the batches of the second look."""
-        assert self.look().batches == []
-        return self.names(self.look(after=60))
-
-    def names(self, result: CollectArrivalsResult) -> list[list[str]]:
-        return [[Path(file.path).name for file in self.collector.batches.read(ref)] for ref in result.batches]
-
-    async def load(self) -> None:
-        """Publish every batch that is held; the zone drops it."""
-        for ref in self.held:
-            await self.landing.run(*[file.path for file in self.collector.batches.read(ref)]).load()
-        self.held = []
-
-    def states(self) -> dict[str, tuple[str, str]]:
-        listed = self.collector.list_arrivals(self.pipeline, ListArrivalsInput(pipeline=TEXT, held=self.held))
-        return {Path(each.path).name: (each.status, each.detail) for each in listed.files}
 
 
 @pytest.fixture

@@ -15,40 +15,21 @@ from sluice.audit.files import other_live_files, referenced_files
 from sluice.audit.planner import plan_audit, prove_checks, sample_group
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.spark_target import spark_target
-from sluice.audit.statistics import ColumnStatistics, DeleteFile, FileStatistics, SchemaField, TableStatistics
+from sluice.audit.statistics import ColumnStatistics, DeleteFile, FileStatistics, SchemaField
 from sluice.audit.tables import AuditedTable, ReferencedTable, referenced_tables
 from sluice.audit.verdicts import CheckResult
-from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check, TableReference
 from sluice.contracts.audit import AuditInput
-from sluice.contracts.references import RunRef
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.pipeline.table import Table
 from sluice.sql.dialect import DUCKDB, SPARK
+from tests.harness.audit_inputs import NOT_NULL, RANGE, UNIQUE, audit_input, check, file, table
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.quarantined_run import LakeRun
 
-TYPES = {"c": "int", "s": "string", "list": "list<int>"}
-FIELDS = [SchemaField(number, name, kind) for number, (name, kind) in enumerate(TYPES.items(), 1)]
-UNIQUE, RANGE, NOT_NULL = {"unique": "c"}, {"accepted_range": {"column": "c", "min": 0}}, {"not_null": "c"}
 RELATED = {"relationships": {"column": "c", "to": "n.keys", "field": "id"}}
 MORE_THAN_ALL = 2**40
-
-
-def check(written: Any) -> Check:
-    (fields,) = expand(written)
-    return REGISTRY[fields["check"]].model_validate(fields)
-
-
-def file(path: str, low: int | None = None, high: int | None = None, **more: Any) -> FileStatistics:
-    columns = {"c": ColumnStatistics(nulls=0, lower=low, upper=high)}
-    return FileStatistics(rows=10, columns=columns, path=path, bytes=100, **more)
-
-
-def table(*written: Any, added: Any = (), live: Any = (), **more: Any) -> AuditedTable:
-    statistics = TableStatistics(types=TYPES, added=added, live=[*live, *added])
-    return AuditedTable("n.t", [check(each) for each in written], statistics, FIELDS, **more)
 
 
 def group(audited: AuditedTable) -> ScanGroup:
@@ -146,12 +127,6 @@ def test_a_table_is_audited_as_one_with_requeued_rows(tmp_path: Path) -> None:
         assert audited
         (proven,) = prove_checks(audited.checks, audited.statistics).values()
         assert proven and proven.level == level
-
-
-def audit_input(**tables: Any) -> AuditInput:
-    run_ref = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
-    listed = {f"n.{name}": Table(checks=[check(each) for each in written]) for name, written in tables.items()}
-    return AuditInput(run_ref=run_ref, branch="b", base="0", head="1", tables=listed)
 
 
 def test_a_plan_decides_what_metadata_proves_and_assigns_the_others() -> None:

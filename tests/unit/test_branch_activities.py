@@ -1,6 +1,5 @@
 """The activities on branches, from opening to a roll-back, on a catalog in memory and tables in a folder."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,23 +14,18 @@ from activities.confirm_publication import ConfirmPublicationActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.find_conflicts import FindConflictsActivity
 from activities.manage_quarantine import ManageQuarantineActivity
-from activities.open_branch import OpenBranchActivity
 from activities.plan_release import PlanReleaseActivity
 from activities.publish_branch import PublishBranchActivity
 from activities.quarantine_branch import QuarantineBranchActivity
-from activities.rebase_branch import RebaseBranchActivity
 from activities.require_approval import ApprovalPolicy
 from activities.restore_tables import RestoreTablesActivity
 from activities.resume_branch import ResumeBranchActivity
-from activities.verify_write import VerifyWriteActivity
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.catalog import TableDiff
 from lakehouse.iceberg.rebase import TableRebase, read_rebase
 from lakehouse.iceberg.table_state import TableState, load_table
 from lakehouse.quarantine import find_quarantined_branch
 from sluice.contracts.existing_rows import (
-    RebaseBranchInput,
-    RebaseResult,
     Restore,
     RestoreTablesInput,
     Resume,
@@ -46,68 +40,17 @@ from sluice.contracts.publish import (
     PublishBranchInput,
 )
 from sluice.contracts.quarantine import ManageQuarantineInput, QuarantineBranchInput
-from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
+from sluice.contracts.references import BranchRef
 from sluice.errors import NoSuchBranch
-from sluice.pipeline.table import Table
-from sluice.pipeline.write import Write
-from sluice.publishing.certificate import AUDITED, INPUT, approved_properties, quarantine_properties
+from sluice.publishing.certificate import AUDITED, approved_properties, quarantine_properties
 from sluice.publishing.rebase import rebase_problem
 from sluice.publishing.release import verified_write
+from tests.harness.branch_run import APPEND, Run, call
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.quarantined_run import FakeWorkflows
 
 LATER = "2026-02-01T00:00:00+00:00"
-APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
-
-
-class Run:
-    """One run at a table, activity by activity."""
-
-    def __init__(self, lake: MemoryLake, run_id: str, table: str = "t.x") -> None:
-        self.lake, self.catalog, self.table = lake, lake.catalog, table
-        self.ref = RunRef(run_id=run_id, workflow_id=f"w-{run_id}", pipeline="p", label="p", attempt=1)
-
-    def open(self, **more: Any) -> BranchRef:
-        fields = {"tables": {self.table: Table()}, "schema_is_fixed": True, "input_digest": self.ref.run_id}
-        input = OpenBranchInput.model_validate({"run_ref": self.ref, **fields, "again": False, **more})
-        branch: BranchRef = call(
-            OpenBranchActivity(self.catalog, {}, "here", self.lake.loaded_files).open_branch, input
-        )
-        return branch
-
-    def write(self, *ids: int) -> tuple[BranchRef, WriteResult]:
-        branch = self.open()
-        self.lake.append(branch.name, self.table, ids, self.ref)
-        return branch, self.verify(branch)
-
-    def verify(self, branch: BranchRef) -> WriteResult:
-        input = VerifyWriteInput(run_ref=self.ref, branch=branch, write=APPEND, tables=[self.table], job=JobReport())
-        result: WriteResult = call(VerifyWriteActivity(self.catalog, {}).verify_write, input)
-        return result
-
-    def publish(self, branch: BranchRef, head: str, **more: Any) -> Publication:
-        approvals, waived = more.get("approvals", []), more.get("waived", [])
-        properties = approved_properties(self.ref, head, more.get("audit_digest", ""), approvals, waived)
-        properties[INPUT] = self.ref.run_id
-        fields = {"run_ref": self.ref, "branch": branch, "head": head, "message": "m", "author": "ana"}
-        input = PublishBranchInput.model_validate({**fields, "properties": properties, **more})
-        publish = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch
-        publication: Publication = call(publish, input)
-        return publication
-
-    def rebase(self, branch: BranchRef, written: WriteResult, write: Write = APPEND) -> RebaseResult:
-        self.ref = self.ref.model_copy(update={"attempt": self.ref.attempt + 1})
-        input = RebaseBranchInput(
-            run_ref=self.ref, branch=branch, write_result=written, write=write, rows_quarantined=False
-        )
-        result: RebaseResult = call(RebaseBranchActivity(self.catalog, {}, "here").rebase_branch, input)
-        return result
-
-
-def call(activity: Callable[..., Any], input: Any) -> Any:
-    return ActivityEnvironment().run(activity, input)
 
 
 @pytest.fixture

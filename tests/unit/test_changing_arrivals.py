@@ -13,7 +13,7 @@ from lakehouse.source_files.arriving import ArrivingFile, list_arriving
 from sluice.contracts.run import InputFile
 from sluice.errors import InputChanged, InvalidInput, ServiceUnavailable
 from sluice.pipeline.source import Source
-from tests.unit.test_arrivals import Zone
+from tests.harness.memory_zone import Zone
 
 
 @pytest.fixture

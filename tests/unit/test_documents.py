@@ -10,8 +10,8 @@ from devstack.stack import ROOT
 from sluice.audit.verdicts import AnsweredBy, Verdict
 from sluice.checks.base import Level, Severity
 from sluice.contracts.run import Cause, Conflict, Outcome, Stage
-from tests.unit.test_house import ALLOWED
-from tests.unit.test_words import without_code
+from tests.harness.markdown import without_code
+from tests.harness.rooms import ALLOWED
 
 LIMIT = 120
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

@@ -7,18 +7,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from activities.examine_installation import ExamineInstallationActivity
 from activities.examine_spark import ExamineSparkActivity
 from cli.app import app
 from cli.lazy_commands import LAZY_COMMANDS
-from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg_catalog.connect import open_iceberg
-from sluice.contracts.examination import ExamineInstallationInput, ExamineSparkInput, Finding
+from sluice.contracts.examination import ExamineSparkInput
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
+from tests.harness.branch_run import call
+from tests.harness.examination import examined
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.slack import run_slack
-from tests.unit.test_branch_activities import call
 
 
 class AwayCatalog(MemoryCatalog):
@@ -26,14 +25,6 @@ class AwayCatalog(MemoryCatalog):
 
     def head(self, branch: str) -> str:
         raise ServiceUnavailable("the catalog does not answer")
-
-
-def examined(folder: Path, catalog: BranchCatalog | None = None, **settings: Any) -> dict[str, Finding]:
-    """Return the findings of a worker by their parts; of several of one part, the last."""
-    lake = {"warehouse": (folder / "lake").as_uri(), "sluice_home": folder, **settings}
-    activity = ExamineInstallationActivity(Settings(**lake), catalog or MemoryCatalog(), {})
-    findings = call(activity.examine_installation, ExamineInstallationInput()).findings
-    return {finding.part: finding for finding in findings}
 
 
 def secret(folder: Path, name: str, text: str = "token", mode: int = 0o600) -> str:

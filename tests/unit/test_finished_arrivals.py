@@ -20,8 +20,8 @@ from sluice.deployment.plan import DeploySet
 from sluice.errors import InputChanged, InvalidPipeline
 from sluice.pipeline.arrival import Arrival
 from sluice.settings import Settings
-from tests.unit.test_arrivals import TEXT, Zone
-from tests.unit.test_loaded_files import roll_back
+from tests.harness.loading_run import roll_back
+from tests.harness.memory_zone import TEXT, Zone
 
 IDENTITY = "sha256:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"  # of "1"
 

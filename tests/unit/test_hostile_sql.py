@@ -12,6 +12,7 @@ from sluice.sql.expression import (
     statement_problem,
     without_comments,
 )
+from tests.harness.ordinary_sql import ORDINARY_QUERIES
 
 HOSTILE_QUERIES = [
     ("SELECT * FROM text.`/etc/passwd`", "'text./etc/passwd' is no table of the catalog"),
@@ -111,38 +112,6 @@ def test_quotes_and_comments_hide_nothing(text: str, hidden: str) -> None:
     problem = str(query_problem(text))
     assert hidden in problem or "does not parse" in problem or "no SQL" in problem or "two ways" in problem
     assert query_problem(text) is not None
-
-
-ORDINARY_QUERIES = [
-    "SELECT * FROM shop.orders WHERE customer_id = 4711",
-    "SELECT o.id FROM shop.orders o LEFT ANTI JOIN shop.customers c ON o.customer_id = c.id",
-    "WITH late AS (SELECT * FROM n.t WHERE d < current_date() - INTERVAL 3 DAYS) SELECT * FROM late",
-    "WITH late(a, b) AS (SELECT x, y FROM n.t) SELECT a FROM late WHERE b IN (SELECT z FROM n.u)",
-    "SELECT a, count(*) FROM n.t GROUP BY a HAVING count(*) > 1 ORDER BY a DESC NULLS LAST LIMIT 5 OFFSET 1",
-    "SELECT a FROM n.t GROUP BY GROUPING SETS ((a), (b)) UNION ALL (SELECT b FROM n.u EXCEPT SELECT c FROM n.v)",
-    "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY b) AS n FROM n.t) WHERE n > 1",
-    "SELECT sum(a) OVER (ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM n.t",
-    "SELECT CAST(a AS DECIMAL(9, 2)), TRY_CAST(b AS STRUCT<x: INT, y: ARRAY<STRING>>), c::int FROM n.t",
-    "SELECT transform(xs, x -> x + 1), filter(xs, x -> x > 1), aggregate(xs, 0, (s, x) -> s + x) FROM n.t",
-    "SELECT CASE WHEN a > 1 THEN 'x' ELSE if(b, 'y', 'z') END, nvl(a, b), a DIV b, a % b, ~a, a | b, a || b FROM n.t",
-    "SELECT date_trunc('day', t), to_timestamp(s, 'yyyy'), extract(YEAR FROM t), datediff(DAY, a, b) FROM n.t",
-    "SELECT trim(BOTH 'x' FROM a), position('a' IN b), substring(a FROM 1 FOR 2) FROM n.t",
-    "SELECT m['k'], xs[0], s.f.g, map('a', 1), array(1, 2), named_struct('a', 1), struct(a AS b) FROM n.t",
-    "SELECT * FROM n.t WHERE a RLIKE '^[A-Z]{2}$' AND b LIKE ANY ('x%', 'y%') AND (a, b) IN ((1, 2))",
-    "SELECT * FROM n.t LATERAL VIEW explode(xs) e AS x WHERE exists(xs, x -> x > 1)",
-    "SELECT * FROM n.t, LATERAL (SELECT max(b) AS m FROM n.u WHERE u.a = t.a)",
-    "SELECT * FROM range(10) r JOIN VALUES (1, 'a'), (2, 'b') AS v(id, name) ON r.id = v.id",
-    "SELECT * FROM n.t PIVOT (sum(a) FOR b IN (1, 2))",
-    "SELECT /*+ BROADCAST(u) */ * FROM n.t t JOIN n.u u ON t.a <=> u.a",
-    "SELECT count(*) FILTER (WHERE a > 1), listagg(a, ',') WITHIN GROUP (ORDER BY a), max_by(a, b) FROM n.t",
-    "SELECT percentile_approx(a, 0.5), approx_count_distinct(b), stddev(c), corr(a, b) FROM n.t",
-    "SELECT from_json(s, 'a INT'), get_json_object(s, '$.a'), to_json(struct(a)) FROM n.t",
-    "SELECT assert_true(a > 1), raise_error('no') FROM n.t WHERE DATE '2024-01-01' < d AND b = X'1F' AND c = r'\\d'",
-    "SELECT `größe 日本`, `it's a.b` FROM n.t -- with a comment: reflect('a')",
-    "SELECT * FROM a.b.t WHERE a = 'reflect(1)' /* text.`/etc` */",
-    "SELECT * EXCEPT (a) FROM n.files WHERE a = 'it''s' AND user = 'ana'",
-    "VALUES (1, 2)",
-]
 
 
 @pytest.mark.parametrize("text", ORDINARY_QUERIES)

@@ -19,19 +19,8 @@ from sluice.deployment.files import read_files
 from sluice.pipeline.write_modes import Mode
 from sluice.presentation.check_reference import documented
 from sluice.settings import Settings
+from tests.harness.rooms import ALLOWED
 
-ALLOWED = {
-    "sluice": set[str](),
-    "lakehouse": {"sluice"},
-    "engine": {"sluice"},
-    "spark_jobs": {"sluice"},
-    "workflows": {"sluice"},
-    "activities": {"runtime", "engine", "lakehouse", "sluice"},
-    "runtime": {"workflows", "lakehouse", "sluice"},
-    "hosting": {"activities", "runtime", "engine", "lakehouse", "sluice"},
-    "cli": {"runtime", "workflows", "sluice"},
-    "devstack": {"runtime", "workflows", "engine", "lakehouse", "sluice"},
-}
 ROOMS = {*ALLOWED, "tests"}
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -131,6 +120,13 @@ def test_modules_fit_on_a_few_screens() -> None:
         for file in (ROOT / room).rglob("*.py"):
             lines = len(file.read_text().splitlines())
             assert lines <= 300, f"{file.relative_to(ROOT)} has {lines} lines: is it one room or two?"
+
+
+def test_what_tests_share_is_in_the_harness() -> None:
+    for file in (ROOT / "tests").rglob("*.py"):
+        for module in re.findall(r"^\s*(?:from|import) (tests\.\S+)", file.read_text(), re.M):
+            is_test = module.rpartition(".")[2].startswith(("test_", "conftest"))
+            assert not is_test, f"{file.relative_to(ROOT)} imports {module}: move what it needs to tests/harness"
 
 
 def compared_modes(file: Path) -> list[str]:

@@ -11,7 +11,7 @@ from engine.spark.job_errors import store_absence
 from lakehouse.nessie.spark import explain_absence
 from sluice.contracts.spark_jobs import JobAnswer
 from spark_jobs.job import error_answer
-from tests.unit.test_scan_engines import FakeCatalog
+from tests.harness.bound_catalog import FakeCatalog
 
 REFUSED_CONNECTION = """An error occurred while calling o63.sql.
 : org.projectnessie.client.http.HttpClientException: Failed to execute GET request against \

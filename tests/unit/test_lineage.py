@@ -34,11 +34,11 @@ from sluice.lineage.description import closing_event, describe_event
 from sluice.lineage.identity import lineage_run_id, parse_parent
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings, read_settings
+from tests.harness.branch_run import call
+from tests.harness.examination import examined
 from tests.harness.lineage import LineageReceiver, lineage_receiver, problems
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-from tests.unit.test_branch_activities import call
-from tests.unit.test_examination import examined
 from workflows.metrics import count_run
 
 RUN_ID = "01a206c9-4d1d-779e-bab1-11165e9ad64e"

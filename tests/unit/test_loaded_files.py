@@ -1,181 +1,42 @@
 """Which files main holds, from its history: sequences of runs on a catalog in memory, and the index on its own."""
 
-import hashlib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from activities.list_files import ListFilesActivity
 from activities.open_branch import OpenBranchActivity
 from activities.plan_release import PlanReleaseActivity
 from activities.publish_branch import PublishBranchActivity
-from activities.quarantine_branch import QuarantineBranchActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.require_approval import ApprovalPolicy
 from activities.resume_branch import ResumeBranchActivity
-from activities.select_input import SelectInputActivity
 from lakehouse.loaded_files import LoadedFiles
-from lakehouse.source_files import find_files, identify_input
+from lakehouse.source_files import find_files
 from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult, ResumeBranchInput
-from sluice.contracts.input import ManifestRef, PublicationCheck, SelectedInput, SelectInputInput
+from sluice.contracts.input import PublicationCheck, SelectedInput
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult, PlanReleaseInput, ReleasePlan
 from sluice.contracts.publish import Publication, PublishBranchInput
-from sluice.contracts.quarantine import QuarantineBranchInput, VerifiedWrite
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import OpenBranchInput, TableChange, WriteResult
 from sluice.pipeline.source import Source
-from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import (
     PIPELINE,
-    ROLLED_BACK,
     RUN_ID,
     WORKFLOW_ID,
     approved_properties,
     input_properties,
-    quarantine_properties,
 )
+from tests.harness.branch_run import call
+from tests.harness.loading_run import TABLE, Folder, Run, names, roll_back, row_of
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-
-TABLE = "t.x"
-
-
-class Folder:
-    """A landing folder, and the lake that its files are loaded into."""
-
-    def __init__(self, lake: MemoryLake, path: Path) -> None:
-        self.lake, self.path = lake, path
-        self.runs = 0
-
-    def file(self, name: str, content: str) -> Path:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-        return path
-
-    def run(self, *paths: str, **options: Any) -> "Run":
-        self.runs += 1
-        source = Source(path=[str(self.path / each) for each in paths or (".",)], format="csv")
-        return Run(self.lake, f"r{self.runs}", source, **options)
-
-
-class Run:
-    """One run that loads files, activity by activity."""
-
-    def __init__(
-        self, lake: MemoryLake, name: str, source: Source, *, policy: str = "skip", again: bool = False
-    ) -> None:
-        self.lake, self.catalog, self.source = lake, lake.catalog, source
-        run_id = f"{name}-".ljust(36, "0")
-        self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline="p", label="p", attempt=0)
-        self.policy, self.again = policy, again
-        self.digest = identify_input(find_files(source)).digest
-        self.listed: ManifestRef | None = None
-
-    def open(self) -> BranchRef:
-        self.ref = self.ref.model_copy(update={"attempt": self.ref.attempt + 1})
-        input = OpenBranchInput(
-            run_ref=self.ref, tables={TABLE: Table()}, schema_is_fixed=True, input_digest=self.digest, again=True
-        )
-        opening = OpenBranchActivity(self.catalog, {}, "here", self.lake.loaded_files)
-        branch: BranchRef = call(opening.open_branch, input)
-        return branch
-
-    async def select(self, branch: BranchRef) -> SelectedInput:
-        input = SelectInputInput.model_validate(
-            {
-                "run_ref": self.ref,
-                "branch": branch,
-                "source": self.source,
-                "tables": [TABLE],
-                "input_digest": self.digest,
-                "policy": self.policy,
-                "again": self.again,
-                "reads_selection": True,
-                "listed": self.listed,
-            }
-        )
-        selecting = SelectInputActivity(self.catalog, self.lake.loaded_files, "here")
-        selected: SelectedInput = await ActivityEnvironment().run(selecting.select_input, input)
-        self.listed = selected.manifest
-        return selected
-
-    async def write(self) -> tuple[BranchRef, SelectedInput]:
-        """Load the selected files: a row for each, with a number that its content decides."""
-        branch = self.open()
-        selected = await self.select(branch)
-        loaded = self.lake.manifests.read(selected.manifest).loaded
-        self.lake.append(branch.name, TABLE, [row_of(Path(file.path)) for file in loaded], self.ref)
-        return branch, selected
-
-    def publish(self, branch: BranchRef, selected: SelectedInput, **properties: str) -> Publication:
-        head = self.catalog.head(branch.name)
-        described = {**approved_properties(self.ref, head, "", [], []), **properties}
-        input = PublishBranchInput(
-            run_ref=self.ref,
-            branch=branch,
-            head=head,
-            message="m",
-            author="ana",
-            properties={**described, **input_properties(self.digest, [TABLE], selected.manifest)},
-            published=self._check(selected),
-        )
-        publishing = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog), {}, self.lake.loaded_files)
-        publication: Publication = call(publishing.publish_branch, input)
-        return publication
-
-    def _check(self, selected: SelectedInput) -> PublicationCheck | None:
-        if self.policy == "reload":
-            return PublicationCheck(tables=[TABLE], pipeline="p", digest=self.digest)
-        return None if self.again else PublicationCheck(tables=[TABLE], manifest=selected.manifest)
-
-    async def load(self) -> SelectedInput:
-        """Run to the end."""
-        branch, selected = await self.write()
-        assert self.publish(branch, selected).merged
-        self.catalog.delete_branch(branch.name)
-        return selected
-
-    async def quarantine(self) -> str:
-        branch, selected = await self.write()
-        name, head = f"quarantine/p/{self.ref.run_id}", self.catalog.head(branch.name)
-        kept = input_properties(self.digest, [TABLE], selected.manifest)
-        rows = len(self.lake.manifests.read(selected.manifest).loaded)
-        verified = VerifiedWrite(head=head, attempt=self.ref.attempt, tables={TABLE: rows}, appends=True)
-        properties = quarantine_properties(
-            self.ref, branch.base, "audit", "bad", "2030-01-01T00:00:00+00:00", head=head, input=kept, verified=verified
-        )
-        input = QuarantineBranchInput(branch=branch, head=head, name=name, properties=properties)
-        assert call(QuarantineBranchActivity(self.catalog, "here").quarantine_branch, input) == name
-        return name
-
-
-def row_of(path: Path) -> int:
-    return int(hashlib.sha256(path.read_bytes()).hexdigest()[:8], 16)
-
-
-def call(activity: Callable[..., Any], input: Any) -> Any:
-    return ActivityEnvironment().run(activity, input)
-
-
-def roll_back(lake: MemoryLake, name: str, *runs: str) -> str:
-    """Commit to main what the merge of a roll-back says; return its run's id."""
-    run_id = f"{name}-".ljust(36, "0")
-    rolled_back = {ROLLED_BACK: ",".join(runs), RUN_ID: run_id, WORKFLOW_ID: f"w-{name}", PIPELINE: "p"}
-    lake.catalog.commit_tables("main", lake.catalog.head("main"), "roll back", properties=rolled_back)
-    return run_id
-
-
-def names(lake: MemoryLake, selected: SelectedInput) -> list[str]:
-    return [Path(file.path).name for file in lake.manifests.read(selected.manifest).loaded]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from lakehouse.arrivals import collector, identify_arrived
 from lakehouse.source_files import arriving
 from lakehouse.source_files.arriving import find_arriving, list_arriving
 from sluice.errors import InvalidInput, ServiceUnavailable
-from tests.unit.test_arrivals import Zone
+from tests.harness.memory_zone import Zone
 
 
 @pytest.fixture

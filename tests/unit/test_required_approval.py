@@ -15,9 +15,9 @@ from sluice.contracts.publish import Publication, PublishBranchInput, RequireApp
 from sluice.contracts.references import BranchRef
 from sluice.pipeline.model import Approval
 from sluice.publishing.certificate import approved_properties
+from tests.harness.branch_run import Run, call
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-from tests.unit.test_branch_activities import Run, call
 
 PEMS = {name: new_approver_key() for name in ("ana", "ben", "cleo")}
 

@@ -35,7 +35,8 @@ from sluice.errors import JobFailed
 from sluice.sealed_answer import seal_answer
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB, SPARK
-from tests.unit.test_audit import RANGE, UNIQUE, audit_input, file, table
+from tests.harness.audit_inputs import RANGE, UNIQUE, audit_input, file, table
+from tests.harness.bound_catalog import FakeCatalog
 
 
 @dataclass
@@ -52,23 +53,6 @@ class FakeSpark:
         if self.answer:
             Path(spec.answer).write_text(seal_answer(self.answer, spec.answer_key))
         return JobResult(0, ["the last line"], job.folder / "log")
-
-
-class FakeCatalog:
-    """Stands in for the catalog: says what a job is bound to."""
-
-    main = "main"
-
-    def spark_properties(
-        self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
-    ) -> dict[str, str]:
-        return {spark_catalog: f"{branch}@{at}"}
-
-    def explain_absence(self, _: Iterable[str]) -> str | None:
-        return None
-
-    def explain_refused_write(self, _: Iterable[str]) -> str | None:
-        return None
 
 
 def context(folder: Path, heartbeat: Callable[[Any], None] = lambda _: None, **more: Any) -> ScanContext:

@@ -28,9 +28,9 @@ from sluice.contracts.publish import (
 from sluice.contracts.run import RunInput, RunRequest
 from sluice.pipeline.model import Approval, Pipeline
 from sluice.publishing.certificate import GRANTS_WAIVERS, WAIVED_CHECKS, certificate
+from tests.harness.branch_run import Run, call
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-from tests.unit.test_branch_activities import Run, call
 
 PEMS = {name: new_approver_key() for name in ("ana", "ben")}
 CHECK = WaivableCheck(table="t.x", index=0, check="unique(id)", fingerprint="ab" * 32)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from devstack.stack import ROOT
+from tests.harness.markdown import without_code
 
 # A part of an identifier, in snake case or camel case, or some that follow each other, and the term to use instead.
 NAMES = {
@@ -153,13 +154,6 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
         for token in tokenize.generate_tokens(file.readline):
             if token.type in (tokenize.COMMENT, tokenize.STRING) or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
                 yield token.start[0], re.sub(r"`[^`\n]*`", "``", token.string)
-
-
-def without_code(markdown: str) -> str:
-    """A document with its code blocks, the table that `make faults` writes, and quoted sentences blank."""
-    markdown = markdown.split("<!-- table -->", maxsplit=1)[0]
-    blank = r"^```.*?^```$|^<!-- quoted -->.*?^<!-- end of quote -->$"
-    return re.sub(blank, lambda block: "\n" * block[0].count("\n"), markdown, flags=re.S | re.M)
 
 
 def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -21,7 +21,7 @@ from activities.running_workflows import RunningWorkflows
 from runtime.temporal_client import converter
 from sluice.contracts.arrival_runs import ZoneRuns, arrival_runs_id
 from sluice.contracts.arrivals import Batch, PauseZone
-from tests.workflow.test_landing_zone import RunOfATest, Zone, batch
+from tests.harness.zone_workflow import RunOfATest, Zone, batch
 from workflows.arrival_runs import ArrivalRuns
 from workflows.landing_zone import LandingZone
 

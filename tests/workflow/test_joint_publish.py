@@ -24,7 +24,7 @@ from sluice.contracts.backfill import (
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
 from sluice.contracts.publish import DiscardBranchInput
-from tests.workflow.test_backfill import (
+from tests.harness.backfill_workflow import (
     AT_ONCE,
     HELD,
     SINCE,

@@ -2,17 +2,16 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
-from temporalio import activity, workflow
+from temporalio import workflow
 from temporalio.api.sdk.v1 import WorkflowMetadata
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from activities.report_arrival_runs import ReportArrivalRunsActivity
@@ -24,170 +23,21 @@ from sluice.contracts.arrival_runs import arrival_runs_id
 from sluice.contracts.arrivals import (
     Batch,
     BatchCommand,
-    BatchPaths,
-    BatchRef,
-    CollectArrivalsInput,
     CollectArrivalsResult,
-    FinishArrivalsInput,
     FinishArrivalsResult,
     KeptOutFile,
     LandingZoneInput,
     PauseZone,
     SplitBatch,
-    SplitBatchInput,
-    SplitBatchResult,
-    ZoneNotice,
-    ZoneStatus,
     landing_zone_id,
 )
-from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.contracts.starting import EndedRun, PipelineText, StartPipelineInput
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
+from tests.harness.zone_workflow import TEXT, RunOfATest, Zone, arrived, batch
 from workflows.arrival_runs import ArrivalRuns
 from workflows.landing_zone import LandingZone
 from workflows.sandbox import sandbox
-
-TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
-
-
-@workflow.defn(name="StartPipeline", sandboxed=False)
-class RunOfATest:
-    """A run that ends as its test says, when it says."""
-
-    def __init__(self) -> None:
-        self._ended: EndedRun | None = None
-
-    @workflow.run
-    async def run(self, input: StartPipelineInput) -> list[str]:
-        await workflow.wait_condition(lambda: self._ended is not None)
-        assert self._ended and input.report_to
-        handle = workflow.get_external_workflow_handle(input.report_to)
-        await handle.signal(RUN_ENDED_SIGNAL, self._ended.model_copy(update={"key": input.key}))
-        await handle.signal(RUN_ENDED_SIGNAL, self._ended.model_copy(update={"key": input.key}))  # a repeat
-        return input.files or []
-
-    @workflow.signal
-    def end(self, ended: EndedRun) -> None:
-        self._ended = ended
-
-
-def batch(name: str) -> BatchRef:
-    return BatchRef(id=name, location=f"lake/{name}.json", files=2, bytes=20)
-
-
-class Zone:
-    """A landing zone whose looks answer what a test says."""
-
-    def __init__(self, client: Client) -> None:
-        self.client, self.name = client, f"zone-{uuid.uuid4().hex[:8]}"
-        self.answers: list[CollectArrivalsResult | Exception] = []
-        self.looks: list[list[str]] = []
-        self.received: list[str] = []
-        self.named: list[list[str] | None] = []
-        self.notices: list[str] = []
-        self.finishes: list[list[str]] = []
-        self.finish_answers: list[FinishArrivalsResult | Exception] = []
-        self.pause_finish: asyncio.Event | None = None
-        """What tagging or moving files waits for."""
-        self.pause: asyncio.Event | None = None
-        """What a look waits for before it answers."""
-        self.reads: list[str] = []
-        self.held_read: asyncio.Event | None = None
-        """What the reading of a batch waits for."""
-
-    @activity.defn(name="collect_arrivals")
-    async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
-        self.looks.append([ref.id for ref in input.held])
-        self.received.append(input.received)
-        self.named.append(input.files)
-        if self.pause:
-            await self.pause.wait()
-        answer = self.answers.pop(0) if self.answers else CollectArrivalsResult()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    @activity.defn(name="read_batch")
-    async def read(self, input: BatchRef) -> BatchPaths:
-        self.reads.append(input.id)
-        if self.held_read:
-            with suppress(asyncio.CancelledError):
-                await self.held_read.wait()
-        if input.id == "lost":
-            raise ApplicationError("the batch is missing", type="ManifestUnreadable", non_retryable=True)
-        return BatchPaths(paths=[f"/landing/{input.id}-{number}" for number in range(input.files)])
-
-    @activity.defn(name="split_batch")
-    async def split(self, input: SplitBatchInput) -> SplitBatchResult:
-        halves = [input.ref.model_copy(update={"id": f"{input.ref.id}-{half}", "files": 1}) for half in range(2)]
-        return SplitBatchResult(halves=halves)
-
-    @activity.defn(name="finish_arrivals")
-    async def finish(self, input: FinishArrivalsInput) -> FinishArrivalsResult:
-        self.finishes.append([ref.id for ref in input.held])
-        if self.pause_finish:
-            await self.pause_finish.wait()
-        answer = self.finish_answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    @activity.defn(name="notify_landing_zone")
-    async def notify(self, input: ZoneNotice) -> None:
-        self.notices.append(input.text)
-        raise ApplicationError("Slack is away", type="SlackRefused", non_retryable=True)
-
-    async def start(self, **more: Any) -> WorkflowHandle[LandingZone, None]:
-        queue = more.pop("task_queue", self.name)
-        stated = {"look": 600, "at_once": 1, "on_failure": "continue", "name": "p", "installation": "here", **more}
-        self.handle = await self.client.start_workflow(
-            LandingZone.run, LandingZoneInput(pipeline=TEXT, **stated), id=self.name, task_queue=queue
-        )
-        return self.handle
-
-    async def look(self, *answers: CollectArrivalsResult) -> None:
-        """Tell it of an arrival, and wait until it has looked."""
-        looks = len(self.looks)
-        self.answers += answers
-        await self.handle.signal(LandingZone.look)
-        await self.until(lambda _: len(self.looks) > looks)
-
-    async def end(self, name: str, outcome: str, tries: int = 1, **more: Any) -> None:
-        run = await self.run_of(name, tries)
-        await run.signal("end", EndedRun.model_validate({"outcome": outcome, "workflow_id": "p-1", **more}))
-        await run.result()
-
-    async def run_of(self, name: str, tries: int = 1) -> WorkflowHandle[Any, Any]:
-        """Return what runs a batch, once it does: the zone counts it as running from before its start."""
-        handle = self.client.get_workflow_handle(f"{self.name}-{name}-{tries}")
-        for _ in range(300):
-            try:
-                await handle.describe()
-                return handle
-            except RPCError as error:
-                assert error.status == RPCStatusCode.NOT_FOUND, error
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{handle.id} was not started")
-
-    async def status(self) -> ZoneStatus:
-        return await self.handle.query(LandingZone.status)
-
-    async def states(self) -> dict[str, str]:
-        return {each.ref.id: each.state for each in (await self.status()).batches}
-
-    async def until_notified(self, text: str) -> None:
-        for _ in range(300):
-            if any(text in notice for notice in self.notices):
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{text!r} is not among {self.notices}")
-
-    async def until(self, holds: Callable[[dict[str, str]], bool]) -> None:
-        for _ in range(300):
-            if holds(await self.states()):
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{await self.status()}, looks: {self.looks}")
 
 
 @pytest.fixture
@@ -206,10 +56,6 @@ async def zone(client: Client) -> AsyncIterator[Zone]:
             await zone.handle.terminate()
         with suppress(RPCError):  # nothing was to be started
             await client.get_workflow_handle(arrival_runs_id(zone.name, zone.name)).terminate()
-
-
-def arrived(*names: str, **more: Any) -> CollectArrivalsResult:
-    return CollectArrivalsResult(batches=[batch(name) for name in names], **more)
 
 
 async def test_batches_are_loaded_in_their_order_so_many_at_a_time(zone: Zone) -> None:

@@ -23,9 +23,9 @@ from activities.require_approval import ApprovalPolicy
 from sluice.contracts.merge_queue import priority_id
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.publishing.certificate import INPUT, approved_properties
+from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-from tests.unit.test_branch_activities import Run
 from workflows import merge_priority
 
 _LIMIT = 60.0

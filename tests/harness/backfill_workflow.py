@@ -1,0 +1,235 @@
+"""The workflow of a backfill on a real Temporal server, whose runs end as a test says."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from temporalio import workflow
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Worker
+from temporalio.workflow import ParentClosePolicy
+
+from activities.cancel_started_runs import CancelStartedRunsActivity
+from activities.find_ended_workflows import FindEndedWorkflowsActivity
+from activities.find_run_end import FindRunEndActivity
+from activities.running_workflows import RunningWorkflows
+from runtime.backfills import backfill_id
+from sluice.contracts.backfill import (
+    BackfillInput,
+    CampaignChange,
+    CampaignState,
+    CampaignStatus,
+    JointPublish,
+)
+from sluice.contracts.run import RunResult
+from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.settings import Settings
+from workflows.backfill import Backfill
+from workflows.sandbox import sandbox
+
+AT_ONCE, HELD, SLOW_TO_CANCEL, WITH_RUN = "at once", "held", "slow to cancel", "with a run"
+
+
+SETTINGS = Settings.model_validate({"sluice_installation": "tests"})
+
+
+OPEN: dict[str, int] = {}
+"""By task queue, how many fake runs are open, and the most that were."""
+
+
+MOST: dict[str, int] = {}
+
+
+STARTS: dict[str, list[str]] = {}
+
+
+SINCE: dict[str, list[str]] = {}
+"""By task queue, when the run of each start was asked for."""
+
+
+@workflow.defn(name="StartPipeline", sandboxed=False)
+class FakeStart:
+    """A run that ends when it is told to, or at once: `failing` partitions fail."""
+
+    def __init__(self) -> None:
+        self._end: EndedRun | None = None
+
+    @workflow.run
+    async def run(self, input: StartPipelineInput) -> EndedRun:
+        queue = workflow.info().task_queue
+        self._count(queue, input.key, 1, input.since)
+        try:
+            if input.pipeline.text == AT_ONCE:
+                self._end = EndedRun(outcome="published", rows_added=1)
+            if input.pipeline.text == WITH_RUN:
+                await workflow.start_child_workflow(
+                    "WriteAuditPublish",
+                    id=f"{workflow.info().workflow_id}-run",
+                    parent_close_policy=ParentClosePolicy.ABANDON,
+                )
+            await workflow.wait_condition(lambda: self._end is not None)
+        except asyncio.CancelledError:
+            if input.pipeline.text == SLOW_TO_CANCEL:
+                await workflow.wait_condition(lambda: self._end is not None)
+            self._end = EndedRun(outcome="cancelled", cause="cancelled")
+        assert self._end
+        self._count(queue, "", -1)
+        ended = self._end.model_copy(update={"key": input.key, "started_by": workflow.info().workflow_id})
+        if input.report_to:
+            await workflow.get_external_workflow_handle(input.report_to).signal(RUN_ENDED_SIGNAL, ended)
+        return ended
+
+    @workflow.signal
+    def end(self, ended: EndedRun) -> None:
+        self._end = ended
+
+    def _count(self, queue: str, key: str, change: int, since: str = "") -> None:
+        if workflow.unsafe.is_replaying():
+            return
+        OPEN[queue] = OPEN.get(queue, 0) + change
+        MOST[queue] = max(MOST.get(queue, 0), OPEN[queue])
+        if key:
+            STARTS.setdefault(queue, []).append(key)
+            SINCE.setdefault(queue, []).append(since)
+
+
+@workflow.defn(name="WriteAuditPublish", sandboxed=False)
+class FakeRun:
+    """A run that goes on until it is cancelled, or told to publish."""
+
+    def __init__(self) -> None:
+        self._is_published = False
+
+    @workflow.run
+    async def run(self) -> RunResult:
+        await workflow.wait_condition(lambda: self._is_published)
+        info = workflow.info()
+        return RunResult(run_id=info.run_id, workflow_id=info.workflow_id, pipeline="p", outcome="published")
+
+    @workflow.signal
+    def publish(self) -> None:
+        self._is_published = True
+
+
+class Backfills:
+    """Starts campaigns of one pipeline, and ends the fake runs of their partitions."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.queue, self.name = str(uuid.uuid4()), f"p{uuid.uuid4().hex[:8]}"
+        self.id = backfill_id(SETTINGS, self.name)
+
+    def worker(self, *further: Callable[..., Any]) -> Worker:
+        """Return a worker with fake runs, and with further activities."""
+        running = RunningWorkflows(self.client, asyncio.get_running_loop())
+        return Worker(
+            self.client,
+            task_queue=self.queue,
+            workflows=[Backfill, FakeStart, FakeRun],
+            activities=[
+                *further,
+                FindRunEndActivity(self.client).find_run_end,
+                CancelStartedRunsActivity(self.client).cancel_started_runs,
+                FindEndedWorkflowsActivity(running).find_ended_workflows,
+            ],
+            activity_executor=ThreadPoolExecutor(4),
+            workflow_runner=sandbox(),
+        )
+
+    async def start(
+        self,
+        count: int,
+        text: str = HELD,
+        starts_per_run: int = 200,
+        ask_again: float = 600,
+        together: JointPublish | None = None,
+        again: bool = False,
+        **more: Any,
+    ) -> WorkflowHandle[Backfill, CampaignStatus]:
+        state = CampaignState(partitions=[f"p{number}" for number in range(count)], **more)
+        limits = {"starts_per_run": starts_per_run, "ask_again": ask_again}
+        given = BackfillInput(
+            pipeline=pipeline(text),
+            name="p",
+            starter="tester",
+            again=again,
+            campaign=state,
+            together=together,
+            **limits,
+        )
+        return await self.client.start_workflow(Backfill.run, given, id=self.id, task_queue=self.queue)
+
+    async def status(self) -> CampaignStatus:
+        return await self.handle().query(Backfill.status)
+
+    def handle(self) -> WorkflowHandle[Backfill, CampaignStatus]:
+        return self.client.get_workflow_handle_for(Backfill.run, self.id)
+
+    async def running(self) -> list[str]:
+        return list((await self.status()).children)
+
+    async def wait(self, reached: Callable[[CampaignStatus], bool]) -> CampaignStatus:
+        for _ in range(600):
+            status = await self.status()
+            if reached(status):
+                return status
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"not reached: {status}")
+
+    async def end(self, partition: str, outcome: Any = "published", cause: Any = None) -> None:
+        child = await self.child(partition)
+        await child.signal("end", EndedRun(outcome=outcome, cause=cause))
+        await self.wait(lambda status: partition not in status.children)
+
+    async def child(self, partition: str) -> WorkflowHandle[Any, Any]:
+        """Return what runs a partition, once it does: the campaign counts it as running from before its start."""
+        handle = self.client.get_workflow_handle((await self.status()).children[partition])
+        await until_it_runs(handle)
+        return handle
+
+    async def change(self, action: Any, **more: Any) -> CampaignStatus:
+        return await self.handle().execute_update(Backfill.change, CampaignChange(action=action, by="ada", **more))
+
+
+async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
+    """Wait until a campaign that was cancelled has asked what it started to end."""
+    for _ in range(300):
+        events = [event.WhichOneof("attributes") async for event in child.fetch_history_events()]
+        if "workflow_execution_cancel_requested_event_attributes" in events:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("it was not asked to end")
+
+
+async def cancel_and_terminate(handle: WorkflowHandle[Any, Any], child: WorkflowHandle[Any, Any]) -> None:
+    """Cancel a campaign, terminate its child before it has obeyed, and wait for the end of the campaign."""
+    await child.query("__stack_trace")
+    await handle.cancel()
+    await until_cancel_requested(child)
+    await child.terminate("killed")
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(handle.result(), 60)
+
+
+async def until_it_runs(handle: WorkflowHandle[Any, Any]) -> None:
+    for _ in range(300):
+        try:
+            if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
+                return
+        except RPCError as error:
+            assert error.status == RPCStatusCode.NOT_FOUND, error
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{handle.id} was not started")
+
+
+def pipeline(text: str) -> PipelineText:
+    return PipelineText(name="p.yml", text=text, folder="/")

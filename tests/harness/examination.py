@@ -1,0 +1,19 @@
+"""What `doctor` finds out on a worker."""
+
+from pathlib import Path
+from typing import Any
+
+from activities.examine_installation import ExamineInstallationActivity
+from lakehouse.catalog import BranchCatalog
+from sluice.contracts.examination import ExamineInstallationInput, Finding
+from sluice.settings import Settings
+from tests.harness.branch_run import call
+from tests.harness.memory_catalog import MemoryCatalog
+
+
+def examined(folder: Path, catalog: BranchCatalog | None = None, **settings: Any) -> dict[str, Finding]:
+    """Return the findings of a worker by their parts; of several of one part, the last."""
+    lake = {"warehouse": (folder / "lake").as_uri(), "sluice_home": folder, **settings}
+    activity = ExamineInstallationActivity(Settings(**lake), catalog or MemoryCatalog(), {})
+    findings = call(activity.examine_installation, ExamineInstallationInput()).findings
+    return {finding.part: finding for finding in findings}

@@ -1,0 +1,68 @@
+"""Runs the built-in job on one table."""
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from lakehouse.source_files import Inspection, base_path, distinct_files, find_files, inspect_files
+from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
+from sluice.errors import InvalidInput
+from sluice.input.unreadable import describe_unreadable
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
+from spark_jobs.ingest import ingest
+from spark_jobs.job import error_answer
+from tests.harness.lake import LakeReader
+from tests.harness.warm_branch import BRANCH
+
+
+class Ingester:
+    """Runs the job on one table of the test's own."""
+
+    def __init__(self, spark: SparkSession, lake: LakeReader, table: str, folder: Path) -> None:
+        self._spark, self._lake, self.table, self.folder = spark, lake, table, folder
+
+    def __call__(
+        self, source: dict[str, Any] | None = None, table: dict[str, Any] | None = None, **write: Any
+    ) -> JobAnswer:
+        stated = Write.model_validate({"source": source, **write} if source else write)
+        files = distinct_files(find_files(stated.source))[0] if stated.source else []
+        inspection = inspect_files(files, stated.source) if stated.source else Inspection()
+        spec = IngestSpec(
+            spark_catalog="nessie",
+            write=stated,
+            files=[file.path for file in files],
+            rows=inspection.rows,
+            spans_lines=inspection.spans_lines,
+            one_value=inspection.one_value,
+            column_groups=inspection.column_groups,
+            base_path=base_path(stated.source) if stated.source else None,
+            tables={self.table: Table.model_validate(table or {})},
+            answer="",
+        )
+        return ingest(self._spark, spec)
+
+    def refused(self, source: dict[str, Any] | None = None, **write: Any) -> str:
+        """Return why the job refuses, which must be for good and in one line."""
+        try:
+            answer = self(source, **write)
+        except Exception as error:
+            own = JobAnswer(error=str(error), error_kind="InvalidInput")
+            answer = own if isinstance(error, InvalidInput) else error_answer(error, show_values=True)
+        assert answer.error_kind == "InvalidInput", answer
+        assert "\n" not in answer.error
+        if answer.unreadable:
+            return describe_unreadable(answer.unreadable, None, show_values=True)
+        return answer.error
+
+    def rows(self) -> list[dict[str, Any]]:
+        return sorted(self._lake.rows(self.table, BRANCH), key=lambda row: row["id"])
+
+
+def file(job: Ingester, name: str, content: str | bytes) -> str:
+    """Write a file into the folder of the test; return its path."""
+    path = job.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
