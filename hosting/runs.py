@@ -1,6 +1,7 @@
 """The activities of runs."""
 
 from activities.audit_branch import AuditBranchActivity
+from activities.checkpoint import checkpoint
 from activities.confirm_publication import ConfirmPublicationActivity
 from activities.discard_branch import DiscardBranchActivity
 from activities.discard_quarantine import DiscardQuarantineActivity
@@ -55,7 +56,7 @@ def branch_activities(shared: Shared) -> list[Activity]:
 
 
 def audit_activities(shared: Shared) -> list[Activity]:
-    """Return those that audit, verify approvals, and record and tell how a run ended."""
+    """Return those that audit, verify approvals, and record and tell how a run goes and ended."""
     catalog, settings = shared.catalog, shared.settings
     notify = NotifyActivity(settings, shared.client.namespace)
     lineage = EmitLineageActivity(settings, catalog, shared.io)
@@ -66,6 +67,7 @@ def audit_activities(shared: Shared) -> list[Activity]:
         RequireApprovalActivity(shared.policy).require_approval,
         FindWaiversActivity(shared.policy).find_waivers,
         RecordRunActivity(catalog, shared.reports, shared.results).record_run,
+        checkpoint,
         notify.can_notify,
         notify.notify,
         lineage.can_emit_lineage,

@@ -180,6 +180,7 @@ class ActivityCalls(ActivityCaller):
     record_run = ActivityCall(
         "record_run", RecordRunInput, str, Kind.LOCAL_FIRST,
         lambda input: f"report of a run that ended {input.result.outcome}", total_timeout=fixed(60))
+    checkpoint = ActivityCall("checkpoint", str, type(None), Kind.ACTIVITY, lambda why: why)
     can_notify = ActivityCall(
         "can_notify", Notification, bool, Kind.LOCAL_FIRST, lambda input: "is Slack set up?", total_timeout=fixed(10))
     notify = ActivityCall(
@@ -224,8 +225,7 @@ class ActivityCalls(ActivityCaller):
         "discard_backfill", DiscardBackfillInput, list[str], Kind.ACTIVITY, lambda input: input.pipeline)
     plan_joint_release = ActivityCall(  # nobody waits for it at a terminal: it has the patience of a run
         "plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY, lambda input: input.run)
-    find_run_end = ActivityCall(
-        "find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda input: input.workflow_id)
+    find_run_end = ActivityCall("find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda of: of.workflow_id)
     cancel_started_runs = ActivityCall(
         "cancel_started_runs", StartedBy, list[FindRunEndInput], Kind.LOCAL_FIRST, lambda input: input.workflow_id)
     inspect_schedule = ActivityCall(

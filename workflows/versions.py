@@ -12,6 +12,8 @@ _LINEAGE = 2
 """The first revision whose runs send OpenLineage events."""
 _REGISTRATIONS = 3
 """The first revision whose runs start registrations after their merge."""
+_CHECKPOINTS = 4
+"""The first revision whose runs end a workflow task by an activity, where earlier ones waited for a timer."""
 
 
 def require_known_revision(request: RunRequest) -> None:
@@ -35,3 +37,8 @@ def emits_lineage(request: RunRequest) -> bool:
 def starts_registrations(request: RunRequest) -> bool:
     """Return whether a run starts registrations after its merge."""
     return request.revision >= _REGISTRATIONS
+
+
+def checkpoints_by_activity(request: RunRequest) -> bool:
+    """Return whether a run ends a workflow task by an activity."""
+    return request.revision >= _CHECKPOINTS

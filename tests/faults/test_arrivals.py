@@ -71,7 +71,7 @@ def _bucket(folder: Path, draw: random.Random) -> Iterator[tuple[RideLanding, St
         messenger.close()
 
 
-PLACES = {
+LANDINGS = {
     "folder": (_folder, ("nessie", "temporal", "spark", "worker", "worker")),
     "bucket": (_bucket, ("nessie", "temporal", "spark", "worker", "store")),
 }
@@ -79,16 +79,16 @@ PLACES = {
 
 @pytest.mark.matrix
 @pytest.mark.timeout(1800)  # the store may have to be built
-@pytest.mark.parametrize("place", PLACES)
-def test_three_years_of_monthly_files_while_everything_is_killed(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", LANDINGS)
+def test_three_years_of_monthly_files_while_everything_is_killed(kind: str, tmp_path: Path) -> None:
     """Services, worker and Spark are killed while 36 monthly files arrive one by one, at once, and again."""
-    make_landing, victims = PLACES[place]
-    draw = random.Random(sorted(PLACES).index(place))
+    make_landing, victims = LANDINGS[kind]
+    draw = random.Random(sorted(LANDINGS).index(kind))
     with make_landing(tmp_path, draw) as (landing, stack):
         try:
             landing.deploy("settle: 6s, look: 3s, at_once: 2, batch: {files: 5, wait: 10s}, overwritten: ignore")
-            turns = chain.from_iterable(draw.sample(victims, len(victims)) for _ in count())
-            with repeatedly(lambda: _kill(landing, stack, next(turns)), draw, 4, 12):
+            order = chain.from_iterable(draw.sample(victims, len(victims)) for _ in count())
+            with repeatedly(lambda: _kill(landing, stack, next(order)), draw, 4, 12):
                 _land_three_years(landing, draw)
                 wait_for(lambda: landing.kills.keys() == set(victims), lambda: str(landing.kills))
             _assert_all_loaded(landing)

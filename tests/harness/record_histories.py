@@ -52,6 +52,7 @@ class Recorder:
         self.worker.stop()
         self.record_lineage()
         self.record_registered()
+        self.record_checkpointed()
 
     def record_lineage(self) -> None:
         """Record a run whose worker sends OpenLineage events, into its log."""
@@ -66,6 +67,12 @@ class Recorder:
         more = {"OPENLINEAGE__TRANSPORT__TYPE": "console", "SLUICE_TARGETS_FILE": str(targets)}
         self.worker = WorkerProcess({**self.environment, **more}, self.folder)
         self._keep("registered", self._begin("registered", "[not_null: id]", "after_publish: [announce]"))
+        self.worker.stop()
+
+    def record_checkpointed(self) -> None:
+        """Record a rebased run that ends workflow tasks by activities."""
+        self.worker = WorkerProcess(self.environment, self.folder)
+        self._rebased("checkpointed")
         self.worker.stop()
 
     def _cancelled_during_write(self) -> None:
@@ -83,15 +90,15 @@ class Recorder:
         assert self.system.command("approve", run, *waiver, "--hash", waiting["audited_hash"]).code == 0
         self._keep("waived", run)
 
-    def _rebased(self) -> None:
-        run = self._begin("rebased", more="approval: {timeout: 1h}")
+    def _rebased(self, name: str = "rebased") -> None:
+        run = self._begin(name, more="approval: {timeout: 1h}")
         waiting = self.system.wait_for_stage(run, "waiting for approval")
         other = csv_file(self.folder / "other.csv", [{"id": 3, "name": "c"}])  # of the same rows it would be one input
-        assert self.system.run(pipeline("rebased", other)).code == 0
+        assert self.system.run(pipeline(name, other)).code == 0
         assert self.system.command("approve", run, "--hash", waiting["audited_hash"]).code == 0
         rebased = self.system.wait_for_attempt(run, 2)
         assert self.system.command("approve", run, "--hash", rebased["audited_hash"]).code == 0
-        self._keep("rebased", run)
+        self._keep(name, run)
 
     def _released_and_rolled_back(self) -> None:
         kept = self._begin("released", "[row_count: 9]")

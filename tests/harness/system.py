@@ -201,6 +201,8 @@ def _assert_own_tables(pipeline: str, home: Path) -> None:
     Which of them runs first depends on the number of processes, so such tests fail now and then.
     """
     module = Path(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]).stem
+    if not module:
+        return  # histories are recorded
     for table in re.findall(r"^  (\w+\.\w+):|^tables: \[(.+)\]", pipeline, re.MULTILINE):
         for name in "".join(table).split(", "):
             users = home / "tables-of-tests" / name

@@ -36,7 +36,7 @@ from sluice.contracts.publish import (
 from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.registration import StartRegistrationsInput
-from sluice.contracts.run import Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
+from sluice.contracts.run import REVISION, Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
 from sluice.contracts.write import (
     JobReport,
     OpenBranchInput,
@@ -77,6 +77,11 @@ class FakeActivities:
         self.calls: list[str] = []
         self.overrides: dict[str, Callable[[Any, int], Any]] = {}
         self.entered = asyncio.Event()
+
+    @property
+    def steps(self) -> list[str]:
+        """The calls in their order, without what is asked beside the run at any time."""
+        return [call for call in self.calls if call != "can_emit_lineage"]
 
     def activities(self) -> list[Callable[..., Any]]:
         write_result = WriteResult(head=HEAD, tables={"t.x": TableChange(operation="append")})
@@ -123,6 +128,7 @@ class FakeActivities:
             self._fake("discard_quarantine", DiscardQuarantineInput, lambda _: ""),
             self._fake("quarantine_branch", QuarantineBranchInput, lambda given: given.name),
             self._fake("start_registrations", StartRegistrationsInput, lambda _: []),
+            self._fake("checkpoint", str, lambda _: None),
             self._fake("can_notify", Notification, lambda _: True),
             self._fake("notify", Notification, lambda _: None),
             self._fake("can_emit_lineage", RunRef, lambda _: False),
@@ -161,7 +167,7 @@ class WorkflowHarness:
         *,
         publish: bool = True,
         commit: PublishOptions | None = None,
-        revision: int = 1,
+        revision: int = REVISION,
         guarantee: str = "",
         **pipeline: Any,
     ) -> Handle:

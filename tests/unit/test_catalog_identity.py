@@ -209,7 +209,7 @@ NO_IDENTITY = {
     "reap_branches": "it looks at the branches of the catalog as it is now",
     **dict.fromkeys(
         (
-            *("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify"),
+            *("acquire_merge_slot", "release_merge_slot", "verify_decision", "can_notify", "notify", "checkpoint"),
             *("start_registrations", "notify_registration"),
             *("inspect_schedule", "pause_schedule", "notify_schedule", "prepare_run", "find_run_end"),
             "cancel_started_runs",

@@ -132,7 +132,7 @@ async def test_the_attempt_is_fenced_and_the_run_looked_for_before_it_is_rebased
     assert (await harness.end(started[0])).outcome == "published"
     steps = [name for name in harness.fakes.calls if name in _CONFLICT_STEPS]
     assert steps == [*_CONFLICT_STEPS, "publish_branch", "discard_branch"]
-    assert timers[:2] == [1, 1 + int(requested)]
+    assert timers[:2] == [0, int(requested)]
 
 
 async def test_a_merge_that_overtook_the_conflict_is_what_is_published(harness: WorkflowHarness) -> None:

@@ -33,7 +33,7 @@ async def test_files_are_selected_between_the_opening_and_the_write(harness: Wor
     harness.fakes.overrides |= {"publish_branch": note, "write_table": load}
     result = await harness.end(await harness.start(write=WRITE))
     assert result.outcome == "published" and result.input and result.input.manifest == FIRST
-    assert harness.fakes.calls[:3] == ["open_branch", "select_input", "write_table"]
+    assert harness.fakes.steps[:3] == ["open_branch", "select_input", "write_table"]
 
 
 async def test_a_run_whose_files_are_all_loaded_ends_without_a_write(harness: WorkflowHarness) -> None:

@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from activities import merge_priority as asking
+from activities import merge_priority as priority_activities
 from activities.merge_priority import MergePriority
 from activities.publish_branch import PublishBranchActivity
 from activities.require_approval import ApprovalPolicy
@@ -102,11 +102,11 @@ class PriorityHarness:
         events = (await claim.fetch_history()).events
         return sum(event.HasField("workflow_execution_signaled_event_attributes") for event in events)
 
-    async def wait_until_released(self) -> None:
+    async def wait_until_released(self, table: str = "t.x") -> None:
         """Wait until no run has priority."""
 
         async def released() -> None:
-            while await self.claims():
+            while await self.claims(table):
                 await asyncio.sleep(0.05)
 
         await asyncio.wait_for(released(), _LIMIT)
@@ -176,8 +176,8 @@ async def test_only_the_run_that_has_priority_keeps_and_releases_it(
     await harness.update(second, _MOVED)
     await harness.update(second, Publication(merged=False, conflicts=["t.y"]))
     await harness.update(second.model_copy(update={"watched_tables": ["t.y"]}), _MERGED)
-    await harness.wait_until_released()
-    assert not await harness.claims("t.y")
+    for table in ("t.x", "t.y"):
+        await harness.wait_until_released(table)
 
 
 async def test_claims_that_follow_each_other_end(harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ async def test_claims_that_follow_each_other_end(harness: PriorityHarness, monke
 async def test_nobody_waits_longer_than_the_limit_for_all_tables(
     harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "_LONGEST_WAIT", 2.0)
+    monkeypatch.setattr(priority_activities, "_LONGEST_WAIT", 2.0)
     lost = harness.input("lost", _MANY)
     await harness.update(lost, Publication(merged=False, conflicts=["t.x", "t.y", "t.z"]))
     waiting = harness.input("r2", ids=(2,)).model_copy(update={"tables": ["t.x", "t.y", "t.z"]})
@@ -201,7 +201,7 @@ async def test_nobody_waits_longer_than_the_limit_for_all_tables(
 
 
 async def test_few_runs_of_a_worker_wait(harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_waiting", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(priority_activities, "_waiting", threading.BoundedSemaphore(1))
     await harness.update(harness.input("first", _MANY), _MOVED)
     waiting = harness.publish(harness.input("r2", ids=(2,)))
     await asyncio.sleep(1)
@@ -244,7 +244,7 @@ async def test_a_run_is_published_when_temporal_is_silent_or_the_worker_ends(
         return True
 
     monkeypatch.setattr(MergePriority, "_is_claimed", be_silent)
-    monkeypatch.setattr(asking, "_RPC_TIMEOUT", timedelta(seconds=0.2))
+    monkeypatch.setattr(priority_activities, "_RPC_TIMEOUT", timedelta(seconds=0.2))
     assert (await asyncio.wait_for(harness.publish(harness.input("r1")), 10)).merged
     closed = asyncio.new_event_loop()
     closed.close()

@@ -24,9 +24,10 @@ from workflows.write_audit_publish import WriteAuditPublish
 async def test_published(harness: WorkflowHarness) -> None:
     result = await harness.end(await harness.start())
     assert (result.outcome, result.main_after, result.branch) == ("published", "2", None)
-    assert harness.fakes.calls == [
+    assert harness.fakes.steps == [
         *("open_branch", "write_table", "verify_write", "audit_branch"),
-        *("require_approval", "publish_branch", "discard_branch", "record_run", "can_notify", "notify"),
+        *("require_approval", "publish_branch", "discard_branch", "start_registrations"),
+        *("record_run", "can_notify", "notify"),
     ]
 
 
@@ -39,8 +40,8 @@ async def test_a_run_that_is_not_to_publish_ends_checked(harness: WorkflowHarnes
     harness.fakes.overrides["verify_write"] = moved
     result = await harness.end(await harness.start(publish=False, approval={"timeout": "3d"}))
     assert (result.outcome, result.cause, result.main_after, result.branch) == ("checked", "checked", None, None)
-    assert harness.fakes.calls == [
-        *("open_branch", "write_table", "verify_write", "audit_branch", "discard_branch", "record_run"),
+    assert harness.fakes.steps == [
+        *("open_branch", "write_table", "verify_write", "audit_branch", "checkpoint", "discard_branch", "record_run"),
     ]
 
 
@@ -234,9 +235,9 @@ async def test_a_write_that_keeps_failing(harness: WorkflowHarness) -> None:
     result = await harness.end(handle)
     assert (result.outcome, result.attempts, result.reason) == ("failed", 3, "it broke")
     assert len(set(branches)) == 3
-    assert harness.fakes.calls == [
-        *(("open_branch", "write_table", "discard_branch", "confirm_publication") * 2),
-        *("open_branch", "write_table", "quarantine_branch", "record_run", "can_notify", "notify"),
+    assert harness.fakes.steps == [
+        *(("open_branch", "write_table", "checkpoint", "discard_branch", "confirm_publication") * 2),
+        *("open_branch", "write_table", "checkpoint", "quarantine_branch", "record_run", "can_notify", "notify"),
     ]
     assert result.branch and result.branch.startswith("quarantine/p/")
 
@@ -245,7 +246,9 @@ async def test_invalid_input_is_not_tried_again_and_leaves_nothing(harness: Work
     harness.fakes.overrides["write_table"] = fails_for_good
     result = await harness.end(await harness.start())
     assert (result.outcome, result.cause, result.attempts, result.branch) == ("failed", "invalid", 1, None)
-    assert harness.fakes.calls == ["open_branch", "write_table", "discard_branch", "record_run", "can_notify", "notify"]
+    assert harness.fakes.steps == [
+        *("open_branch", "write_table", "checkpoint", "discard_branch", "record_run", "can_notify", "notify"),
+    ]
 
 
 async def test_a_bug_leaves_the_branch_for_a_look(harness: WorkflowHarness) -> None:

@@ -26,7 +26,7 @@ from workflows.zone_looks import ZoneLooks
 ENDINGS = [
     *("published", "approved", "failed_audit", "rejected", "expired"),
     *("cancelled_during_write", "cancelled_while_waiting", "worker_killed"),
-    *("rebased", "released", "rolled_back", "waived", "lineage", "registered"),
+    *("rebased", "released", "rolled_back", "waived", "lineage", "registered", "checkpointed"),
 ]
 STARTERS: dict[str, type] = {
     "landing_zone": LandingZone,

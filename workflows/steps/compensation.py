@@ -33,7 +33,7 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
     rows_are_kept_already = request.resume or request.restore
     end = ending(cause, request.pipeline.on_failure, may_keep=request.publish and not rows_are_kept_already)
     state.enter_stage("cleaning up" if end.outcome == "checked" else "compensating", reason)
-    await end_workflow_task("why the run ends is recorded before its branch is deleted")
+    await end_workflow_task(calls, state, "why the run ends is recorded before its branch is deleted")
     try:
         kept = await _keep_or_discard(calls, state, end, reason)
         if state.branch and state.is_publishing and await adopt_publication(calls, state):

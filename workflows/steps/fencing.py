@@ -19,7 +19,7 @@ async def fence_attempt(calls: ActivityCalls, state: RunState) -> bool:
     deletion leaves the next one to look at a branch that does not exist.
     """
     assert state.branch
-    await end_workflow_task("what was learned is recorded before the branch is deleted")
+    await end_workflow_task(calls, state, "what was learned is recorded before the branch is deleted")
     await discard(calls, state, state.branch.name)
     count_fence(state.request.pipeline.name)
     is_published = await adopt_publication(calls, state)
