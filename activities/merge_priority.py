@@ -61,15 +61,18 @@ class MergePriority:
     task_queue: str
 
     def wait(self, input: PublishBranchInput) -> None:
-        """Wait while another run has priority at a table of this run, for 20 seconds at most.
+        """Wait while another run has priority at a table of this run, for 20 seconds at most, and in one try alone.
 
         Raises:
             CancelledError: the run was cancelled meanwhile: nothing is merged.
         """
-        if input.rebases > _NO_SLOT or not _waiting.acquire(blocking=False):
+        info = activity.info()
+        if input.rebases > _NO_SLOT or info.attempt > 1 or not _waiting.acquire(blocking=False):
             return
         try:
-            give_up = time.monotonic() + _LONGEST_WAIT
+            limit = info.start_to_close_timeout
+            longest = min(_LONGEST_WAIT, limit.total_seconds() / 3) if limit else _LONGEST_WAIT
+            give_up = time.monotonic() + longest
             for table in input.tables:
                 while time.monotonic() < give_up and self._call(self._is_claimed(table)):
                     time.sleep(random.uniform(*_PAUSE))

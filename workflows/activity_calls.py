@@ -180,7 +180,7 @@ class ActivityCalls(ActivityCaller):
     record_run = ActivityCall(
         "record_run", RecordRunInput, str, Kind.LOCAL_FIRST,
         lambda input: f"report of a run that ended {input.result.outcome}", total_timeout=fixed(60))
-    checkpoint = ActivityCall("checkpoint", str, type(None), Kind.ACTIVITY, lambda why: why)
+    checkpoint = ActivityCall("checkpoint", str, type(None), Kind.ACTIVITY, lambda why: why, priority=_FIRST)
     can_notify = ActivityCall(
         "can_notify", Notification, bool, Kind.LOCAL_FIRST, lambda input: "is Slack set up?", total_timeout=fixed(10))
     notify = ActivityCall(

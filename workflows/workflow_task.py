@@ -3,9 +3,11 @@
 from datetime import timedelta
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
+    from workflows.failures import root_cause
     from workflows.run_state import RunState
     from workflows.versions import checkpoints_by_activity
 
@@ -22,10 +24,16 @@ async def end_workflow_task(calls: ActivityCalls, state: RunState, why: str) -> 
     A timer ends it, too, but Temporal may let a timer of a millisecond take a second; an activity takes some
     hundredths of one.
 
+    A checkpoint that fails, for want of a worker or because the run was cancelled, fails nothing else: the caller goes
+    on, and asks whether the run was cancelled.
+
     Args:
         why: the summary of the activity in the Temporal Web UI.
     """
     if checkpoints_by_activity(state.request):
-        await calls.checkpoint(why)
+        try:
+            await calls.checkpoint(why)
+        except ActivityError as error:
+            workflow.logger.warning("a checkpoint failed: %s", root_cause(error)[1])
     else:
         await workflow.sleep(_SHORTEST_TIMER, summary=why)

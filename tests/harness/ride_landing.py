@@ -40,6 +40,8 @@ class RideLanding:
         self._worker = WorkerProcess(environment, folder)
         self.system, self.lake = SystemHarness(folder, self._environment), LakeReader(environment)
         self.kills: Counter[str] = Counter()
+        self.undisturbed = threading.Lock()
+        """Nothing is killed while somebody has it."""
 
     @property
     def source(self) -> str:
@@ -145,7 +147,7 @@ class BucketLanding(RideLanding):
     def write(self, month: int, *, name: str = "", spoilt: bool = False) -> None:
         """Put the rides of a month into the bucket, as soon as the store answers."""
         file = write_month(self.folder, month, name=name, spoilt=spoilt)
-        wait_for(lambda: self._put(file), limit=60)
+        wait_for(lambda: self._put(file))
 
     def _put(self, file: Path) -> bool:
         try:
@@ -158,9 +160,11 @@ class BucketLanding(RideLanding):
 class UnreliableMessenger(HttpReceiver):
     """Forwards a store's events to the worker not at all, or three times, each after some seconds of its own."""
 
-    def __init__(self, draw: random.Random) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._draw = draw
+        self._draw = random.Random(1)
+        self.delivered = 0
+        """How many events of rides the worker took."""
         self.worker_address = f"127.0.0.1:{choose_port(7899, None, EVENTS_ADDRESS, set())}"
         self.answer = self._forward
 
@@ -174,4 +178,5 @@ class UnreliableMessenger(HttpReceiver):
 
     def _send(self, body: bytes) -> None:
         with suppress(requests.RequestException):  # the worker may be away: the event is lost
-            requests.post(f"http://{self.worker_address}/", data=body, timeout=5)
+            answer = requests.post(f"http://{self.worker_address}/", data=body, timeout=5)
+            self.delivered += answer.ok and b"rides" in body

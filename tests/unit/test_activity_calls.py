@@ -86,4 +86,4 @@ def test_pipelines_have_a_fairness_key_each_that_fits() -> None:
 def test_what_follows_a_write_is_taken_before_other_writes() -> None:
     assert CALLS["write_table"].priority is None  # which is 3
     first = {name for name, call in CALLS.items() if call.priority == 2}
-    assert first == {"scan_branch", "quarantine_rows", "examine_spark"}
+    assert first == {"scan_branch", "quarantine_rows", "examine_spark", "checkpoint"}

@@ -5,6 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from activities.publish_branch import PublishBranchActivity
 from activities.require_approval import ApprovalPolicy
 from sluice.contracts.merge_queue import priority_id
 from sluice.contracts.publish import Publication, PublishBranchInput
+from sluice.contracts.run import Policy
 from sluice.publishing.certificate import INPUT, approved_properties
 from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
@@ -78,11 +80,19 @@ class PriorityHarness:
             }
         )
 
+    @staticmethod
+    def environment(**info: Any) -> ActivityEnvironment:
+        """Return what an activity runs in, with the time-out of a run."""
+        environment = ActivityEnvironment()
+        timeout = timedelta(seconds=Policy().activity_timeout)
+        environment.info = replace(environment.info, **{"start_to_close_timeout": timeout, **info})
+        return environment
+
     def publish(
         self, input: PublishBranchInput, environment: ActivityEnvironment | None = None
     ) -> "asyncio.Future[Publication]":
         """Run the activity in a thread."""
-        catalog, environment = self.lake.catalog, environment or ActivityEnvironment()
+        catalog, environment = self.lake.catalog, environment or self.environment()
         real = PublishBranchActivity(catalog, ApprovalPolicy(catalog), priority=self.priority).publish_branch
         return asyncio.ensure_future(asyncio.to_thread(environment.run, real, input))
 
@@ -200,6 +210,13 @@ async def test_nobody_waits_longer_than_the_limit_for_all_tables(
     assert 2 <= time.monotonic() - began < 5 and await harness.claims()
 
 
+@pytest.mark.parametrize("info", [{"attempt": 2}, {"start_to_close_timeout": timedelta(seconds=3)}])
+async def test_a_try_waits_once_and_for_a_part_of_its_time(harness: PriorityHarness, info: dict[str, Any]) -> None:
+    await harness.update(harness.input("lost", _MANY), _MOVED)
+    waiting = harness.publish(harness.input("r2", ids=(2,)), harness.environment(**info))
+    assert (await asyncio.wait_for(waiting, 10)).merged and await harness.claims()
+
+
 async def test_few_runs_of_a_worker_wait(harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priority_activities, "_waiting", threading.BoundedSemaphore(1))
     await harness.update(harness.input("first", _MANY), _MOVED)
@@ -213,7 +230,7 @@ async def test_few_runs_of_a_worker_wait(harness: PriorityHarness, monkeypatch: 
 
 async def test_a_cancel_during_the_wait_is_not_lost(harness: PriorityHarness) -> None:
     await harness.update(harness.input("first", _MANY), _MOVED)
-    environment = ActivityEnvironment()
+    environment = harness.environment()
     waiting = harness.publish(harness.input("r2", ids=(2,)), environment)
     await asyncio.sleep(0.5)
     environment.cancel()

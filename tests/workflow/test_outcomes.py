@@ -196,6 +196,29 @@ async def test_a_cancel_that_a_merge_learns_of_in_time(harness: WorkflowHarness)
     assert harness.fakes.calls.count("publish_branch") == 1 and "discard_branch" in harness.fakes.calls
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_checkpoint_that_fails_fails_nothing_else(harness: WorkflowHarness, is_cancelled: bool) -> None:
+    """As where no worker comes back in time. The run is compensated, and a cancel is not lost."""
+    entered = asyncio.Event()
+
+    async def fails(_: Any, times: int) -> Any:
+        entered.set()
+        await asyncio.sleep(0.3 if times == 1 else 0)
+        raise ApplicationError("no worker", non_retryable=True)
+
+    async def collide(_: Any, times: int) -> Publication:
+        return MERGED if times > 1 else Publication(merged=False, conflicts=["t.x"])
+
+    harness.fakes.overrides |= {"checkpoint": fails, "publish_branch": collide}
+    handle = await harness.start()
+    await asyncio.wait_for(entered.wait(), 300)
+    if is_cancelled:
+        await handle.cancel()
+    result = await harness.end(handle)
+    assert (result.outcome, result.branch) == ("cancelled" if is_cancelled else "published", None)
+    assert harness.fakes.calls.count("checkpoint") == 2 and harness.fakes.calls[-1] == "notify"
+
+
 async def test_a_cancel_while_people_decide(harness: WorkflowHarness) -> None:
     handle = await harness.start(approval={"timeout": "3d"})
     while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":

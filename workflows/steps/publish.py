@@ -58,7 +58,7 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
         waived=waived,
         published=state.publication_check,
         tables=list(state.write_result.tables),
-        rebases=0 if request.pipeline.approval else count_rebases(state.result.conflicts),
+        rebases=0 if state.approval.required.required else count_rebases(state.result.conflicts),
     )
     publication = await calls.publish_branch(input)
     if publication.merged:
