@@ -276,7 +276,7 @@ async def test_a_landing_zone_in_a_bucket(
 
     assert finish().finished == 0, "main does not hold them"
     paths = [file.path for file in zone.collector.batches.read(ref)]
-    monkeypatch.setattr("tests.unit.test_loaded_files.row_of", lambda path: len(str(path)))
+    monkeypatch.setattr("tests.harness.loading_run.row_of", lambda path: len(str(path)))
     assert zone.pipeline.write.source
     await Run(zone.lake, "r1", source_of_files(zone.pipeline.write.source, paths)).load()
     zone.held = []
