@@ -22,11 +22,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.contracts.merge_queue import CLAIM_SIGNAL, RELEASE_SIGNAL, priority_id
 from sluice.contracts.publish import Publication, PublishBranchInput
+from sluice.publishing.retries import may_claim_priority, waits_for_priority
 
-_CLAIM_AFTER = 4
-"""After so many rebases, the next conflict of a run makes it claim priority."""
-_NO_SLOT = 1
-"""A run that was rebased at most so often holds no slot of the merge queue, and waits here instead."""
 _LONGEST_WAIT = 20.0
 """For how many seconds a run lets others merge first."""
 _MOST_WAITING = 20
@@ -67,7 +64,7 @@ class MergePriority:
             CancelledError: the run was cancelled meanwhile: nothing is merged.
         """
         info = activity.info()
-        if input.rebases > _NO_SLOT or info.attempt > 1 or not _waiting.acquire(blocking=False):
+        if not waits_for_priority(input.rebases) or info.attempt > 1 or not _waiting.acquire(blocking=False):
             return
         try:
             limit = info.start_to_close_timeout
@@ -85,7 +82,7 @@ class MergePriority:
 
     def update(self, input: PublishBranchInput, publication: Publication) -> None:
         """Claim priority for a run that met its next conflict of many; release that of a run that has merged."""
-        if input.rebases < _CLAIM_AFTER:
+        if not may_claim_priority(input.rebases):
             return
         try:
             for table in publication.conflicts:

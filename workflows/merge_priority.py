@@ -5,6 +5,7 @@ is lost holds up no other.
 """
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import workflow
@@ -24,28 +25,24 @@ class MergePriority:
 
     @workflow.init
     def __init__(self, workflow_id: str) -> None:
-        self._holder = workflow_id
-        self._claims, self._is_released = 0, False
+        self._holder, self._is_released = workflow_id, False
+        self._end = workflow.now() + _CLAIM_TIME
+        self._latest_end = workflow.now() + _LONGEST
 
     @workflow.run
     async def run(self, workflow_id: str) -> None:
         """Wait until the run has merged, or has not claimed its priority again in time."""
-        began = workflow.now()
-        while not self._is_released and (left := _LONGEST - (workflow.now() - began)) > timedelta():
-            claims = self._claims
-            try:
+        while not self._is_released and (left := min(self._end, self._latest_end) - workflow.now()) > timedelta():
+            with suppress(asyncio.TimeoutError):  # it may have claimed it again meanwhile
                 await workflow.wait_condition(
-                    lambda claims=claims: self._is_released or self._claims > claims,  # type: ignore[misc]
-                    timeout=min(left, _CLAIM_TIME),
-                    timeout_summary=f"{workflow_id} merges first"[:200],
+                    lambda: self._is_released, timeout=left, timeout_summary=f"{workflow_id} merges first"[:200]
                 )
-            except asyncio.TimeoutError:
-                return
 
     @workflow.signal(name=CLAIM_SIGNAL)
     def claim(self, workflow_id: str) -> None:
         """Learn that a run met its next conflict: if it has the priority, it keeps it for some more seconds."""
-        self._claims += workflow_id == self._holder
+        if workflow_id == self._holder:
+            self._end = workflow.now() + _CLAIM_TIME
 
     @workflow.signal(name=RELEASE_SIGNAL)
     def release(self, workflow_id: str) -> None:

@@ -24,6 +24,10 @@ MAX_HISTORY_BYTES = 24 * 2**20
 largest pipeline takes 16 MiB, and the end of the run 10."""
 _LONGEST_DELAY = 60.0
 """In seconds."""
+_REBASES_WITHOUT_SLOT = 1
+"""A run that was rebased at most so often holds no slot of the merge queue."""
+_REBASES_BEFORE_PRIORITY = 4
+"""After so many rebases, the next conflict of a run makes it claim merge priority."""
 _MANY_LOSSES, _DELAY_AFTER_MANY = 30, 300.0
 """After so many losses in a row, delays are longer: a day of them must not fill the history of the run."""
 
@@ -191,3 +195,13 @@ def wait_before_rebase(earlier: Sequence[Conflict], *, needs_approval: bool, mer
     if not count_rebases(earlier):
         return "none"
     return "random delay" if needs_approval or not merge_queue else "merge slot"
+
+
+def waits_for_priority(rebases: int) -> bool:
+    """Return whether a run lets another one with merge priority merge first: those with a merge slot have an order."""
+    return rebases <= _REBASES_WITHOUT_SLOT
+
+
+def may_claim_priority(rebases: int) -> bool:
+    """Return whether a run claims merge priority at its next conflict, and so may have it."""
+    return rebases >= _REBASES_BEFORE_PRIORITY

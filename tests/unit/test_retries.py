@@ -20,7 +20,9 @@ from sluice.publishing.retries import (
     conflict_limit_reached,
     count_rebases,
     describe_attempts,
+    may_claim_priority,
     wait_before_rebase,
+    waits_for_priority,
 )
 
 
@@ -180,3 +182,8 @@ def test_who_enters_the_merge_queue(
 ) -> None:
     earlier = conflicts(rebased, rewritten=1)
     assert wait_before_rebase(earlier, needs_approval=needs_approval, merge_queue=merge_queue) == wait
+
+
+def test_runs_that_begin_to_merge_wait_for_one_that_was_rebased_often() -> None:
+    assert [waits_for_priority(rebases) for rebases in range(6)] == [True, True, False, False, False, False]
+    assert [may_claim_priority(rebases) for rebases in range(6)] == [False, False, False, False, True, True]

@@ -266,6 +266,5 @@ async def test_a_run_is_published_when_temporal_is_silent_or_the_worker_ends(
     closed = asyncio.new_event_loop()
     closed.close()
     harness.priority = MergePriority(harness.client, closed, "i", "main", "q")
-    harness.lake.catalog.head("main")
     later = harness.input("r2", ids=(2,))
     assert (await asyncio.wait_for(harness.publish(later), 10)).merged
