@@ -11,11 +11,7 @@ from sluice.contracts.references import RunRef
 from sluice.pipeline.table import Table
 
 TYPES = {"c": "int", "s": "string", "list": "list<int>"}
-
-
 FIELDS = [SchemaField(number, name, kind) for number, (name, kind) in enumerate(TYPES.items(), 1)]
-
-
 UNIQUE, RANGE, NOT_NULL = {"unique": "c"}, {"accepted_range": {"column": "c", "min": 0}}, {"not_null": "c"}
 
 

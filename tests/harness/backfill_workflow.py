@@ -37,21 +37,13 @@ from workflows.backfill import Backfill
 from workflows.sandbox import sandbox
 
 AT_ONCE, HELD, SLOW_TO_CANCEL, WITH_RUN = "at once", "held", "slow to cancel", "with a run"
-
-
 SETTINGS = Settings.model_validate({"sluice_installation": "tests"})
-
-
 OPEN: dict[str, int] = {}
-"""By task queue, how many fake runs are open, and the most that were."""
-
-
+"""By task queue, how many fake runs are open."""
 MOST: dict[str, int] = {}
-
-
+"""By task queue, how many fake runs were open at most."""
 STARTS: dict[str, list[str]] = {}
-
-
+"""By task queue, the keys of the starts."""
 SINCE: dict[str, list[str]] = {}
 """By task queue, when the run of each start was asked for."""
 

@@ -21,6 +21,17 @@ class LakeReader:
         self._http = requests.Session()
         self._http.headers["Authorization"] = f"Bearer {token}"
 
+    @classmethod
+    def of_store(cls, variables: Mapping[str, str], access: Mapping[str, str]) -> "LakeReader":
+        """Read the lake of a stack with an object store, by the variables that give access to it."""
+        io = {
+            "s3.endpoint": access["AWS_ENDPOINT_URL_S3"],
+            "s3.region": access["AWS_REGION"],
+            "s3.access-key-id": access["AWS_ACCESS_KEY_ID"],
+            "s3.secret-access-key": access["AWS_SECRET_ACCESS_KEY"],
+        }
+        return cls(variables, io)
+
     def rows(self, table: str, ref: str = "main") -> list[dict[str, Any]]:
         """Return all rows of a table on a branch; none where the table does not exist."""
         response = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}/contents/{table}", timeout=30)

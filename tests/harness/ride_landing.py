@@ -129,15 +129,7 @@ class BucketLanding(RideLanding):
         access = json.loads(Path(self._variables[CREDENTIALS_FILE]).read_text())
         own = {EVENTS_ADDRESS: messenger.worker_address, "SLUICE_HOME": str(stack.home), **more}
         super().__init__(folder, {**os.environ, **self._variables, **access, **own})
-        self.lake = LakeReader(
-            self._variables,
-            {
-                "s3.endpoint": access["AWS_ENDPOINT_URL_S3"],
-                "s3.region": access["AWS_REGION"],
-                "s3.access-key-id": access["AWS_ACCESS_KEY_ID"],
-                "s3.secret-access-key": access["AWS_SECRET_ACCESS_KEY"],
-            },
-        )
+        self.lake = LakeReader.of_store(self._variables, access)
 
     @property
     def source(self) -> str:

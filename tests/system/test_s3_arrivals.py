@@ -44,15 +44,7 @@ class StoreZone:
         self._environment = {**os.environ, **self._stack, **access, **through, "SLUICE_HOME": str(stack.home)}
         self._worker = WorkerProcess(self._environment, folder)
         self.system = SystemHarness(folder, self._environment)
-        self.lake = LakeReader(
-            self._stack,
-            {
-                "s3.endpoint": access["AWS_ENDPOINT_URL_S3"],
-                "s3.region": access["AWS_REGION"],
-                "s3.access-key-id": access["AWS_ACCESS_KEY_ID"],
-                "s3.secret-access-key": access["AWS_SECRET_ACCESS_KEY"],
-            },
-        )
+        self.lake = LakeReader.of_store(self._stack, access)
         self.loaded: list[int] = []
 
     def deploy(self) -> None:
