@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.selection import QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLDERS
+from tests.selection import ORDER, QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLDERS, group_of
 
 
 @pytest.fixture
@@ -29,3 +29,14 @@ def test_every_folder_of_tests_is_known() -> None:
         file.relative_to(Path(__file__).parents[1]).parts[0] for file in Path(__file__).parents[1].rglob("test_*.py")
     }
     assert folders == {*QUICK_FOLDERS, *SLOW_FOLDERS}
+
+
+def test_every_folder_has_a_place_in_the_order() -> None:
+    assert sorted(ORDER) == sorted({*QUICK_FOLDERS, *SLOW_FOLDERS})
+
+
+def test_what_shares_a_server_stays_in_one_process_and_other_modules_go_where_there_is_room() -> None:
+    whole, component = group_of("tests/e2e/test_a.py::test_b"), group_of("tests/component/test_a.py::test_b")
+    assert group_of("tests/faults/test_c.py::test_d[e]") == whole != component
+    assert group_of("tests/component/test_c.py::test_d") == component
+    assert group_of("tests/unit/test_a.py::test_b") != group_of("tests/unit/test_c.py::test_b")
