@@ -14,6 +14,7 @@ from tests import selection
 from tests.harness.iceberg_rest import IcebergRestServer
 from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess
+from tests.harness.session_guard import SessionGuard
 from tests.harness.system import SystemHarness, link_tools
 
 _PREFIXES = (
@@ -30,6 +31,11 @@ _PREFIXES = (
     "S3_PATH",
     "NOT_NULL",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the guard that ends what tests started, also when this process is killed."""
+    config.pluginmanager.register(SessionGuard())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import psutil
 
@@ -39,7 +40,7 @@ def supervise_child(child: int) -> int:
 
     No process of the session but this one is left afterwards.
     """
-    pidfds, session = _open_pidfd(child), os.getsid(0)
+    pidfds, session = open_pidfd(child), os.getsid(0)
     while not (status := os.waitpid(child, os.WNOHANG))[0]:
         if _worker_closed_pipe(pidfds):
             end_session(session, signal.SIGTERM, _GRACE_PERIOD)
@@ -70,15 +71,20 @@ def hide_process() -> None:
 
 def end_session(session: int, signal_number: int, timeout: float) -> None:
     """Signal every other process of a session and wait, at most `timeout` seconds, until all have ended."""
+    end_processes(lambda: _other_members(session), signal_number, timeout)
+
+
+def end_processes(find: Callable[[], set[int]], signal_number: int, timeout: float) -> None:
+    """Signal each of the processes that a function finds; wait, at most `timeout` seconds, until it finds none."""
     deadline = time.monotonic() + timeout
     signalled: set[int] = set()
-    while (members := _other_members(session)) and time.monotonic() < deadline:
-        for pid in members - signalled:
+    while (processes := find()) and time.monotonic() < deadline:
+        for pid in processes - signalled:
             try:
                 os.kill(pid, signal_number)
             except ProcessLookupError:
                 continue
-        signalled |= members
+        signalled |= processes
         time.sleep(0.05)
 
 
@@ -86,21 +92,22 @@ def _other_members(session: int) -> set[int]:
     members = set()
     for pid in psutil.pids():
         try:
-            if pid != os.getpid() and os.getsid(pid) == session and _is_running(pid):
+            if pid != os.getpid() and os.getsid(pid) == session and is_running(pid):
                 members.add(pid)
         except (ProcessLookupError, PermissionError):
             continue
     return members
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
+    """Return whether a process exists and has not ended: a zombie has."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
 
-def _open_pidfd(pid: int) -> list[int]:
+def open_pidfd(pid: int) -> list[int]:
     """Return a file descriptor that becomes readable when a process ends; none where the system has no pidfds.
 
     Linux has them from 5.3 on.

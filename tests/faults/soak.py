@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -38,6 +39,7 @@ from tests.harness.kills import kill_service
 from tests.harness.lake_driver import Ending, LakeDriver
 from tests.harness.lake_model import Content
 from tests.harness.processes import WorkerProcess
+from tests.harness.session_guard import SessionGuard
 from tests.harness.system import link_tools
 from tests.harness.temporal_thread import TEMPORAL
 
@@ -285,4 +287,5 @@ def _is_expected(ending: Ending) -> bool:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with closing(SessionGuard()):
+        typer.run(main)

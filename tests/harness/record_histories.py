@@ -6,6 +6,7 @@ Each is a real run on a real stack; afterwards names of this machine are replace
 
 import asyncio
 import json
+from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.harness.histories import HistoryFiles, stack_for_histories
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess
 from tests.harness.record_start_histories import StartRecorder
+from tests.harness.session_guard import SessionGuard
 from tests.harness.system import SystemHarness
 
 _ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
@@ -135,4 +137,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with closing(SessionGuard()):
+        main()

@@ -21,6 +21,7 @@ import psutil
 from devstack.stack import ROOT
 from runtime.telemetry import WORKER_READY
 from tests.harness.processes import wait_for
+from tests.harness.session_guard import MARK
 
 _NOBODY = 65534
 _AS_NOBODY: dict[str, Any] = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
@@ -108,7 +109,7 @@ class TwoUsers:
         log = self.folder / f"{role}.log"
         with log.open("wb") as out:
             worker = subprocess.Popen(
-                ["/bin/sh", "-c", self.commands[role]],
+                ["/bin/sh", "-c", self._marked(self.commands[role])],
                 env={**os.environ, **environment},
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -117,6 +118,11 @@ class TwoUsers:
         wait_for(lambda: WORKER_READY in log.read_text() or worker.poll() is not None, log.read_text)
         assert worker.poll() is None, log.read_text()
         return worker.pid
+
+    @staticmethod
+    def _marked(command: str) -> str:
+        """Return a command that clears the environment, and keeps the mark by which the guard of the tests ends it."""
+        return command.replace("env -i ", f"env -i {MARK}={os.environ[MARK]} ", 1)
 
     def run_as(self, role: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a program as a user, in the way of the printed command, instead of the worker."""

@@ -1,0 +1,54 @@
+"""A session of pytest in a process of its own, to be interrupted or killed while its test runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from devstack.stack import ROOT
+from tests.harness.processes import wait_for
+from tests.harness.session_guard import MARK, started_by
+
+READY = """
+    from pathlib import Path
+    Path("ready").write_text(f"{os.getpid()} {os.environ['STARTED_BY_TESTS']}")
+    time.sleep(600 * (not Path("goes on").exists()))
+"""
+"""The end of the test: it says that it runs, and waits."""
+
+
+class NestedSession:
+    """A session with one test in a folder, in so many processes; the test has begun."""
+
+    def __init__(self, folder: Path, conftest: str, test: str, processes: int = 1) -> None:
+        (folder / "conftest.py").write_text(conftest)
+        (folder / "test_nested.py").write_text(test)
+        ready, log = folder / "ready", folder / "output"
+        command = [sys.executable, "-m", "pytest", "-n", str(processes), "--max-worker-restart=0", "test_nested.py"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with log.open("w") as output:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
+        wait_for(lambda: (ready.exists() and ready.read_text()) or self.process.poll() is not None, log.read_text)
+        assert ready.exists(), log.read_text()
+        pid, marks = ready.read_text().split()
+        self.test_process = int(pid)
+        """The process of the test: one of xdist, if there are any."""
+        before = os.environ.get(MARK, "").split("/")
+        self._mark = next(mark for mark in marks.split("/") if mark not in before)
+
+    @property
+    def started(self) -> set[int]:
+        """The processes that the session started, and that run."""
+        return started_by(self._mark)
+
+    def wait_until_nothing_is_left(self) -> None:
+        """Wait until everything that the session started has ended."""
+        wait_for(lambda: not self.started, lambda: f"these run on: {self.started}", 60)
+
+    def stop(self) -> None:
+        """End the session, if it has not ended."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
