@@ -10,7 +10,7 @@ from temporalio.client import Client
 
 from devstack.stack import Stack
 from runtime.temporal_client import connect
-from tests import selection
+from tests import second_try, selection
 from tests.harness.iceberg_rest import IcebergRestServer
 from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess
@@ -33,9 +33,14 @@ _PREFIXES = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    second_try.add_options(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Start the guard that ends what tests started, also when this process is killed."""
+    """Start the guard that ends what tests started, also when this process is killed, and what the options ask for."""
     config.pluginmanager.register(SessionGuard())
+    second_try.register(config)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -25,7 +25,8 @@ class NestedSession:
         (folder / "test_nested.py").write_text(test)
         ready, log = folder / "ready", folder / "output"
         command = [sys.executable, "-m", "pytest", "-n", str(processes), "--max-worker-restart=0", "test_nested.py"]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
+        environment = {**os.environ, **plugins, "PYTHONPATH": str(ROOT)}
         with log.open("w") as output:
             self.process = subprocess.Popen(
                 command, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True
