@@ -11,6 +11,8 @@ from devstack.errors import StackError
 from sluice.base_model import Model
 
 _POLL = 0.1
+START_LIMIT = 300.0
+"""Seconds after which a service that starts is taken to hang: a worker takes a minute on a machine that is busy."""
 
 
 class Daemon(Model):
@@ -68,7 +70,7 @@ def start(name: str, command: list[str], environment: dict[str, str], log: Path)
     )
 
 
-def wait_until(ready: Callable[[], bool], daemon: Daemon, patience: float) -> None:
+def wait_until(ready: Callable[[], bool], daemon: Daemon, patience: float = START_LIMIT) -> None:
     """Wait until a process is ready for work.
 
     Raises:

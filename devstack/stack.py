@@ -126,10 +126,10 @@ class Stack:
             make_identities(self.home)
             settings = _nessie_settings(self._state, ports[_NESSIE], ports[_MANAGEMENT])
             running["nessie"] = self._start("nessie", self._nessie_command(), settings)
-        wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"], 60)
+        wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"])
         if self.catalog == "nessie":
             token = token_file(self.home, "publisher").read_text()
-            wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"], 90)
+            wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"])
         stack = read_settings({**self._environment, "SLUICE_HOME": str(self.home), **variables})
         open_catalog(stack).initialize_main()  # so that the first run has a commit to branch from
 
@@ -146,7 +146,7 @@ class Stack:
         self._wait_for_store(running["store"], variables)
 
     def _wait_for_store(self, store: Daemon, variables: Mapping[str, str]) -> None:
-        wait_until(lambda: store_answers(variables["AWS_ENDPOINT_URL_S3"]), store, 30)
+        wait_until(lambda: store_answers(variables["AWS_ENDPOINT_URL_S3"]), store)
 
     @property
     def _state(self) -> Path:
@@ -155,7 +155,7 @@ class Stack:
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
-        wait_until(lambda: WORKER_READY in worker.output(), worker, 60)
+        wait_until(lambda: WORKER_READY in worker.output(), worker)
 
     def _start(self, name: str, command: list[str], more: Mapping[str, str]) -> Daemon:
         environment = {**self._environment, **os.environ, "SLUICE_HOME": str(self.home), **more}

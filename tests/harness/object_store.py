@@ -63,7 +63,7 @@ def running_store(
         "AWS_REGION": "us-east-1",
     }
     try:
-        wait_until(lambda: _lists(variables, buckets[0]), daemon, 30)
+        wait_until(lambda: _lists(variables, buckets[0]), daemon)
         yield variables
     finally:
         daemon.stop()

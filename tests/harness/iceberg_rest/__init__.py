@@ -22,7 +22,6 @@ NAME = "lake"
 _PROGRAM = Path(__file__).with_name("Server.java")
 _JARS = ROOT / ".sluice" / "jars"
 _FROM_SPARK = ("janino", "commons-compiler", "hadoop-client", "jcl-over-slf4j", "log4j")
-_PATIENCE = 60.0
 
 
 class IcebergRestServer:
@@ -92,7 +91,7 @@ class IcebergRestServer:
         """End the server by SIGKILL."""
         process = psutil.Process(self._daemon.pid)
         process.kill()
-        process.wait(_PATIENCE)
+        process.wait()
 
     def stop(self) -> None:
         """End the server."""
@@ -106,7 +105,7 @@ class IcebergRestServer:
         return start("Iceberg's REST server", [*java, *program], dict(os.environ), self.log)
 
     def _wait(self) -> None:
-        wait_until(lambda: "listening on" in self._daemon.output(), self._daemon, _PATIENCE)
+        wait_until(lambda: "listening on" in self._daemon.output(), self._daemon)
 
 
 def commit_transaction(
