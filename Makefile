@@ -45,10 +45,10 @@ test: setup-dev check ## Run lint, types and something of every kind of test
 	$(PY) -m pytest -m quick -n $(PROCESSES) --dist loadscope --durations=15 $(PYTEST_ARGS)
 
 test-rest: setup-dev ## Run the tests that `make test` does not run
-	$(PY) -m pytest -m slow -n $(PROCESSES) --dist loadfile --second-try --durations=25 $(PYTEST_ARGS)
+	$(PY) -m pytest -m slow -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --second-try --durations=25 $(PYTEST_ARGS)
 
 test-all: setup-dev check ## Run lint, types and all tests but the matrix of faults
-	$(PY) -m pytest -m "quick or slow" -n $(PROCESSES) --dist loadfile --second-try --durations=40 $(PYTEST_ARGS)
+	$(PY) -m pytest -m "quick or slow" -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --second-try --durations=40 $(PYTEST_ARGS)
 
 faults: setup-dev ## Break a run in every way that is enumerated, and write docs/faults.md
 	$(PY) -m pytest tests/faults -m "matrix or not matrix" -n $(PROCESSES) --faults-table docs/faults.md $(PYTEST_ARGS)
