@@ -3,7 +3,7 @@
 from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.input import PublicationCheck
 from sluice.errors import BadEnvironment
-from sluice.input.selection import describe_overlap
+from sluice.input.selection import describe_other_content, describe_overlap
 
 
 def input_overlap(loaded_files: LoadedFiles | None, check: PublicationCheck | None, run_id: str) -> str:
@@ -19,5 +19,7 @@ def input_overlap(loaded_files: LoadedFiles | None, check: PublicationCheck | No
         return ""
     if loaded_files is None:
         raise BadEnvironment("this process cannot tell which files main holds")
-    overlap = loaded_files.find_overlap(check, run_id)
-    return describe_overlap(overlap) if overlap else ""
+    if overlap := loaded_files.find_overlap(check, run_id):
+        return describe_overlap(overlap)
+    overwritten = loaded_files.find_overwritten(check, run_id)
+    return describe_other_content(overwritten) if overwritten else ""

@@ -49,7 +49,12 @@ class PrepareRunActivity:
                     or await run_with_progress(compare, activity.heartbeat, "comparing the input with its batch"),
                 )
             starter = Starter(input.starter, Path(input.pipeline.folder))
-            options = StartOptions(again=input.again, resume=input.resume, target=input.target)
+            options = StartOptions(
+                again=input.again,
+                one_content_per_path=_refuses_overwritten(pipeline, input),
+                resume=input.resume,
+                target=input.target,
+            )
             request, workflow_id = await make_request(self.client, self.settings, pipeline, run_input, starter, options)
             return PreparedRun(workflow_id=workflow_id, request=request, summary=describe_work(request))
 
@@ -82,6 +87,13 @@ class PrepareRunActivity:
         except InvalidPipeline:
             return False
         return source is not None and have_changed(self._batch(input), source, on_progress)
+
+
+def _refuses_overwritten(pipeline: Pipeline, input: StartPipelineInput) -> bool:
+    """Return whether the run refuses a file whose path main holds with other content."""
+    if pipeline.arrival is None or not input.expected or input.loads_overwritten:
+        return False
+    return pipeline.arrival.overwritten != "load"
 
 
 def _with_files(pipeline: Pipeline, files: list[str] | None) -> Pipeline:

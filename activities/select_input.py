@@ -17,6 +17,7 @@ from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, t
 from sluice.input.selection import (
     LoadedByIdentity,
     asks_what_was_loaded,
+    describe_other_content,
     describe_selection,
     name_left_out,
     select_files,
@@ -51,6 +52,8 @@ class SelectInputActivity:
             identities = {file.identity for file in files}
             loaded = self.loaded_files.find(input.tables, identities)
         selected = select_files(files, loaded, input.policy, reads_selection=input.reads_selection)
+        if input.one_content_per_path:
+            self._refuse_overwritten(input, [file for file in selected if file.left_out is None])
         manifest = self.loaded_files.manifests.write(_manifest(input, selected))
         self._describe_branch(input, manifest)
         chosen = [file for file in selected if file.left_out is None]
@@ -82,6 +85,15 @@ class SelectInputActivity:
             raise InputChanged(f"the files at {paths} changed since the run was started: start it again")
         return files
 
+    def _refuse_overwritten(self, input: SelectInputInput, files: list[ManifestFile]) -> None:
+        """Make sure that main holds no other content of the paths of these files.
+
+        Raises:
+            InputChanged: it does: the landing zone decides again which of them are loaded.
+        """
+        if overwritten := self.loaded_files.find_other_content(input.tables, files):
+            raise InputChanged(describe_other_content(overwritten))
+
     def _describe_branch(self, input: SelectInputInput, manifest: ManifestRef) -> None:
         """Name the manifest on the branch: the reaper reads it there when the run is gone."""
         properties = {
@@ -103,6 +115,7 @@ def _manifest(input: SelectInputInput, files: list[ManifestFile]) -> InputManife
         tables=input.tables,
         policy=input.policy,
         again=input.again,
+        one_content_per_path=input.one_content_per_path,
         input_digest=input.input_digest,
     )
     return InputManifest(header=header, files=files)

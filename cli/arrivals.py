@@ -12,6 +12,7 @@ from cli.layout import print_entries
 from runtime.installation import with_known_installation
 from runtime.landing_zones import command_batch, list_zones, look_now, read_zone, split_batch
 from runtime.short_workflow import query_lake
+from sluice.arrivals.held_batches import decided_states
 from sluice.arrivals.limits import room_for_batches
 from sluice.contracts.arrivals import (
     Batch,
@@ -153,7 +154,13 @@ async def _print_files(
     held = [batch.ref for batch in zone.batches]
     has_room = room_for_batches(zone.batches) > 0
     query = ListArrivalsInput(
-        pipeline=zone.pipeline, held=held, has_room=has_room, file=file, status=status, limit=limit
+        pipeline=zone.pipeline,
+        held=held,
+        states=decided_states(zone.batches),
+        has_room=has_room,
+        file=file,
+        status=status,
+        limit=limit,
     )
     listed = await query_lake(context.client, settings, query, ListArrivalsResult)
     if context.as_json:

@@ -16,6 +16,7 @@ from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
 from sluice.contracts.input import PublicationCheck
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
+from sluice.input.manifest import ManifestFile
 from sluice.input.publications import read_input_record
 from sluice.input.selection import LoadedFile
 from sluice.publishing.certificate import INPUT, PIPELINE
@@ -63,6 +64,39 @@ class LoadedFiles:
             earlier = self.find_input(check.pipeline, check.digest) if check.digest else None
             loads = {check.digest: earlier} if earlier else {}
         return {identity: load for identity, load in loads.items() if load.run_id != run_id}
+
+    def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:
+        """Return what main holds now of the paths of an input, with other content, by runs other than itself.
+
+        Nothing is found where the run may load a path twice.
+
+        Raises:
+            ManifestUnreadable: it is not known what this run, or another, loaded.
+        """
+        if check.manifest is None:
+            return []
+        manifest = self.manifests.read(check.manifest)
+        if not manifest.header.one_content_per_path:
+            return []
+        return [load for load in self.find_other_content(check.tables, manifest.loaded) if load.run_id != run_id]
+
+    def find_other_content(self, tables: Sequence[str], files: Sequence[ManifestFile]) -> list[LoadedFile]:
+        """Return the loads in effect of the paths of these files with other content: one for each path, the latest.
+
+        Raises:
+            ManifestUnreadable: it is not known what a run loaded into one of the tables.
+        """
+        identities = {file.path: file.identity for file in files}
+        latest: dict[str, LoadedFile] = {}
+        for start in range(0, len(files), _AT_ONCE):
+            paths = [file.path for file in files[start : start + _AT_ONCE]]
+            named, marks = ", ".join("?" * len(tables)), ", ".join("?" * len(paths))
+            condition = f"r.in_effect AND f.table_name IN ({named}) AND f.path IN ({marks})"
+            loads, _ = self._ask(_listing(condition, [*tables, *paths]), tables)
+            for load in loads:
+                if load.identity != identities[load.file.path]:
+                    latest.setdefault(load.file.path, load.file)
+        return list(latest.values())
 
     def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
         """Return loads that fulfil a condition of the index, the latest first, and how many there are in all."""
@@ -155,3 +189,8 @@ class LoadedFiles:
                     "To load all files, whatever was loaded before, add --again"
                 ) from error
             index.add_files(hash, manifest.header.tables, manifest.files)
+
+
+def _listing(condition: str, values: Sequence[object]) -> Callable[[LoadedFilesIndex, str], tuple[list[FileLoad], int]]:
+    """Return the question for all loads that fulfil a condition."""
+    return lambda index, _: index.list_files(condition, values, -1)

@@ -45,6 +45,8 @@ class StartOptions:
     """Whether an input that was published before may be published again."""
     publish: bool = True
     """Whether to publish what passes the audit. Otherwise the run keeps nothing, and says what the audit did."""
+    one_content_per_path: bool = False
+    """Whether a file is refused whose path main holds with other content."""
     resume: Resume | None = None
     """Publish rows that a quarantined branch holds, instead of writing."""
     restore: Restore | None = None
@@ -118,6 +120,7 @@ async def make_request(
         resume=options.resume,
         restore=options.restore,
         again=again,
+        one_content_per_path=options.one_content_per_path,
         publish=options.publish,
         target=options.target,
         policy=_policy(settings),

@@ -173,7 +173,9 @@ class LandingZone:
         """Collect what arrived; set when to look again."""
         held, room, files = self._batches.refs, self._batches.room, self._looks.begin()
         pipeline, received = self._input.pipeline, self._received
-        given = CollectArrivalsInput(pipeline=pipeline, held=held, room=room, received=received, files=files)
+        given = CollectArrivalsInput(
+            pipeline=pipeline, held=held, states=self._batches.decisions, room=room, received=received, files=files
+        )
         try:
             result = await self._collect(given)
         except ActivityError as error:

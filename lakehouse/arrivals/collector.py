@@ -9,10 +9,12 @@ from pathlib import Path
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.file_loads import FileLoads, name_run
 from lakehouse.arrivals.finish_memory import FinishMemory
+from lakehouse.arrivals.held_files import HeldFiles
 from lakehouse.arrivals.identify_arrived import groups_to_read, identify_arrived
-from lakehouse.arrivals.zone_memory import MarkedFile, ZoneMemory
+from lakehouse.arrivals.zone_files import MarkedFile
+from lakehouse.arrivals.zone_memory import ZoneMemory
 from lakehouse.loaded_files import LoadedFiles
-from lakehouse.source_files import OnProgress, identify_input
+from lakehouse.source_files import OnProgress
 from lakehouse.source_files.arriving import ArrivingFile, file_exists, find_arriving, list_arriving
 from sluice.arrivals.batching import WaitingFile, plan_batches, why_waiting
 from sluice.contracts.arrivals import (
@@ -24,8 +26,8 @@ from sluice.contracts.arrivals import (
     KeptOutFile,
     ListArrivalsInput,
     ListArrivalsResult,
+    other_content_in,
 )
-from sluice.contracts.run import InputFile, run_workflow_id
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
@@ -77,7 +79,7 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        return _Look(self, pipeline, input.held, on_progress).collect(input)
+        return _Look(self, pipeline, input, on_progress).collect(input)
 
     def list_arrivals(
         self, pipeline: Pipeline, input: ListArrivalsInput, on_progress: OnProgress = _silent
@@ -91,14 +93,18 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        return _Look(self, pipeline, input.held, on_progress).list_files(input)
+        return _Look(self, pipeline, input, on_progress).list_files(input)
 
 
 class _Look:
     """One look at one zone."""
 
     def __init__(
-        self, collector: ArrivalCollector, pipeline: Pipeline, held: Sequence[BatchRef], on_progress: OnProgress
+        self,
+        collector: ArrivalCollector,
+        pipeline: Pipeline,
+        input: CollectArrivalsInput | ListArrivalsInput,
+        on_progress: OnProgress,
     ) -> None:
         if pipeline.arrival is None or pipeline.write.source is None:
             raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
@@ -108,8 +114,7 @@ class _Look:
         self._arrival, self._source = pipeline.arrival, pipeline.write.source
         path = collector.memory_path(pipeline.name)
         self._memory, self._finished = ZoneMemory(path), FinishMemory(path)
-        self._refs = {ref.id: {file.identity for file in collector.batches.read(ref)} for ref in held}
-        self._held = {identity: id for id, identities in self._refs.items() for identity in identities}
+        self._held = HeldFiles(collector.batches, input.held, input.states)
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
         self._ends_at = 0.0
@@ -127,7 +132,7 @@ class _Look:
         done = self._arrival.done
         return CollectArrivalsResult(
             batches=batches,
-            loaded=self._loaded_batches(),
+            loaded=self._held.loaded(self._loads.by_identity(sorted(self._held.identities))),
             kept_out=[KeptOutFile(path=path, reason=reason) for path, reason in kept_out],
             more_kept_out=number - len(kept_out),
             mark=mark,
@@ -157,12 +162,7 @@ class _Look:
             elif load := loads.get(file.identity):
                 detail = name_run(load)
             files.append(file.entry(detail))
-        return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._runs())
-
-    def _runs(self) -> dict[str, str]:
-        """Return the workflow id of the run of each batch that is held."""
-        inputs = {id: [InputFile(path="", size=0, identity=each) for each in of] for id, of in self._refs.items()}
-        return {id: run_workflow_id(self._pipeline.name, identify_input(of).digest) for id, of in inputs.items()}
+        return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._held.runs(self._pipeline.name))
 
     def _list(self, now: float, named: list[str] | None = None) -> tuple[list[WaitingFile], dict[str, float]]:
         """Return the files that wait, and since when the folders of some have their manifest.
@@ -172,7 +172,7 @@ class _Look:
         """
         if named is None:
             self._memory.record_listing(self._listed(), now)
-        self._memory.release_batches([*self._refs])
+        self._memory.release_batches(self._held.ids, self._held.set_aside, self._held.kept_out)
         head, is_history = self._collector.loaded_files.follow(self._memory.latest_head())
         rules, tables = _digest_of_rules(self._pipeline), " ".join(sorted(self._pipeline.tables))
         self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
@@ -229,7 +229,7 @@ class _Look:
         for file in new:
             self._mark(file, "in a batch", batch.id)
         self._record_marks()
-        self._held |= {file.identity: batch.id for file in chosen}
+        self._held.add(batch.id, chosen)
         arrivals = [self._listed_files[file.path].arrived_at for file in chosen]
         self._latest_arrival = max(self._latest_arrival or 0.0, *arrivals)
         return batch
@@ -252,8 +252,10 @@ class _Look:
             earlier = by_path.get(file.path)
             if load := by_identity.get(file.identity):
                 self._mark(file, "loaded", name_run(load), file.identity)
-            elif held := self._held.get(file.identity):
+            elif held := self._held.batch_of(file):
                 self._mark(file, "in a batch", held)
+            elif held := self._held.batch_with_path(file):
+                self._mark(file, "in a batch", other_content_in(held))
             elif earlier and earlier.in_effect and self._arrival.overwritten != "load":
                 if reports:
                     reason = f"overwritten: run {earlier.file.workflow_id} loaded this path with other content"
@@ -274,11 +276,6 @@ class _Look:
     def _keep_out(self, path: str, status: FileStatus, reason: str, *, reports: bool = True) -> None:
         changed_at, now = self._listed_files[path].changed_at, self._collector.clock()
         self._memory.keep_out(path, changed_at, status, redacted(reason)[:_LONGEST_REASON], now, reports=reports)
-
-    def _loaded_batches(self) -> list[str]:
-        """Return the held batches all of whose files are loaded: by a release, or by a run that a person started."""
-        loaded = {*self._loads.by_identity(sorted(set().union(*self._refs.values())))}
-        return [id for id, identities in self._refs.items() if identities <= loaded]
 
 
 def _digest_of_rules(pipeline: Pipeline) -> str:

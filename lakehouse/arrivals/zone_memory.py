@@ -1,15 +1,14 @@
 """Remember the files of a landing zone between two listings: their state, and what became of each."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
 
 from lakehouse.arrivals.zone_database import ZoneDatabase
+from lakehouse.arrivals.zone_files import MarkedFile, RememberedFile, row_of
 from lakehouse.source_files.arriving import ArrivingFile
-from sluice.arrivals.batching import WaitingFile, folder_of
-from sluice.contracts.arrivals import ArrivalEntry, FileStatus
+from sluice.arrivals.batching import WaitingFile
+from sluice.contracts.arrivals import FileStatus, other_content_in
 from sluice.errors import ServiceUnavailable
 
 _AT_ONCE = 400
@@ -25,46 +24,6 @@ ON CONFLICT (path) DO UPDATE SET
     arrived_at = CASE WHEN status = 'waiting' THEN arrived_at ELSE :now END
     WHERE listing <= :listing AND state != :state
 """
-
-
-@dataclass(frozen=True)
-class RememberedFile:
-    """A file of the zone, or one that was moved out of it."""
-
-    path: str
-    size: int
-    arrived_at: float
-    status: FileStatus
-    detail: str
-    after: str
-    changed_at: float
-    identity: str
-
-    def entry(self, detail: str) -> ArrivalEntry:
-        """Return what people see of it."""
-        fields = {"path": self.path, "size": self.size, "arrived_at": self.arrived_at, "status": self.status}
-        return ArrivalEntry.model_validate({**fields, "detail": detail, "after": self.after})
-
-
-class MarkedFile(NamedTuple):
-    """What became of a file."""
-
-    path: str
-    changed_at: float
-    """When it was last listed with another state than before: one that changed since is not marked."""
-    status: FileStatus
-    detail: str
-    identity: str = ""
-    """What it holds, for a file that is to be tagged or moved once main has that."""
-
-
-def _row(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
-    status = "ignored" if file.ignored else "waiting"
-    return {
-        **{"path": file.path, "folder": folder_of(file.path), "size": file.size, "state": file.state},
-        "detail": file.ignored,
-        **{"now": now, "status": status, "listing": listing},
-    }
 
 
 def _id(database: sqlite3.Connection) -> str:
@@ -115,7 +74,7 @@ class ZoneMemory(ZoneDatabase):
             with self._open() as database:
                 _check_same(database, id)
                 known = _states(database, [*some])
-                changed = [_row(file, now, listing) for path, file in some.items() if known.get(path) != file.state]
+                changed = [row_of(file, now, listing) for path, file in some.items() if known.get(path) != file.state]
                 database.executemany(_RECORD, changed)
                 database.execute("COMMIT")
         with self._open() as database:
@@ -132,7 +91,7 @@ class ZoneMemory(ZoneDatabase):
             listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
             known = {path: state for some in _parts(asked) for path, state in _states(database, some).items()}
             database.executemany(
-                _RECORD, [_row(each, now, listing) for each in there if known.get(each.path) != each.state]
+                _RECORD, [row_of(each, now, listing) for each in there if known.get(each.path) != each.state]
             )
             missing = known.keys() - {each.path for each in there}
             database.executemany("DELETE FROM files WHERE path = ?", [[path] for path in missing])
@@ -257,14 +216,25 @@ class ZoneMemory(ZoneDatabase):
             rows = database.execute("SELECT path, detail FROM files WHERE report > 0 ORDER BY path LIMIT ?", [limit])
             return rows.fetchall(), total, f"{id}:{number}"
 
-    def release_batches(self, held: Sequence[str]) -> None:
-        """Let the files of batches that the zone no longer holds wait again: main is asked what it has of them."""
-        known = set(held)
+    def release_batches(self, held: Sequence[str], set_aside: Collection[str], kept_out: Sequence[str]) -> None:
+        """Let the files of batches that the zone no longer holds wait again: main is asked what it has of them.
+
+        Args:
+            set_aside: those of the batches that a person set aside: other content of their paths is loaded.
+            kept_out: those of the batches that a person has to decide about. People are told of files that wait for
+                that, because they have other content under a path of such a batch.
+        """
+        known = {*held, *(other_content_in(id) for id in held if id not in set_aside)}
         with self._open() as database:
             batches = database.execute("SELECT DISTINCT detail FROM files WHERE status = 'in a batch'").fetchall()
             database.executemany(
                 "UPDATE files SET status = 'waiting', detail = '' WHERE status = 'in a batch' AND detail = ?",
                 [row for row in batches if row[0] not in known],
+            )
+            database.executemany(
+                "UPDATE files SET report = (SELECT coalesce(max(number), 1) FROM listings), reported = detail "
+                "WHERE status = 'in a batch' AND detail = ? AND reported != detail",
+                [[other_content_in(id)] for id in kept_out],
             )
             database.execute("COMMIT")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from sluice.arrivals.limits import room_for_batches
-from sluice.contracts.arrivals import Batch, BatchRef
+from sluice.contracts.arrivals import Batch, BatchRef, BatchState
 from sluice.contracts.starting import EndedRun
 
 _LONGEST_REASON = 500
@@ -18,6 +18,11 @@ _MOST_CHANGES_OF_ANY = 10
 """The same for files of whichever batches: where a file changes for ever, others may arrive beside it each time."""
 _REMEMBERED = 100
 """So many sets of paths are remembered that changed under a run."""
+
+
+def decided_states(batches: Iterable[Batch]) -> dict[str, BatchState]:
+    """Return the state of each batch that is kept out or set aside, by its id."""
+    return {each.ref.id: each.state for each in batches if each.state in ("kept out", "set aside")}
 
 
 class HeldBatches:
@@ -48,6 +53,11 @@ class HeldBatches:
     def refs(self) -> list[BatchRef]:
         """Where the files of all batches are listed."""
         return [batch.ref for batch in self._batches.values()]
+
+    @property
+    def decisions(self) -> dict[str, BatchState]:
+        """The state of each batch that waits for a person, or that a person set aside, by its id."""
+        return decided_states(self._batches.values())
 
     @property
     def room(self) -> int:

@@ -15,6 +15,11 @@ BatchState = Literal["waiting", "running", "kept out", "set aside"]
 FileStatus = Literal["waiting", "in a batch", "loaded", "ignored", "refused", "moved"]
 
 
+def other_content_in(batch: str) -> str:
+    """Return why a file waits whose path is in a batch with other content."""
+    return f"batch {batch} has this path with other content"
+
+
 def landing_zone_id(installation: str, pipeline: str) -> str:
     """Return the workflow id of the landing zone of a pipeline: one for each installation."""
     return f"sluice-{installation}-arrivals-{pipeline}"
@@ -63,6 +68,8 @@ class CollectArrivalsInput(Model):
     pipeline: PipelineText
     held: list[BatchRef] = Field(default_factory=list)
     """The batches that the zone holds: their files are in no other one."""
+    states: dict[str, BatchState] = Field(default_factory=dict)
+    """The state of each batch that is kept out or set aside, by its id; the others wait or run."""
     room: int = 50
     """So many batches the zone takes."""
     received: str = ""
@@ -134,6 +141,8 @@ class ListArrivalsInput(Model):
     kind: Literal["list_arrivals"] = "list_arrivals"
     pipeline: PipelineText
     held: list[BatchRef] = Field(default_factory=list)
+    states: dict[str, BatchState] = Field(default_factory=dict)
+    """As in `CollectArrivalsInput`."""
     has_room: bool = True
     """Whether the zone may hold another batch: a full one makes none of the files that wait."""
     file: str = ""

@@ -29,6 +29,8 @@ class SelectInputInput(Model):
     again: bool
     reads_selection: bool
     """Whether the job reads the selected files alone: a program of the user's reads what it wants."""
+    one_content_per_path: bool = False
+    """Whether a file is refused whose path main holds with other content."""
     listed: ManifestRef | None = None
     """The manifest of an earlier attempt: its files are the input of the run, whatever is in the folder by now."""
 

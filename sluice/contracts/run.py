@@ -103,6 +103,8 @@ class RunRequest(Model):
     """Whether an input that was published before may be published again."""
     publish: bool = True
     """Whether it publishes what passes the audit. Otherwise it ends `checked`, and keeps nothing in any case."""
+    one_content_per_path: bool = False
+    """Whether the run refuses a file whose path main holds with other content: its landing zone decides about it."""
     target: str = ""
     """The branch that it publishes to, where that is not main: one on which a backfill collects its partitions."""
     policy: Policy = Field(default_factory=Policy)

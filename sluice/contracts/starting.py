@@ -37,6 +37,8 @@ class StartPipelineInput(Model):
     """The files to load, instead of those that the pipeline's source lists."""
     expected: str = ""
     """Where the lake lists these files as they were when they were chosen: a batch of a landing zone."""
+    loads_overwritten: bool = False
+    """Whether these files may hold other content than main has of their paths: a person named them."""
     again: bool = False
     """Whether an input that was published before may be published again."""
     target: str = ""

@@ -38,6 +38,8 @@ class ManifestHeader(Model):
     tables: list[str]
     policy: LoadedFilePolicy
     again: bool
+    one_content_per_path: bool = False
+    """Whether none of these files may be published while main holds other content of its path."""
     input_digest: str
 
 

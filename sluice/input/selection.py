@@ -100,6 +100,15 @@ def describe_overlap(overlap: LoadedByIdentity) -> str:
     )
 
 
+def describe_other_content(loads: Sequence[LoadedFile]) -> str:
+    """Say of which paths main holds other content by now, and by which run."""
+    first, more = loads[0], f" and of {len(loads) - 1} more" if len(loads) > 1 else ""
+    return (
+        f"main holds other content of {_shortened(first.path)}{more}: run {first.workflow_id or first.run_id} loaded "
+        f"it into {first.table} (commit {first.commit[:12]}, {format_time(first.at)})"
+    )
+
+
 def _refused(before: Sequence[InputFile], matched: int, loaded: LoadedByIdentity) -> str:
     first = loaded[before[0].identity]
     which = f"all {matched} files" if matched == len(before) > 1 else f"{len(before)} of {matched} files"

@@ -3,7 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from sluice.contracts.arrivals import ROLLED_BACK, ArrivalEntry, Batch, ZoneNotice, ZoneStatus
+from sluice.contracts.arrivals import (
+    ROLLED_BACK,
+    ArrivalEntry,
+    Batch,
+    ZoneNotice,
+    ZoneStatus,
+    other_content_in,
+)
 
 _LONGEST = 500
 _SHORT = 120
@@ -47,10 +54,21 @@ def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str])
         return "rolled back" if file.detail.endswith(ROLLED_BACK) else "published", f"run {file.detail}{after}"
     if file.status != "in a batch":
         return file.status, file.detail + after
+    for other in zone.batches:
+        if file.detail == other_content_in(other.ref.id):
+            return "waiting", f"{file.detail}{_why_behind(other, zone)}"
     batch = next((each for each in zone.batches if each.ref.id == file.detail), None)
     if batch is None:
         return "waiting", f"batch {file.detail} has just ended"
     return batch.state, f"batch {file.detail}" + _why(batch, zone, runs)
+
+
+def _why_behind(batch: Batch, zone: ZoneStatus) -> str:
+    """Return what a file waits for whose path is in a batch with other content."""
+    if batch.state != "kept out":
+        return f", and is {batch.state}: the file is judged when that has ended"
+    retry, set_aside = (f"`arrivals {zone.name} --{each} {batch.ref.id}`" for each in ("retry", "set-aside"))
+    return f", and is kept out: {retry} loads what is there now, {set_aside} lets this content go alone"
 
 
 def _why(batch: Batch, zone: ZoneStatus, runs: Mapping[str, str]) -> str:

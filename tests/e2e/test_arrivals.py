@@ -83,11 +83,31 @@ def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeR
     assert _ids(lake) == [1, 2, 4, 5]
     assert "resumed: it is fine (" in system.command("arrivals", NAME).out
 
+    (folder / "arriving.yml").write_text(f"{text}\napproval: {{required: 1, timeout: 1h}}\n")
+    assert system.command("deploy", str(folder), "--yes").code == 0
+    _overwrite_while_a_person_decides(system, zone, landing / "apr.csv")
+    assert _ids(lake) == [1, 2, 4, 5, 6], "the content that was approved, and no other"
+
     (folder / "arriving.yml").unlink()
     removed = system.command("deploy", str(folder), "--yes", "--json")
     assert [each["action"] for each in removed.json["changes"]] == ["remove"], removed.err
     unknown = system.command("arrivals", NAME)
     assert (unknown.code, "has no landing zone" in unknown.err) == (2, True), unknown.err
+
+
+def _overwrite_while_a_person_decides(system: SystemHarness, zone: Zone, file: Path) -> None:
+    csv_file(file, [{"id": 6, "kind": "x"}])
+    shown = zone.until(file.name, "in a batch")
+    run = shown["runs"][shown["files"][0]["detail"]]
+    waiting = system.wait_for_stage(run, "waiting for approval")
+    csv_file(file, [{"id": 6, "kind": "x"}, {"id": 7, "kind": "x"}])
+    other = "has this path with other content"
+    wait_for(lambda: other in zone.shown("--file", file.name)["files"][0]["detail"])
+    named = f"{waiting['audited_hash'][:12]}:{waiting['audit_digest'][:12]}"
+    approved = system.command("approve", run, "--by", "ana", "--hash", named)
+    assert approved.code == 0, approved.err
+    ignored = zone.until(file.name, "ignored")
+    assert "overwritten" in ignored["files"][0]["detail"]
 
 
 @pytest.mark.slow

@@ -57,12 +57,19 @@ class Run:
     """One run that loads files, activity by activity."""
 
     def __init__(
-        self, lake: MemoryLake, name: str, source: Source, *, policy: str = "skip", again: bool = False
+        self,
+        lake: MemoryLake,
+        name: str,
+        source: Source,
+        *,
+        policy: str = "skip",
+        again: bool = False,
+        one_content_per_path: bool = False,
     ) -> None:
         self.lake, self.catalog, self.source = lake, lake.catalog, source
         run_id = f"{name}-".ljust(36, "0")
         self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline="p", label="p", attempt=0)
-        self.policy, self.again = policy, again
+        self.policy, self.again, self.one_content_per_path = policy, again, one_content_per_path
         self.digest = identify_input(find_files(source)).digest
         self.listed: ManifestRef | None = None
 
@@ -85,6 +92,7 @@ class Run:
                 "input_digest": self.digest,
                 "policy": self.policy,
                 "again": self.again,
+                "one_content_per_path": self.one_content_per_path,
                 "reads_selection": True,
                 "listed": self.listed,
             }

@@ -7,6 +7,7 @@ from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
 from sluice.contracts.arrivals import (
     BatchRef,
+    BatchState,
     CollectArrivalsInput,
     CollectArrivalsResult,
     ListArrivalsInput,
@@ -30,6 +31,7 @@ class Zone:
         self.landing.path.mkdir(exist_ok=True)
         self.home, self.now = folder / "home", 1000.0
         self.held: list[BatchRef] = []
+        self.states_of_batches: dict[str, BatchState] = {}
         self.received = ""
         self.pipeline = Pipeline.model_validate(
             {
@@ -48,7 +50,8 @@ class Zone:
     def look(self, after: float = 0, files: list[Path] | None = None) -> CollectArrivalsResult:
         self.now += after
         named = None if files is None else [str(file) for file in files]
-        given = CollectArrivalsInput(pipeline=TEXT, held=self.held, received=self.received, files=named)
+        states = self.states_of_batches
+        given = CollectArrivalsInput(pipeline=TEXT, held=self.held, states=states, received=self.received, files=named)
         result = self.collector.collect(self.pipeline, given)
         self.held += result.batches
         self.received = result.mark

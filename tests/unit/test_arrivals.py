@@ -11,7 +11,7 @@ import pytest
 from activities.split_batch import SplitBatchActivity
 from lakehouse.arrivals import collector, identify_arrived
 from lakehouse.arrivals.batch_store import BatchStore
-from lakehouse.arrivals.zone_memory import MarkedFile
+from lakehouse.arrivals.zone_files import MarkedFile
 from lakehouse.source_files import find_files, identify_input
 from lakehouse.source_files.arriving import ArrivingFile
 from sluice.contracts.arrivals import (
@@ -483,5 +483,5 @@ def test_a_sqlite_that_takes_few_parameters_is_enough(zone: Zone, monkeypatch: p
     assert len(memory.waiting(2000)) == 1500
     for number, batch in ((1, "held"), (2, "gone")):
         memory.mark([MarkedFile(f"/in/{number}", 5.0, "in a batch", batch)])
-    memory.release_batches(["held", *map(str, range(1500))])
+    memory.release_batches(["held", *map(str, range(1500))], [], [])
     assert memory.counts() == {"in a batch": 1, "waiting": 1499}

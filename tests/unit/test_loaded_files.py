@@ -110,6 +110,16 @@ async def test_failed_and_quarantined_runs_free_their_files_and_a_release_keeps_
         await folder.run().write()
 
 
+async def test_a_quarantine_of_a_landing_zone_is_not_released_over_other_content_of_its_path(folder: Folder) -> None:
+    file = folder.file("a.csv", "1")
+    first = folder.run("a.csv", one_content_per_path=True)
+    await first.quarantine()
+    file.write_text("2")
+    await folder.run("a.csv", one_content_per_path=True).load()
+    with pytest.raises(ApplicationError, match=r"main holds other content of .*a\.csv: run w-r2 .* add --again"):
+        release_plan(folder.lake, first.ref.run_id)
+
+
 async def test_a_quarantine_whose_files_were_published_meanwhile_is_not_released(folder: Folder) -> None:
     folder.file("a.csv", "1")
     first = folder.run()

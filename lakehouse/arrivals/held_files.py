@@ -1,0 +1,77 @@
+"""The files of the batches that a landing zone holds, by content and by path."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.source_files import identify_input
+from sluice.contracts.arrivals import ArrivedFile, BatchRef, BatchState
+from sluice.contracts.run import InputFile, run_workflow_id
+
+
+class HeldFiles:
+    """The files of batches that main does not have yet.
+
+    A path is known from the moment its batch is made until the batch is gone. Other content of the path waits that
+    long, so that a file which is overwritten under its run is judged by what the run published. A batch that a person
+    set aside blocks its content, and not its paths.
+    """
+
+    def __init__(self, batches: BatchStore, held: Sequence[BatchRef], states: Mapping[str, BatchState]) -> None:
+        self._files = {ref.id: batches.read(ref) for ref in held}
+        self._identities: dict[str, str] = {}
+        self._paths: dict[str, str] = {}
+        self._states = states
+        for id, files in self._files.items():
+            self._index(id, files)
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the batches."""
+        return [*self._files]
+
+    @property
+    def kept_out(self) -> list[str]:
+        """The ids of the batches that a person has to decide about."""
+        return self._in_state("kept out")
+
+    @property
+    def set_aside(self) -> list[str]:
+        """The ids of the batches that a person set aside."""
+        return self._in_state("set aside")
+
+    @property
+    def identities(self) -> set[str]:
+        """The contents that some batch holds."""
+        return {*self._identities}
+
+    def add(self, id: str, files: Sequence[ArrivedFile]) -> None:
+        """Add a batch that was made just now."""
+        self._index(id, files)
+
+    def batch_of(self, file: ArrivedFile) -> str:
+        """Return the id of the batch that holds the content of a file; empty if none does."""
+        return self._identities.get(file.identity, "")
+
+    def batch_with_path(self, file: ArrivedFile) -> str:
+        """Return the id of the batch that holds the path of a file and is not set aside; empty if none does."""
+        return self._paths.get(file.path, "")
+
+    def loaded(self, identities: Collection[str]) -> list[str]:
+        """Return the ids of the batches whose files all have one of these identities."""
+        return [id for id, files in self._files.items() if all(file.identity in identities for file in files)]
+
+    def runs(self, pipeline: str) -> dict[str, str]:
+        """Return the workflow id of the run of each batch, by its id."""
+        inputs = {
+            id: [InputFile(path="", size=0, identity=file.identity) for file in files]
+            for id, files in self._files.items()
+        }
+        return {id: run_workflow_id(pipeline, identify_input(files).digest) for id, files in inputs.items()}
+
+    def _in_state(self, state: BatchState) -> list[str]:
+        return [id for id in self._files if self._states.get(id) == state]
+
+    def _index(self, id: str, files: Sequence[ArrivedFile]) -> None:
+        self._identities |= {file.identity: id for file in files}
+        if self._states.get(id) != "set aside":
+            self._paths |= {file.path: id for file in files}

@@ -1,0 +1,49 @@
+"""The files of a landing zone as its memory keeps them."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lakehouse.source_files.arriving import ArrivingFile
+from sluice.arrivals.batching import folder_of
+from sluice.contracts.arrivals import ArrivalEntry, FileStatus
+
+
+@dataclass(frozen=True)
+class RememberedFile:
+    """A file of the zone, or one that was moved out of it."""
+
+    path: str
+    size: int
+    arrived_at: float
+    status: FileStatus
+    detail: str
+    after: str
+    changed_at: float
+    identity: str
+
+    def entry(self, detail: str) -> ArrivalEntry:
+        """Return what people see of it."""
+        fields = {"path": self.path, "size": self.size, "arrived_at": self.arrived_at, "status": self.status}
+        return ArrivalEntry.model_validate({**fields, "detail": detail, "after": self.after})
+
+
+class MarkedFile(NamedTuple):
+    """What became of a file."""
+
+    path: str
+    changed_at: float
+    """When it was last listed with another state than before: one that changed since is not marked."""
+    status: FileStatus
+    detail: str
+    identity: str = ""
+    """What it holds, for a file that is to be tagged or moved once main has that."""
+
+
+def row_of(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
+    """Return the fields of a file that was listed now with another state than before."""
+    status = "ignored" if file.ignored else "waiting"
+    return {
+        **{"path": file.path, "folder": folder_of(file.path), "size": file.size, "state": file.state},
+        "detail": file.ignored,
+        **{"now": now, "status": status, "listing": listing},
+    }

@@ -1,0 +1,162 @@
+"""A file that is overwritten while its batch is under way: one of its contents is published, and people are told."""
+
+from pathlib import Path
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from lakehouse.source_files import find_files
+from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, ZoneStatus, other_content_in
+from sluice.contracts.starting import PipelineText
+from sluice.pipeline.source import Source
+from sluice.presentation.arrivals import describe_file
+from tests.harness.loading_run import TABLE
+from tests.harness.memory_zone import Zone
+
+
+def identity_of(file: Path) -> str:
+    return find_files(Source(path=str(file), format="csv"))[0].identity
+
+
+class InFlight:
+    """A zone whose file `a.csv` was overwritten after its run had read it."""
+
+    def __init__(self, folder: Path, overwritten: str) -> None:
+        self.zone = Zone(folder, overwritten=overwritten)
+        self.file = self.zone.landing.file("a.csv", "1")
+        self.one_content = overwritten != "load"
+
+    async def begin(self) -> None:
+        assert self.zone.settled() == [["a.csv"]]
+        (self.ref,) = self.zone.held
+        self.run = self.zone.landing.run("a.csv", one_content_per_path=self.one_content)
+        self.branch, self.selected = await self.run.write()
+        self.file.write_text("2")
+
+    def publish(self) -> None:
+        assert self.run.publish(self.branch, self.selected).merged
+        self.zone.held = []
+
+    def waits(self) -> bool:
+        """Return whether the new content is in no batch, however long the zone looks."""
+        looks = [self.zone.look(after=60) for _ in range(3)]
+        assert not any(look.batches or look.kept_out for look in looks)
+        return self.zone.states()["a.csv"] == ("in a batch", other_content_in(self.ref.id))
+
+
+@pytest.mark.parametrize("overwritten", ["alert", "ignore", "load"])
+async def test_content_that_comes_while_a_run_has_the_path_is_judged_when_the_run_ended(
+    tmp_path: Path, overwritten: str
+) -> None:
+    given = InFlight(tmp_path, overwritten)
+    await given.begin()
+    assert given.waits()
+    given.publish()
+    ended = given.zone.look()
+    if overwritten == "load":
+        assert given.zone.names(ended) == [["a.csv"]]
+        return
+    assert ended.batches == [] and given.zone.states()["a.csv"][0] == "ignored"
+    assert [file.reason for file in ended.kept_out] == (
+        ["overwritten: run w-r1 loaded this path with other content"] if overwritten == "alert" else []
+    )
+
+
+async def test_the_newer_content_of_a_run_that_was_not_published_is_simply_loaded(tmp_path: Path) -> None:
+    given = InFlight(tmp_path, "alert")
+    await given.begin()
+    assert given.waits()
+    given.zone.held = []  # it failed, since the file had changed
+    assert given.zone.names(given.zone.look()) == [["a.csv"]]
+
+
+async def test_a_worker_that_lost_its_memory_waits_for_the_run_too(tmp_path: Path) -> None:
+    given = InFlight(tmp_path, "alert")
+    await given.begin()
+    for memory in (given.zone.home / "arrivals").iterdir():
+        memory.unlink()
+    assert given.waits()
+
+
+async def test_the_last_of_several_contents_is_the_one_that_is_judged(tmp_path: Path) -> None:
+    given = InFlight(tmp_path, "alert")
+    await given.begin()
+    assert given.waits()
+    given.file.write_text("3")
+    assert given.zone.look().batches == [] and given.waits()
+    given.file.write_text("1")  # as the run has it
+    given.zone.look()
+    given.zone.look(after=60)
+    assert given.zone.states()["a.csv"] == ("in a batch", given.ref.id)
+    given.publish()
+    assert given.zone.look().kept_out == [] and given.zone.states()["a.csv"] == ("loaded", "w-r1")
+
+
+async def test_content_behind_a_batch_that_is_kept_out_waits_for_a_person_who_is_told(tmp_path: Path) -> None:
+    given = InFlight(tmp_path, "alert")
+    await given.begin()
+    assert given.waits()
+    given.zone.states_of_batches = {given.ref.id: "kept out"}
+    notified = given.zone.look()
+    assert [(Path(file.path).name, file.reason) for file in notified.kept_out] == [
+        ("a.csv", other_content_in(given.ref.id))
+    ]
+    assert given.waits(), "and people are told once"
+    given.zone.states_of_batches = {given.ref.id: "set aside"}
+    given.zone.held += [given.ref] * (given.ref not in given.zone.held)
+    file = given.zone.landing.file("a.csv", "4")
+    given.zone.look()
+    assert given.zone.names(given.zone.look(after=60)) == [["a.csv"]], "what is set aside is its old content"
+    assert identity_of(file) == given.zone.collector.batches.read(given.zone.held[-1])[0].identity
+
+
+async def test_new_content_is_loaded_once_its_batch_is_set_aside(tmp_path: Path) -> None:
+    given = InFlight(tmp_path, "alert")
+    await given.begin()
+    assert given.waits()
+    given.zone.states_of_batches = {given.ref.id: "set aside"}
+    assert given.zone.names(given.zone.look()) == [["a.csv"]]
+
+
+def test_people_read_what_a_file_waits_for() -> None:
+    ref = BatchRef(id="b1", location="", files=1, bytes=1)
+
+    def shown(state: str) -> tuple[str, str]:
+        zone = ZoneStatus.model_validate(
+            {"name": "orders", "pipeline": PipelineText(name="", text="", folder=""), "paused": "", "problem": ""}
+            | {"counts": {}, "latest_arrival": None, "next_look": "", "batches": [Batch(ref=ref, state=state)]}
+        )
+        entry = {"path": "/a.csv", "size": 1, "arrived_at": 0, "status": "in a batch", "detail": other_content_in("b1")}
+        return describe_file(ArrivalEntry.model_validate(entry), zone, {})
+
+    assert shown("running") == (
+        "waiting",
+        "batch b1 has this path with other content, and is running: the file is judged when that has ended",
+    )
+    assert "`arrivals orders --retry b1` loads what is there now" in shown("kept out")[1]
+
+
+async def test_a_run_that_no_zone_knows_any_more_publishes_no_second_content(tmp_path: Path) -> None:
+    """The zone was removed and deployed again while its run waited: it holds no batch, and both contents have a run."""
+    given = InFlight(tmp_path, "alert")
+    await given.begin()
+    given.zone.held = []
+    later = given.zone.landing.run("a.csv", one_content_per_path=True)
+    branch, selected = await later.write()
+    given.publish()
+    publication = later.publish(branch, selected)
+    assert not publication.merged and publication.conflicts == [TABLE]
+    notified = r"main holds other content of .*a\.csv: run w-r1 loaded it into t\.x"
+    with pytest.raises(ApplicationError, match=notified) as refused:
+        await later.select(later.open())
+    assert refused.value.type == "InputChanged", "the zone judges the files of its batch again"
+
+
+async def test_two_contents_are_published_where_the_pipeline_says_so(tmp_path: Path) -> None:
+    given = InFlight(tmp_path, "load")
+    await given.begin()
+    later = given.zone.landing.run("a.csv")
+    branch, selected = await later.write()
+    given.publish()
+    assert not later.publish(branch, selected).merged, "the same table moved"
+    assert later.publish(*await later.write()).merged
