@@ -95,8 +95,8 @@ bench-audit: setup ## Measure the audit beside SQL by hand and the checking libr
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
 	$(VENV)/bin/python -m bench.audit --rounds 3 --libraries .sluice/bench/bin/python --out docs/measurements/audit.json
 
-docs: setup-python ## Renew the table of checks in docs/checks.md
-	$(VENV)/bin/python -c 'import pathlib, sluice.presentation.check_reference as l; p = pathlib.Path("docs/checks.md"); p.write_text(l.documented(p.read_text()))'
+docs: setup-python ## Renew the tables in docs/checks.md and docs/order.md
+	$(VENV)/bin/python -m sluice.presentation.reference
 
 clean: down ## Remove the environment, the tools and the local lake
 	rm -rf $(VENV) .sluice data

@@ -9,10 +9,12 @@ from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState, load_table
+from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
+from sluice.loading.order import layout_problem
 from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.certificate import input_properties
@@ -48,10 +50,13 @@ class OpenBranchActivity:
             if unregistrable := self.targets.problems(input.after_publish, input.tables, self.lake):
                 raise InvalidPipeline("\n".join(unregistrable))
             self._refuse_repeat(input)
+            if input.write:
+                loads = LaterLoads(self.catalog, self.io)
+                loads.check_youngest(input.run_ref.pipeline, input.write, list(input.tables), input.order)
             states = self._read_tables(input, attempt.base)
             types = {name: state.types if state else None for name, state in states.items()}
             problems = opening_problems(input, types, self.catalog.capabilities)
-            if problems := [*problems, *self._unsafe_tables(input, attempt.base)]:
+            if problems := [*problems, *_unreplaceable(input, states), *self._unsafe_tables(input, attempt.base)]:
                 raise InvalidPipeline("\n".join(problems))
             message = f"Begin attempt {input.run_ref.attempt}"
             properties = input_properties(input.input_digest)
@@ -83,3 +88,11 @@ class OpenBranchActivity:
     def _sorted_tables(self, input: OpenBranchInput, states: dict[str, TableState | None]) -> list[str]:
         tables = {name: states.get(name) for name in input.tables} if input.schema_is_fixed else {}
         return [name for name, state in tables.items() if state and state.distribution == "range"]
+
+
+def _unreplaceable(input: OpenBranchInput, states: dict[str, TableState | None]) -> list[str]:
+    """Return why partitions of the run's tables cannot be replaced, where it would replace some."""
+    if not input.write or not input.write.built_in or not input.write.traits.replaces_partitions:
+        return []
+    held = {name: state for name in input.tables if (state := states.get(name))}
+    return [problem for name, state in held.items() if (problem := layout_problem(name, *state.layout))]

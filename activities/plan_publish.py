@@ -1,20 +1,23 @@
 """Plan the publish of a run that is about to be started: what it guarantees."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from temporalio import activity
 
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
+from lakehouse.later_loads import LaterLoads
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.publishing.capabilities import guarantee_for, require_capabilities
 
 
 @dataclass(frozen=True)
 class PlanPublishActivity:
-    """The activity `plan_publish`. Needs the catalog, of which it reads what that declares."""
+    """The activity `plan_publish`. Needs the catalog, and the properties by which Iceberg reads the lake."""
 
     catalog: BranchCatalog
+    io: Mapping[str, str]
 
     @activity.defn(name="plan_publish")
     def plan_publish(self, input: PlanPublishInput) -> PublishPlan:
@@ -22,4 +25,7 @@ class PlanPublishActivity:
         with as_application_error():
             capabilities = self.catalog.capabilities
             require_capabilities(capabilities, input.tables, allow_partial=input.allow_partial)
+            if input.write:
+                loads = LaterLoads(self.catalog, self.io)
+                loads.check_youngest(input.pipeline, input.write, input.tables, input.order)
             return PublishPlan(guarantee=guarantee_for(capabilities, input.tables))

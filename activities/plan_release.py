@@ -16,6 +16,7 @@ from sluice.errors import AlreadyPublished
 from sluice.input.publication_check import check_of_quarantine
 from sluice.input.publications import read_input_record
 from sluice.publishing.certificate import INPUT
+from sluice.publishing.load_properties import PARTITION
 from sluice.publishing.release import check_not_published, check_releasable, plan_release
 
 
@@ -41,8 +42,13 @@ class PlanReleaseActivity:
             check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
             resume = self._ask_for_its_input(branch, resume, again=input.again)
             digest = branch.properties.get(INPUT, "")
-            tables = list(verified.tables)
-            return ReleasePlan(summary=branch.summary, resume=resume, input_digest=digest, tables=tables)
+            return ReleasePlan(
+                summary=branch.summary,
+                resume=resume,
+                partition=branch.properties.get(PARTITION, ""),
+                input_digest=digest,
+                tables=list(verified.tables),
+            )
 
     def _ask_for_its_input(self, branch: QuarantinedBranch, resume: Resume, *, again: bool) -> Resume:
         """Return the release with the input of the quarantined run, and with what it asks of main at each attempt.

@@ -8,9 +8,10 @@ from temporalio import activity
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import TableState
-from sluice.audit.bad_rows import quarantine_table
+from sluice.audit.bad_rows import RUN, quarantine_table
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan
 from sluice.errors import InvalidPipeline
+from sluice.loading.rules import rule_of
 from sluice.publishing.requeue import plan_requeue, requeued_table
 
 
@@ -32,19 +33,30 @@ class PlanRequeueActivity:
             head = self.catalog.head(self.catalog.main)
             table = requeued_table(input.pipeline, input.selection.table)
             version, quarantine = self._version(table, head), self._version(quarantine_table(table), head)
-            return plan_requeue(
+            quarantined = TableState.load(quarantine, None, self.io)
+            plan = plan_requeue(
                 input.pipeline,
                 table,
                 input.selection,
                 columns=TableState.load(version, None, self.io).types,
-                quarantined_columns=TableState.load(quarantine, None, self.io).types,
+                quarantined_columns=quarantined.types,
                 quarantine_location=quarantine.metadata_location,
                 quarantine_snapshot=quarantine.snapshot_id,
                 spark_catalog=self.spark_catalog,
             )
+            if rule_of("requeue", input.pipeline.write, [table]).guard != "later run":
+                return plan
+            runs = [input.selection.run] if input.selection.run else _runs(quarantined)
+            return plan.model_copy(update={"runs": runs})
 
     def _version(self, table: str, head: str) -> TableVersion:
         version = self.catalog.table_version(self.catalog.main, table, head)
         if version is None:
             raise InvalidPipeline(f"there is no table {table} on {self.catalog.main}: no rows are quarantined yet")
         return version
+
+
+def _runs(quarantined: TableState) -> list[str]:
+    """Return the runs that quarantined the rows of a quarantine table."""
+    column = quarantined.table.scan(selected_fields=(RUN,)).to_arrow()[RUN]
+    return sorted(run for run in column.unique().to_pylist() if run)

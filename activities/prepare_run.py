@@ -13,9 +13,12 @@ from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.source_files import OnProgress, have_changed, identify_input, source_of_files
 from runtime.pipeline_input import find_input, pipeline_of_text
 from runtime.start_run import Starter, StartOptions, describe_work, make_request
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.run import InputFile, RunInput
 from sluice.contracts.starting import PreparedRun, StartPipelineInput
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
+from sluice.loading.order import partition_of, window_problem
+from sluice.loading.rules import require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 from sluice.settings import Settings
@@ -53,6 +56,7 @@ class PrepareRunActivity:
                 again=input.again,
                 one_content_per_path=_refuses_overwritten(pipeline, input),
                 resume=input.resume,
+                order=LoadOrder(partition=partition_of(input.values), over_younger=input.over_younger),
                 target=input.target,
             )
             request, workflow_id = await make_request(self.client, self.settings, pipeline, run_input, starter, options)
@@ -67,6 +71,7 @@ class PrepareRunActivity:
             InvalidPipeline: the pipeline is not valid.
         """
         pipeline = _with_files(pipeline_of_text(input.pipeline, input.values), input.files)
+        _check_way(input, pipeline)
         if input.resume:
             return pipeline, RunInput(digest=input.input_digest)
         run_input = find_input(pipeline)
@@ -94,6 +99,20 @@ def _refuses_overwritten(pipeline: Pipeline, input: StartPipelineInput) -> bool:
     if pipeline.arrival is None or not input.expected or input.loads_overwritten:
         return False
     return pipeline.arrival.overwritten != "load"
+
+
+def _check_way(input: StartPipelineInput, pipeline: Pipeline) -> None:
+    """Refuse a run that its pipeline does not allow to be started in this way.
+
+    Raises:
+        InvalidPipeline: it does not, or what starts it does not keep the order that matters.
+    """
+    if input.way is None or input.resume:
+        return
+    rule = require_allowed(input.way, pipeline.write, pipeline.tables)
+    is_partition = input.way.startswith("backfill")
+    if is_partition and rule.order == "one at a time" and not input.in_order:
+        raise InvalidPipeline(f"{window_problem(pipeline.write)}: start the backfill by `backfill FILE`")
 
 
 def _with_files(pipeline: Pipeline, files: list[str] | None) -> Pipeline:

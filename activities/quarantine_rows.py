@@ -60,6 +60,7 @@ class QuarantineRowsActivity:
                 run_id=run_ref.run_id,
                 attempt=run_ref.attempt,
                 pipeline=run_ref.pipeline,
+                partition=run_ref.partition,
                 runs_apart=input.runs_apart,
             )
             result, answer = await run_built_in_job(self.spark, catalog, job, spec, activity.heartbeat)

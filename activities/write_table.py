@@ -97,6 +97,7 @@ class WriteTableActivity:
             conf=input.write.conf,
             environment=input.write.environment,
             pipeline=run_ref.pipeline,
+            partition=run_ref.partition,
             runs_apart=input.runs_apart,
             lineage_root=input.lineage_parent,
         )

@@ -19,12 +19,12 @@ from cli.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
 from cli.report import print_status
 from cli.unknown_command import unknown_command
-from cli.values import Partition, ScheduledFor
+from cli.values import OverYounger, Partition, ScheduledFor
 from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
 from runtime.find_run import RunLookup, find_run, query_status, read_result
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
-from runtime.placeholder_values import placeholder_values
+from runtime.placeholder_values import order_of, placeholder_values
 from runtime.registrations import with_registrations_now
 from runtime.start_run import StartOptions
 from runtime.store_access import export_store_access
@@ -79,6 +79,7 @@ def run(
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     scheduled_for: ScheduledFor = "",
     partition: Partition = "",
+    over_younger: OverYounger = False,
     as_json: AsJson = False,
     report: Report = None,
 ) -> None:
@@ -94,7 +95,8 @@ def run(
 
     async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
         loaded, inspected = prepared
-        options = StartOptions(again=again, publish=not no_publish)
+        order = order_of(pipeline, scheduled_for, partition, over_younger=over_younger)
+        options = StartOptions(again=again, publish=not no_publish, order=order)
         code = await start_and_follow(context, loaded, inspected.run_input, options, detach=detach)
         if not detach:
             _print_hints(inspected.hints)  # the first print is far above by now

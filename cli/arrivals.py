@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from cli.context import UNREACHABLE, CommandContext, current_user, run_command
 from cli.layout import print_entries
+from cli.values import OverYounger
 from runtime.installation import with_known_installation
 from runtime.landing_zones import command_batch, list_zones, look_now, read_zone, split_batch
 from runtime.short_workflow import query_lake
@@ -51,6 +52,7 @@ def arrivals_command(
     split: Annotated[
         str | None, typer.Option("--split", metavar="BATCH", help="Load the halves of a batch by themselves.")
     ] = None,
+    over_younger: OverYounger = False,
     look: Annotated[bool, typer.Option("--look", help="Look at the landing zone now.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -61,9 +63,9 @@ def arrivals_command(
         if pipeline is None:
             return await _print_zones(context, settings)
         if split:
-            return await _split(context, settings, pipeline, split)
+            return await _split(context, settings, pipeline, split, over_younger=over_younger)
         if retry or set_aside:
-            return await _command(context, settings, pipeline, retry, set_aside)
+            return await _command(context, settings, pipeline, retry, set_aside, over_younger=over_younger)
         if look:
             await look_now(context.client, settings, pipeline)
             context.print_result(
@@ -92,10 +94,17 @@ def _status(text: str | None) -> FileStatus | None:
 
 
 async def _command(
-    context: CommandContext, settings: Settings, pipeline: str, retry: str | None, set_aside: str | None
+    context: CommandContext,
+    settings: Settings,
+    pipeline: str,
+    retry: str | None,
+    set_aside: str | None,
+    *,
+    over_younger: bool,
 ) -> int:
     action, batch = ("retry", retry) if retry else ("set aside", set_aside)
-    request = BatchCommand.model_validate({"action": action, "batch": batch, "by": current_user().name})
+    fields = {"action": action, "batch": batch, "by": current_user().name, "over_younger": over_younger}
+    request = BatchCommand.model_validate(fields)
     now = await command_batch(context.client, settings, pipeline, request)
     paused = (await read_zone(context.client, settings, pipeline)).paused
     until = f", until the landing zone is resumed: {paused}" if paused and now.state == "waiting" else ""
@@ -103,8 +112,8 @@ async def _command(
     return 0
 
 
-async def _split(context: CommandContext, settings: Settings, pipeline: str, batch: str) -> int:
-    request = SplitBatch(batch=batch, by=current_user().name)
+async def _split(context: CommandContext, settings: Settings, pipeline: str, batch: str, *, over_younger: bool) -> int:
+    request = SplitBatch(batch=batch, by=current_user().name, over_younger=over_younger)
     halves = await split_batch(context.client, settings, pipeline, request)
     names = " and ".join(f"{each.ref.id} ({format_count(each.ref.files, 'file')})" for each in halves)
     fields = {"batch": batch, "halves": [each.model_dump(mode="json") for each in halves]}

@@ -15,6 +15,7 @@ from cli.backfill_grid import describe_campaign, describe_joint_publish, follow_
 from cli.backfill_start import StartBackfill
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
 from cli.layout import print_line
+from cli.values import OverYounger
 from runtime.backfills import (
     backfill_id,
     cancel_backfill,
@@ -70,8 +71,15 @@ def start(
         typer.Option("--only", help="failed: those that the last backfill did not publish; missing: what main lacks."),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", help="How many run at a time.", min=1, max=MAX_WINDOW)
-    ] = 4,
+        int | None,
+        typer.Option(
+            "--concurrency",
+            help="How many run at a time.",
+            show_default="4, or 1 where the order matters",
+            min=1,
+            max=MAX_WINDOW,
+        ),
+    ] = None,
     stop_after: Annotated[
         int, typer.Option("--stop-after", help="Pause after so many failures; 0 for never.", min=0)
     ] = 3,
@@ -80,14 +88,15 @@ def start(
         typer.Option("--publish", help="each: a merge for each partition; together: one merge for all of them."),
     ] = "each",
     again: Annotated[bool, typer.Option("--again", help="Publish files that were published before.")] = False,
+    over_younger: OverYounger = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what each would load, and start nothing.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start it, and do not follow it.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a backfill and follow it, or add partitions to the one under way. Ctrl-C detaches; it goes on."""
-    asked = StartBackfill(file, partitions, only, concurrency, stop_after, publish, again)
+    asked = StartBackfill(file, partitions, only, concurrency, stop_after, publish, again, over_younger)
     if dry_run and only != "failed":  # this needs no server
-        check_locally(lambda: asked.print_plan(asked.prepare().campaign.partitions, as_json), as_json)
+        check_locally(lambda: asked.print_plan(asked.prepare(), as_json), as_json)
         return
 
     async def command(context: CommandContext, given: BackfillInput) -> int:
@@ -96,7 +105,7 @@ def start(
             context.print_result({"pipeline": given.name, "partitions": {}}, f"No partition of {given.name} failed.")
             return 0
         if dry_run:
-            asked.print_plan(given.campaign.partitions, as_json)
+            asked.print_plan(given, as_json)
             return 0
         context.interruption.message = f"Interrupted; it may have been started anyway: `backfill status {given.name}`."
         handle, attached = await start_backfill(context.client, context.settings, given)

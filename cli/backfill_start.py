@@ -22,13 +22,13 @@ from sluice.campaigns.partitions import parse_partitions
 from sluice.contracts.backfill import BackfillInput, CampaignState, JointPublish
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
+from sluice.loading.order import out_of_order, partition_after_later, window_problem
+from sluice.loading.rules import Way, require_allowed
+from sluice.pipeline.model import Pipeline
 from sluice.sizes import format_count, format_size
 
-_NOT_TOGETHER = (
-    "--publish together needs main to remember each file: the pipeline has no `write.source`, or a program of its own, "
-    "so its partitions are published each by itself"
-)
-
+_AT_ONCE = 4
+"""How many partitions run at a time where their order does not matter, and nobody says how many."""
 _ONE_BRANCH = (
     "--publish together needs a catalog in which runs can publish to another branch than main: with CATALOGUE=iceberg "
     "each partition is published by itself"
@@ -42,10 +42,13 @@ class StartBackfill:
     file: Path
     partitions: str
     only: Literal["failed", "missing"] | None
-    concurrency: int
+    concurrency: int | None
+    """How many partitions run at a time; None for as many as may."""
     stop_after: int
     publish: Literal["each", "together"]
     again: bool
+    over_younger: bool = False
+    """Whether partitions may be loaded that are older than what main holds."""
 
     @cached_property
     def _stated(self) -> PipelineText:
@@ -67,21 +70,40 @@ class StartBackfill:
         if self.only == "missing" and pipeline.write.traits.may_repeat:
             raise InvalidPipeline(f"main does not remember what `mode: {pipeline.write.mode}` wrote: leave out --only")
         is_together = self.publish == "together"
-        if is_together and (pipeline.write.source is None or not pipeline.write.built_in):
-            raise InvalidPipeline(_NOT_TOGETHER)
+        way: Way = "backfill together" if is_together else "backfill each"
+        keeps_order = require_allowed(way, pipeline.write, pipeline.tables).order == "one at a time"
+        self._check_order(pipeline, partitions, keeps_order=keeps_order)
         if is_together and partitions:
             check_together(self._stated, partitions)
         starter = current_user()
-        campaign = CampaignState(partitions=partitions, window=self.concurrency, stop_after=self.stop_after)
+        campaign = CampaignState(
+            partitions=partitions,
+            window=self.concurrency or (1 if keeps_order else _AT_ONCE),
+            in_order=keeps_order,
+            stop_after=self.stop_after,
+        )
         return BackfillInput(
             pipeline=self._stated,
             name=pipeline.name,
             starter=starter.name,
             again=self.again,
+            over_younger=self.over_younger,
             campaign=campaign,
             together=JointPublish() if is_together else None,
             keep=pipeline.keep,
         )
+
+    def _check_order(self, pipeline: Pipeline, partitions: Sequence[str], *, keeps_order: bool) -> None:
+        """Make sure that no partition overtakes one whose rows it would have to leave alone.
+
+        Raises:
+            InvalidPipeline: several would run at a time, or an older one after a younger one.
+        """
+        if keeps_order and (self.concurrency or 1) > 1:
+            raise InvalidPipeline(f"--concurrency {self.concurrency}: {window_problem(pipeline.write)}. Leave it out")
+        if keeps_order and not self.over_younger and (pair := out_of_order(partitions)):
+            older, younger = pair
+            raise InvalidPipeline(partition_after_later(pipeline.write, older, f"{younger}, which is named before it"))
 
     async def select(self, context: CommandContext, given: BackfillInput) -> BackfillInput:
         """Return what is to be started: with `--only failed`, what the last backfill did not bring to main.
@@ -103,17 +125,19 @@ class StartBackfill:
         campaign = given.campaign.model_copy(update={"partitions": partitions})
         return given.model_copy(update={"campaign": campaign})
 
-    def print_plan(self, partitions: Sequence[str], as_json: bool) -> None:
+    def print_plan(self, given: BackfillInput, as_json: bool) -> None:
         """Print what each partition would load now."""
+        partitions, at_once = given.campaign.partitions, given.campaign.window
         planned = [plan_partition(self._stated, partition) for partition in partitions]
         if as_json:
-            print(json.dumps({"partitions": [asdict(each) for each in planned], "concurrency": self.concurrency}))
+            print(json.dumps({"partitions": [asdict(each) for each in planned], "concurrency": at_once}))
             return
         console = make_console()
         print_rows(console, ("partition", "files", "bytes", "problem"), [_row(each) for each in planned])
         files, size = sum(each.files or 0 for each in planned), sum(each.bytes for each in planned)
         total = f"{format_count(len(planned), 'partition')}, {format_count(files, 'file')}, {format_size(size)}"
-        console.print(f"{total}, {self.concurrency} at a time. Nothing was started.", highlight=False)
+        order = ", in this order" if given.campaign.in_order else ""
+        console.print(f"{total}, {at_once} at a time{order}. Nothing was started.", highlight=False)
 
 
 def _row(planned: PlannedPartition) -> tuple[str, str, str, str]:

@@ -9,7 +9,7 @@ import typer
 from cli.context import CommandContext, check_locally, run_command
 from cli.values import Partition, ScheduledFor
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
-from runtime.placeholder_values import placeholder_values
+from runtime.placeholder_values import order_of, placeholder_values
 from runtime.publish_plan import plan_publish
 from sluice.contracts.run import RunInput
 from sluice.errors import NoFiles
@@ -48,7 +48,8 @@ def plan_pipeline(
     """Check a pipeline file as `check` does, and ask a worker what its publish guarantees. This runs nothing."""
 
     async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
-        plan = await plan_publish(context.client, context.settings, prepared[0])
+        order = order_of(pipeline, scheduled_for, partition)
+        plan = await plan_publish(context.client, context.settings, prepared[0], order=order)
         text = f"{_sentences(*prepared)}\nGuarantee: {describe_guarantee(plan.guarantee)}."
         context.print_result({**_fields(*prepared), "guarantee": plan.guarantee}, text)
         return 0

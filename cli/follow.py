@@ -9,6 +9,7 @@ from cli.watch import watch_run
 from runtime.find_run import RunLookup, find_run
 from runtime.publish_plan import plan_publish
 from runtime.start_run import StartOptions, start_run
+from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.run import RunInput
 from sluice.errors import ServiceUnavailable
 from sluice.pipeline.model import Pipeline
@@ -37,7 +38,10 @@ async def start_and_follow(
         tables: what the run may change; None means the tables of the pipeline and their quarantine tables.
         fields: what else `--json` prints of a run that is not followed.
     """
-    options = replace(options, guarantee=await _ask_guarantee(context, pipeline, tables))
+    order = ANY_ORDER if options.resume else options.order
+    options = replace(options, guarantee=await _ask_guarantee(context, pipeline, tables, order))
+    if options.order.over_younger:
+        context.console.print("Rows of this run take the place of younger ones: --over-younger.", highlight=False)
     context.interruption.message = _STARTING
     started = await start_run(context.client, context.settings, pipeline, run_input, current_user(), options)
     context.interruption.message = _DETACHED
@@ -52,10 +56,12 @@ async def start_and_follow(
     return await follow_and_report(context, await find_run(context.client, workflow_id), released)
 
 
-async def _ask_guarantee(context: CommandContext, pipeline: Pipeline, tables: Collection[str] | None) -> str:
+async def _ask_guarantee(
+    context: CommandContext, pipeline: Pipeline, tables: Collection[str] | None, order: LoadOrder
+) -> str:
     """Return and print what the publish guarantees; without a worker to ask, the run asks when it begins."""
     try:
-        guarantee = (await plan_publish(context.client, context.settings, pipeline, tables)).guarantee
+        guarantee = (await plan_publish(context.client, context.settings, pipeline, tables, order)).guarantee
     except ServiceUnavailable as error:
         print(f"hint: what the publish guarantees is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
         return ""

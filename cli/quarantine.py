@@ -28,6 +28,7 @@ from sluice.contracts.lake_queries import (
     QuarantinedTable,
     ReleasePlan,
 )
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.contracts.run import RunInput
 from sluice.pipeline.durations import seconds
@@ -210,7 +211,7 @@ def _release(run: str, file: Path | None, statements: list[str], *, again: bool,
         earlier = await read_request(context.client, plan.summary.workflow_id, plan.summary.run_id)
         pipeline = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given)
         run_input = RunInput(digest=plan.input_digest) if plan.input_digest else None
-        options = StartOptions(resume=plan.resume)
+        options = StartOptions(resume=plan.resume, order=LoadOrder(partition=plan.partition))
         return await start_and_follow(context, pipeline, run_input, options, detach=detach, tables=plan.tables)
 
     run_command(command, as_json, prepare)

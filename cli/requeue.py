@@ -7,10 +7,12 @@ import typer
 
 from cli.context import CommandContext, run_command
 from cli.follow import start_and_follow
+from cli.values import OverYounger
 from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan, RequeueSelection
+from sluice.contracts.load_order import LoadOrder
 from sluice.pipeline.model import Pipeline
 from sluice.settings import read_environment
 
@@ -26,6 +28,7 @@ def requeue(
     repairs: Annotated[
         list[str] | None, typer.Option("--set", metavar="COLUMN=SQL", help="A repair: the new value of a column.")
     ] = None,
+    over_younger: OverYounger = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
 ) -> None:
@@ -38,6 +41,7 @@ def requeue(
     async def command(context: CommandContext, loaded: Pipeline) -> int:
         query = PlanRequeueInput(pipeline=loaded, selection=selection)
         plan = await query_lake(context.client, context.settings, query, RequeuePlan)
-        return await start_and_follow(context, plan.pipeline, plan.input, StartOptions(), detach=detach)
+        options = StartOptions(order=LoadOrder(runs=plan.runs, over_younger=over_younger))
+        return await start_and_follow(context, plan.pipeline, plan.input, options, detach=detach)
 
     run_command(command, as_json, prepare)

@@ -1,10 +1,15 @@
-"""The options by which a person gives one run the values of its placeholders."""
+"""Options that several commands have: the values of placeholders, and whether older rows win."""
 
 from typing import Annotated
 
 import typer
 
+from sluice.loading.rules import OVER_YOUNGER
+
 ScheduledFor = Annotated[
     str, typer.Option("--scheduled-for", metavar="TIME", help="The time that {{ scheduled_for }} stands for.")
 ]
 Partition = Annotated[str, typer.Option("--partition", metavar="PARTITION", help="What {{ partition }} stands for.")]
+OverYounger = Annotated[
+    bool, typer.Option(OVER_YOUNGER, help="Load rows that are older than what main holds: the older rows win.")
+]

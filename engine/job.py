@@ -34,6 +34,8 @@ class SparkJob:
     """Whether it calls Java in its own process, which a session on a Spark Connect server has not."""
     pipeline: str = ""
     """The pipeline that it is of."""
+    partition: str = ""
+    """The partition that its run loads, or the time that the run is scheduled for; empty where it has neither."""
     runs_apart: bool = False
     """Whether it must not share a Spark Connect server with other jobs."""
     lineage_root: LineageParent | None = None

@@ -20,7 +20,7 @@ def question_activities(shared: Shared) -> list[Activity]:
     return [
         ListQuarantineActivity(catalog, io).list_quarantine,
         DescribeQuarantineActivity(catalog, io, shared.reports).describe_quarantine,
-        PlanPublishActivity(catalog).plan_publish,
+        PlanPublishActivity(catalog, io).plan_publish,
         PlanReleaseActivity(catalog, installation, shared.loaded_files).plan_release,
         PlanRollbackActivity(catalog).plan_rollback,
         PlanRequeueActivity(catalog, io, settings.sluice_catalog).plan_requeue,

@@ -84,6 +84,8 @@ async def start_backfill(client: Client, settings: Settings, given: BackfillInpu
             partitions=given.campaign.partitions,
             starter=given.starter,
             again=given.again,
+            over_younger=given.over_younger,
+            in_order=given.campaign.in_order,
             is_together=given.together is not None,
         )
         try:

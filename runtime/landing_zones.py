@@ -36,6 +36,7 @@ from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeployedItem, DeploySet
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import suggestion
+from sluice.loading.rules import rule_of
 from sluice.settings import Settings
 from workflows.landing_zone import LandingZone
 
@@ -129,6 +130,7 @@ class DeployedLandingZones:
             look=arrival.look,
             at_once=arrival.at_once,
             on_failure=arrival.on_failure,
+            in_order=rule_of("arrival", file.pipeline.write, file.pipeline.tables).order == "one at a time",
             expect=arrival.expect,
             task_queue=self._settings.sluice_task_queue,
             set_name=item.set_name,

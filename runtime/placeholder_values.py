@@ -4,7 +4,9 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from sluice.contracts.load_order import LoadOrder
 from sluice.errors import InvalidPipeline
+from sluice.loading.order import partition_of
 from sluice.pipeline.file import read_pipeline
 from sluice.pipeline.placeholders import partition_values, time_values
 from sluice.pipeline.schedule import Schedule
@@ -33,6 +35,16 @@ def placeholder_values(file: Path | None, scheduled_for: str, partition: str) ->
     except ValueError as error:
         raise InvalidPipeline(f"{scheduled_for!r} is no time: write it as 2026-03-01T05:00+01:00") from error
     return values | time_values(_in_zone(time, read_pipeline(file, values | time_values(time)).schedule, scheduled_for))
+
+
+def order_of(file: Path | None, scheduled_for: str, partition: str, *, over_younger: bool = False) -> LoadOrder:
+    """Return how old the rows of one run are, by the values that a person gives it.
+
+    Raises:
+        InvalidPipeline: they are not valid.
+    """
+    values = placeholder_values(file, scheduled_for, partition)
+    return LoadOrder(partition=partition_of(values), over_younger=over_younger)
 
 
 def _in_zone(time: datetime, schedule: Schedule | None, given: str) -> datetime:

@@ -7,6 +7,7 @@ from temporalio.client import Client
 
 from runtime.short_workflow import query_lake
 from sluice.audit.bad_rows import with_quarantine_tables
+from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.errors import ServiceUnavailable
 from sluice.pipeline.model import Pipeline
@@ -17,21 +18,34 @@ _LIMIT = 20.0
 
 
 async def plan_publish(
-    client: Client, settings: Settings, pipeline: Pipeline, tables: Collection[str] | None = None
+    client: Client,
+    settings: Settings,
+    pipeline: Pipeline,
+    tables: Collection[str] | None = None,
+    order: LoadOrder = ANY_ORDER,
 ) -> PublishPlan:
     """Return what the publish of a run guarantees: about one table nobody needs to be asked.
 
     Args:
         tables: what the run may change; None means the pipeline's tables and their quarantine tables.
+        order: how old the rows of the run are: what main holds may be younger.
 
     Raises:
-        InvalidPipeline: the catalog cannot publish these tables as the pipeline asks for.
+        InvalidPipeline: the catalog cannot publish these tables as the pipeline asks for, or rows are older than those
+            that they would take the place of.
         ServiceUnavailable: no worker could be asked.
     """
     changed = list(with_quarantine_tables(pipeline.tables) if tables is None else tables)
-    if len(changed) <= 1:
+    has_age = bool(order.partition or order.runs)
+    if len(changed) <= 1 and not has_age:
         return PublishPlan(guarantee="atomic")
-    query = PlanPublishInput(tables=changed, allow_partial=pipeline.publish.allow_partial)
+    query = PlanPublishInput(
+        tables=changed,
+        allow_partial=pipeline.publish.allow_partial,
+        pipeline=pipeline.name,
+        write=pipeline.write if has_age else None,
+        order=order,
+    )
     try:
         return await asyncio.wait_for(query_lake(client, settings, query, PublishPlan), _LIMIT)
     except asyncio.TimeoutError as error:

@@ -18,9 +18,11 @@ from runtime.temporal_client import search_attributes_known
 from sluice.approval.required import SignedStart
 from sluice.approval.signatures import sign_start
 from sluice.contracts.existing_rows import Restore, Resume
+from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult, run_workflow_id
 from sluice.errors import RunUnderWay
 from sluice.lineage.identity import parse_parent
+from sluice.loading.rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret
@@ -51,6 +53,8 @@ class StartOptions:
     """Publish rows that a quarantined branch holds, instead of writing."""
     restore: Restore | None = None
     """Restore tables to earlier versions, instead of writing."""
+    order: LoadOrder = ANY_ORDER
+    """How old the rows are."""
     target: str = ""
     """The branch to publish to, where that is not main."""
     guarantee: str = ""
@@ -122,6 +126,7 @@ async def make_request(
         again=again,
         one_content_per_path=options.one_content_per_path,
         publish=options.publish,
+        order=options.order,
         target=options.target,
         policy=_policy(settings),
         search_attributes=await search_attributes_known(client),
@@ -204,6 +209,8 @@ def _difference(earlier: RunRequest, request: RunRequest) -> str:
         return f"it was started by {earlier.starter} from another version of the pipeline {request.pipeline.name!r}"
     if request.again and not earlier.again:
         return "it was started without --again"
+    if request.order.over_younger and not earlier.order.over_younger:
+        return f"it was started without {OVER_YOUNGER}"
     resumed, wanted = earlier.resume, request.resume
     if resumed != wanted and (resumed is None or wanted is None or resumed.statements != wanted.statements):
         return "it repairs other rows, or in another way"

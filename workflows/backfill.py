@@ -19,6 +19,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ChildWorkflowHand
 
 with workflow.unsafe.imports_passed_through():
     from sluice.campaigns.campaign import Campaign
+    from sluice.campaigns.requests import problem_of_addition, problem_of_change
     from sluice.contracts.arrival_runs import WorkflowIds
     from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange, CampaignStatus
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, StartPipelineInput
@@ -118,19 +119,8 @@ class Backfill:
         Another text of the pipeline is taken while nothing runs: then a check or a path was repaired.
         """
         self._refuse_if_ending()
-        if added.is_together != bool(self._joint):
-            raise _refused("the backfill under way was started with another --publish: wait for its end or cancel it")
-        if added.again != self._input.again:
-            raise _refused("the backfill under way was started with another --again: wait for its end or cancel it")
-        if self._joint and set(added.partitions) - set(self._campaign.state.partitions):
-            raise _refused(
-                "what is published together is named at the start: wait for the end of the backfill, or cancel it"
-            )
-        if added.pipeline != self._input.pipeline and self._campaign.running:
-            raise _refused(
-                "a backfill of another version of the pipeline is under way: wait for its end, or pause it and "
-                "start again once nothing of it runs, or cancel it"
-            )
+        if problem := problem_of_addition(self._input, self._campaign, added):
+            raise _refused(problem)
         try:
             self._campaign.add(added.partitions, added.starter if added.starter != self._input.starter else "")
         except InvalidPipeline as error:
@@ -144,6 +134,8 @@ class Backfill:
     def change(self, change: CampaignChange) -> CampaignStatus:
         """Pause, resume, retry what is not on main, or change the window."""
         self._refuse_if_ending()
+        if problem := problem_of_change(self._campaign, change):
+            raise _refused(problem)
         changes: dict[str, Callable[[], None]] = {
             "pause": lambda: self._campaign.pause(f"by {change.by}" + (f": {change.reason}" if change.reason else "")),
             "resume": self._campaign.resume,
@@ -173,6 +165,9 @@ class Backfill:
             values=partition_values(partition),
             target=self._target,
             again=self._input.again,
+            over_younger=self._input.over_younger,
+            way="backfill together" if self._joint else "backfill each",
+            in_order=self._campaign.state.in_order,
             key=partition,
             report_to=workflow.info().workflow_id,
             since=self._campaign.asked_at(partition),

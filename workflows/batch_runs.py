@@ -69,6 +69,7 @@ class BatchRuns:
             starter=f"arrivals of {zone.name}",
             files=files.paths,
             expected=batch.ref.location,
+            way="arrival",
             key=id,
             report_to=workflow_id,
         )

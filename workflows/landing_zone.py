@@ -117,7 +117,7 @@ class LandingZone:
 
     @command.validator
     def _check_command(self, command: BatchCommand) -> None:
-        if problem := self._batches.problem_of_decision(command.batch):
+        if problem := self._batches.problem_of_request(command, in_order=self._input.in_order):
             raise ApplicationError(problem, type="NoDecision")
 
     @workflow.update
@@ -136,7 +136,7 @@ class LandingZone:
 
     @split.validator
     def _check_split(self, request: SplitBatch) -> None:
-        if problem := self._batches.problem_of_split(request.batch):
+        if problem := self._batches.problem_of_request(request, in_order=self._input.in_order):
             raise ApplicationError(problem, type="NoDecision")
 
     @workflow.update

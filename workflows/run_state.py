@@ -30,7 +30,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.approval_state import ApprovalState
     from workflows.search_attributes import BRANCH
 
-
 _MAX_CONFLICTS = 100
 """So many conflicts are kept in the result."""
 _MAX_CARRIED_OVER = 400_000
@@ -98,6 +97,7 @@ class RunState:
             pipeline=pipeline.name,
             label=pipeline.label,
             attempt=self.attempt,
+            partition=self.request.order.partition,
         )
 
     @property

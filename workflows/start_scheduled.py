@@ -77,6 +77,7 @@ class StartScheduled:
             pipeline=self._input.pipeline,
             starter=f"schedule {self._input.name}",
             values=time_values(datetime.fromisoformat(start.scheduled_for)),
+            way="schedule",
             key=start.scheduled_for,
         )
         try:

@@ -16,6 +16,7 @@ from sluice.contracts.references import LineageParent
 from sluice.lineage.identity import lineage_run_id
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
+from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK
 from sluice.settings import Settings
 
 _STRICT = {
@@ -105,6 +106,8 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
         "spark.sql.files.ignoreMissingFiles": "false",
         SNAPSHOT_PROPERTY + RUN_MARK: job.run_id,
         SNAPSHOT_PROPERTY + ATTEMPT_MARK: str(job.attempt),
+        SNAPSHOT_PROPERTY + PIPELINE_MARK: job.pipeline if job.partition else "",
+        SNAPSHOT_PROPERTY + PARTITION_MARK: job.partition,
     }
     return {key: value for key, value in configuration.items() if value != ""}
 

@@ -119,6 +119,15 @@ class TableState:
         ]
 
     @cached_property
+    def layout(self) -> tuple[int, set[int]]:
+        """How many partition fields hold values, and the other partition specs of which live data files are."""
+        own = self.table.spec().spec_id
+        specs = {
+            each.partition_spec_id for each in self.manifests if each.content == ManifestContent.DATA and _lives(each)
+        }
+        return len(self.partitions), specs - {own}
+
+    @cached_property
     def distribution(self) -> str:
         """How Spark spreads rows that it writes to the table. Source: Iceberg's documentation, "Write properties"."""
         usual = "hash" if self.table.spec().fields else "none"
@@ -152,11 +161,7 @@ class TableState:
     @cached_property
     def row_deletes(self) -> bool:
         """Whether delete files apply to the table's rows."""
-        return any(
-            manifest.content == ManifestContent.DELETES
-            and (manifest.added_files_count or 0) + (manifest.existing_files_count or 0) > 0
-            for manifest in self.manifests
-        )
+        return any(manifest.content == ManifestContent.DELETES and _lives(manifest) for manifest in self.manifests)
 
     def volumes(self) -> list[int]:
         """Return how many rows each earlier publication added, the newest first, as far back as snapshots are kept."""
@@ -230,6 +235,11 @@ def clear_table_caches() -> None:
     """Empty the caches of tables and manifest lists that this process read, for measurements."""
     _load_table.cache_clear()
     clear_manifest_cache()
+
+
+def _lives(manifest: ManifestFile) -> bool:
+    """Return whether a manifest lists live files."""
+    return (manifest.added_files_count or 0) + (manifest.existing_files_count or 0) > 0
 
 
 def _is_compaction(snapshots: list[Snapshot]) -> bool:

@@ -10,6 +10,7 @@ from lakehouse.catalog import TableDiff, TableVersion
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState, snapshot_property
 from sluice.pipeline.table_properties import unsafe_changes
+from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK
 from sluice.publishing.written_tables import LastStep, TableHistory, WrittenTable
 
 
@@ -34,7 +35,16 @@ def read_written_table(
         has_row_deletes=state.row_deletes or (state.before is not None and TableState(state.before, None).row_deletes),
         history=_history(checked),
         last_step=_last_step(state, checked),
+        replaced=_replaced(state),
     )
+
+
+def _replaced(state: TableState) -> set[tuple[str, str]]:
+    """Return the pipelines and partitions of the runs whose files a table lacks now."""
+    before = {each.snapshot_id: each for each in state.before.snapshots()} if state.before else {}
+    makers = [before[id] for id in {entry.snapshot_id for entry in state.live.removed} if id in before]
+    marks = {(snapshot_property(each, PIPELINE_MARK), snapshot_property(each, PARTITION_MARK)) for each in makers}
+    return {(pipeline, partition) for pipeline, partition in marks if pipeline and partition}
 
 
 def _history(state: TableState) -> TableHistory:

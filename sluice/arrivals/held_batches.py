@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from sluice.arrivals.limits import room_for_batches
-from sluice.contracts.arrivals import Batch, BatchRef, BatchState
+from sluice.contracts.arrivals import Batch, BatchCommand, BatchRef, BatchState, SplitBatch
 from sluice.contracts.starting import EndedRun
+from sluice.loading.rules import OVER_YOUNGER
 
 _LONGEST_REASON = 500
 _LONGEST_REASON_SET_ASIDE = 80
@@ -83,6 +84,7 @@ class HeldBatches:
     def remove(self, ids: Iterable[str]) -> None:
         """Hold these batches no more."""
         for id in ids:
+            self._overtake(id)
             if batch := self._batches.pop(id, None):
                 self._count_changes(batch.ref.paths or id, has_changed=False, is_done=True)
 
@@ -123,6 +125,8 @@ class HeldBatches:
         has_changed = ended.cause == "input_changed" and not ended.is_done
         counts = has_changed and bool(ended.run_id)  # what changed before there was a run costs nothing
         changes = self._count_changes(batch.ref.paths or batch.ref.id, has_changed=counts, is_done=ended.is_done)
+        if ended.is_done:
+            self._overtake(ended.key)
         if ended.is_done or (has_changed and not changes):
             del self._batches[ended.key]
             return "loaded" if ended.is_done else "changed"
@@ -130,6 +134,34 @@ class HeldBatches:
         self.update(ended.key, is_outdated=has_changed)
         self.keep_out(ended.key, f"{changes}{ended.reason}", is_reported=bool(ended.run_id))
         return "kept out"
+
+    def _overtake(self, id: str) -> None:
+        """Note of the batches before one that main holds now that they would come after it."""
+        if id not in self._batches:
+            return
+        for before in list(self._batches):
+            if before == id:
+                return
+            self.update(before, overtaken_by=id)
+
+    def problem_of_request(self, request: BatchCommand | SplitBatch, *, in_order: bool) -> str:
+        """Return why a person's request about a batch is refused; empty if it is not.
+
+        Args:
+            in_order: whether rows of a batch take the place of rows of an earlier one.
+        """
+        is_split = isinstance(request, SplitBatch)
+        problem = self.problem_of_split(request.batch) if is_split else self.problem_of_decision(request.batch)
+        is_set_aside = isinstance(request, BatchCommand) and request.action == "set aside"
+        if problem or is_set_aside or request.over_younger or not in_order:
+            return problem
+        overtaken_by = self._batches[request.batch].overtaken_by
+        if not overtaken_by:
+            return ""
+        return (
+            f"the younger batch {overtaken_by} was loaded, and rows of the older batch {request.batch} would take "
+            f"the place of its rows: set it aside, or let the older rows win by {OVER_YOUNGER}"
+        )
 
     def _count_changes(self, paths: str, *, has_changed: bool, is_done: bool) -> str:
         """Count that files changed under a run, or did not; return why they are not collected again, if so."""
@@ -163,7 +195,8 @@ class HeldBatches:
         if self.problem_of_decision(id):
             return []
         since, reason = self._batches[id].since, f"of batch {id}, which {by} split"
-        new = [Batch(ref=ref, since=since, reason=reason) for ref in halves]
+        overtaken_by = self._batches[id].overtaken_by
+        new = [Batch(ref=ref, since=since, reason=reason, overtaken_by=overtaken_by) for ref in halves]
         batches = [each for batch in self.all for each in (new if batch.ref.id == id else [batch])]
         self._batches = {batch.ref.id: batch for batch in batches}
         return new

@@ -8,6 +8,7 @@ from sluice.campaigns.partitions import MAX_PARTITIONS
 from sluice.contracts.backfill import CampaignState, PartitionNote, PartitionState
 from sluice.contracts.starting import EndedRun
 from sluice.errors import InvalidPipeline
+from sluice.loading.order import out_of_order
 
 LETTERS: dict[PartitionState, str] = dict(zip(get_args(PartitionState), "wrpkfcs", strict=True))
 """The letter that stands for each state of a partition."""
@@ -97,7 +98,34 @@ class Campaign:
         if self.paused or self._letters.count(_RUNNING) >= self._rest.window:
             return None
         position = self._letters.find(_WAITING)
-        return None if position < 0 else self._partitions[position]
+        if position < 0 or (self._rest.in_order and self._first_open() < position):
+            return None
+        return self._partitions[position]
+
+    def _first_open(self) -> int:
+        """Return the position of the first partition that is not done; the number of partitions if all are."""
+        done = {LETTERS[state] for state in DONE}
+        return next((index for index, letter in enumerate(self._letters) if letter not in done), len(self._letters))
+
+    @property
+    def resume_problem(self) -> str:
+        """Why partitions cannot be started again without a retry: an earlier one is open; empty if they can."""
+        position = self._first_open()
+        if not self._rest.in_order or position >= len(self._letters):
+            return ""
+        state = _STATES[self._letters[position]]
+        if state not in _OPEN:
+            return ""
+        return (
+            f"{self._partitions[position]} is {state}, and no later partition may run before it: `backfill retry` "
+            "begins it again"
+        )
+
+    def window_problem(self, window: int) -> str:
+        """Return why so many partitions cannot run at a time; empty if they can."""
+        if window <= 1 or not self._rest.in_order:
+            return ""
+        return "the order of the partitions matters, so that they run one at a time"
 
     def started(self, partition: str, asked_at: str = "") -> None:
         """Note that a partition runs, and when its run was asked for, in ISO 8601."""
@@ -131,6 +159,8 @@ class Campaign:
         if state in FAILURES:
             self._change(failures=self._rest.failures + 1)
             self._apply_stop_rule()
+        if self._rest.in_order and not self.paused and _WAITING in self._letters:
+            self.pause(f"{ended.key} is {state}, and no later partition may run before it")
 
     def pause(self, why: str) -> None:
         """Start no partition until it is resumed; those that run go on."""
@@ -160,6 +190,7 @@ class Campaign:
             InvalidPipeline: they would be too many.
         """
         further = [name for name in partitions if name not in self._positions]
+        self._check_order(further)
         if len(self._partitions) + len(further) > MAX_PARTITIONS:
             raise InvalidPipeline(
                 f"the backfill under way has {len(self._partitions):,} partitions, and at most {MAX_PARTITIONS:,} may "
@@ -173,6 +204,8 @@ class Campaign:
             self._partitions.append(name)
         self._letters += _WAITING * len(further)
         self.resume()
+        if problem := self.resume_problem:
+            self.pause(problem)
 
     def retry(self) -> None:
         """Let the partitions wait again that failed, were kept out or were cancelled."""
@@ -182,6 +215,19 @@ class Campaign:
     def cancel(self) -> None:
         """Give up the partitions that wait."""
         self._letters = self._letters.replace(_WAITING, LETTERS["cancelled"])
+
+    def _check_order(self, further: Sequence[str]) -> None:
+        """Make sure that partitions which are added at the end are younger than those that are there.
+
+        Raises:
+            InvalidPipeline: they are not, and their order matters.
+        """
+        if self._rest.in_order and (pair := out_of_order([*self._partitions, *further])):
+            older, younger = pair
+            raise InvalidPipeline(
+                f"{older} is older than {younger} of the backfill under way, and the order of its partitions matters: "
+                f"wait for the end of the backfill, and then load {older} by a start of its own"
+            )
 
     def _begin_again(self, partitions: Sequence[str]) -> list[str]:
         """Let those of these partitions wait again that are not done; return them."""

@@ -60,6 +60,8 @@ class Batch(Model):
     reason: str = ""
     is_outdated: bool = False
     """Whether its files changed under its runs: a retry collects them as they are then."""
+    overtaken_by: str = ""
+    """A younger batch that main holds; empty where there is none."""
 
 
 class CollectArrivalsInput(Model):
@@ -185,6 +187,8 @@ class LandingZoneInput(Model):
     look: float
     at_once: int
     on_failure: Literal["continue", "pause"]
+    in_order: bool = False
+    """Whether rows of a batch take the place of rows of an earlier one."""
     expect: float | None = None
     task_queue: str = ""
     """The task queue that it is deployed for; where it is on another one, it continues there."""
@@ -239,6 +243,8 @@ class BatchCommand(Model):
     action: Literal["retry", "set aside"]
     batch: str
     by: str
+    over_younger: bool = False
+    """Whether its rows may take the place of those of younger batches."""
 
 
 class SplitBatch(Model):
@@ -246,6 +252,8 @@ class SplitBatch(Model):
 
     batch: str
     by: str
+    over_younger: bool = False
+    """Whether its rows may take the place of those of younger batches."""
 
 
 class SplitBatchInput(Model):

@@ -36,6 +36,8 @@ class CampaignState(Model):
     """By partition, why it is not on main; the latest ones alone."""
     window: int = Field(default=4, ge=1, le=MAX_WINDOW)
     """How many partitions run at a time."""
+    in_order: bool = False
+    """Whether a partition runs only once each one before it is done."""
     stop_after: int = Field(default=3, ge=0)
     """After how many failures the campaign pauses; 0 for never."""
     failures: int = 0
@@ -110,6 +112,8 @@ class BackfillInput(Model):
     """Who started it."""
     again: bool = False
     """Whether files that were published before may be published again."""
+    over_younger: bool = False
+    """Whether partitions may be loaded that are older than what main holds."""
     campaign: CampaignState
     together: JointPublish | None = None
     """For `--publish together`; None where each partition is published by itself."""
@@ -129,6 +133,9 @@ class AddPartitions(Model):
     starter: str = ""
     """Who adds them."""
     again: bool = False
+    over_younger: bool = False
+    in_order: bool = False
+    """Whether the order of its partitions matters."""
     is_together: bool = False
     """Whether it publishes all partitions by one merge."""
 

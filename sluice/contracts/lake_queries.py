@@ -114,6 +114,8 @@ class ReleasePlan(Model):
 
     summary: QuarantineSummary
     resume: Resume
+    partition: str = ""
+    """The partition of the quarantined run, or the time that it was scheduled for."""
     input_digest: str = ""
     """The identity of the input, as the quarantine keeps it."""
     tables: list[str] = Field(default_factory=list)
@@ -146,6 +148,8 @@ class RequeuePlan(Model):
 
     pipeline: Pipeline
     input: RunInput
+    runs: list[str] = Field(default_factory=list)
+    """The runs that quarantined the rows, where the order of loads matters."""
 
 
 class QueryAuditResultsInput(Model):

@@ -9,7 +9,9 @@ from sluice.approval.required import ApprovalTerms
 from sluice.approval.waivers import WaivableCheck, WaivedCheck
 from sluice.base_model import Model
 from sluice.contracts.input import PublicationCheck
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchRef, RunRef
+from sluice.pipeline.write import Write
 
 
 class FindConflictsInput(Model):
@@ -123,6 +125,12 @@ class PlanPublishInput(Model):
     """Every table that the run may change, quarantine tables included."""
     allow_partial: bool = False
     """Whether several tables may be published one by one, where the catalog cannot commit them together."""
+    pipeline: str = ""
+    """The name of the pipeline."""
+    write: Write | None = None
+    """What the run writes; None where the order of loads does not matter."""
+    order: LoadOrder = LoadOrder()
+    """How old the rows of the run are."""
 
 
 class PublishPlan(Model):

@@ -17,6 +17,8 @@ class RunRef(Model):
     pipeline: str
     label: str
     attempt: int
+    partition: str = ""
+    """The partition that the run loads, or the time that it is scheduled for; empty where it has neither."""
 
     @property
     def branch(self) -> str:

@@ -12,6 +12,7 @@ from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.input import SelectedInput
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import LineageParent, RunRef
 from sluice.contracts.registration import Registration
 from sluice.contracts.write import ChangeSummary, TableChange
@@ -105,6 +106,8 @@ class RunRequest(Model):
     """Whether it publishes what passes the audit. Otherwise it ends `checked`, and keeps nothing in any case."""
     one_content_per_path: bool = False
     """Whether the run refuses a file whose path main holds with other content: its landing zone decides about it."""
+    order: LoadOrder = LoadOrder()
+    """How old its rows are, so that they do not take the place of younger ones."""
     target: str = ""
     """The branch that it publishes to, where that is not main: one on which a backfill collects its partitions."""
     policy: Policy = Field(default_factory=Policy)

@@ -8,6 +8,7 @@ from pydantic import Field
 from sluice.base_model import Model
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import Cause, Outcome, RunRequest
+from sluice.loading.rules import Way
 
 RUN_ENDED_SIGNAL = "run_ended"
 """The signal by which a workflow is told that a run which it asked for has ended."""
@@ -41,6 +42,12 @@ class StartPipelineInput(Model):
     """Whether these files may hold other content than main has of their paths: a person named them."""
     again: bool = False
     """Whether an input that was published before may be published again."""
+    way: Way | None = None
+    """How the run is started: what is refused for it is refused before the run. None in histories from before."""
+    in_order: bool = False
+    """Whether what starts it keeps the order of partitions."""
+    over_younger: bool = False
+    """Whether its rows may take the place of younger ones."""
     target: str = ""
     """The branch that the run publishes to, where that is not main."""
     resume: Resume | None = None

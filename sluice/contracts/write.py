@@ -6,6 +6,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.input import ManifestRef
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchRef, BranchRequest, LineageParent, RunRef
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
@@ -25,6 +26,10 @@ class OpenBranchInput(BranchRequest):
     """The tables whose unsafe properties the write itself changes, so that they may be there on main."""
     after_publish: list[str] = Field(default_factory=list)
     """The targets at which the publication is to be registered."""
+    write: Write | None = None
+    """What the run writes; None in histories from before it was part of this."""
+    order: LoadOrder = LoadOrder()
+    """How old the rows of the run are."""
     attempts: int = 1  # how often the write may be tried
     allow_partial: bool = False
     """Whether several tables may be published one by one, where the catalog cannot commit them together."""

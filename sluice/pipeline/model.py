@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from sluice.base_model import Model
 from sluice.identifiers import branch_name, pipeline_name, table_name
+from sluice.loading.order import start_problem, with_order_of_arrival
 from sluice.pipeline.arrival import Arrival, with_source_of_arrival
 from sluice.pipeline.durations import Duration
 from sluice.pipeline.limits import MAX_CHECKS
@@ -58,7 +59,7 @@ class Pipeline(Model):
     @model_validator(mode="before")
     @classmethod
     def _source_of_arrival(cls, pipeline: object) -> object:
-        return with_source_of_arrival(pipeline) if isinstance(pipeline, dict) else pipeline
+        return with_order_of_arrival(with_source_of_arrival(pipeline)) if isinstance(pipeline, dict) else pipeline
 
     @field_validator("tables", mode="before")
     @classmethod
@@ -96,16 +97,17 @@ class Pipeline(Model):
             raise ValueError(
                 "arrival: the names of files that are not there yet tell no format: set write.source.format"
             )
-        if self.write.traits.order_matters and self.arrival.at_once > 1:
-            raise ValueError(
-                "arrival: at_once: batches that are loaded side by side may put older rows over newer ones; leave "
-                f"at_once out with `mode: {self.write.mode}`"
-            )
         if self.write.loaded_files == "reload":
             raise ValueError(
                 f"arrival: each batch would take the place of the one before by `mode: {self.write.mode}`; use append "
                 "or merge, or state `loaded: skip` in write.source"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_order(self) -> "Pipeline":
+        if problem := start_problem(self.write, self.tables, self.schedule, self.arrival):
+            raise ValueError(problem)
         return self
 
     @model_validator(mode="after")

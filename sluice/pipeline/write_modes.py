@@ -49,6 +49,10 @@ class WriteMode:
     """Whether the rows that it brings can be told from those that were there, so that bad ones can be quarantined."""
     replaces_rows: bool = False
     """Whether each load takes the place of the last, so that rows of an older one have no place any more."""
+    replaces_table: bool = False
+    """Whether each load takes the place of all rows of the table."""
+    replaces_partitions: bool = False
+    """Whether each load takes the place of all rows of the partitions of the table that it has rows for."""
     order_matters: bool = False
     """Whether rows of a later load take the place of rows of an earlier one, so that loads must not overtake others."""
     moves_quarantined_rows: bool = False
@@ -77,6 +81,7 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         reads_source_alone=True,
         knows_its_rows=True,
         replaces_rows=True,
+        replaces_table=True,
         order_matters=True,
         loaded="reload",  # without a file that was loaded before, its rows would leave the table
     ),
@@ -85,6 +90,7 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         reads_source_alone=True,
         knows_its_rows=True,
         replaces_rows=True,
+        replaces_partitions=True,
         order_matters=True,
         loaded="reload",
     ),
@@ -103,6 +109,7 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         schema_is_fixed=False,
         can_be_rebased=True,
         counts_rows=False,
+        order_matters=True,
     ),
     "compact": WriteMode(
         "rewrites small data files into fewer, larger ones with the same rows",
@@ -125,6 +132,19 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         is_for_pipelines=False,
     ),
 }
+
+PROGRAM = WriteMode(
+    "runs a PySpark program of yours on the branch",
+    required=frozenset(),
+    optional=frozenset({"source"}),
+    reads_tables=True,
+    schema_is_fixed=False,
+    can_be_rebased=True,
+    counts_rows=False,
+    order_matters=True,
+    loaded="reload",
+)
+"""What is true of a program of the user's, which may do anything to its tables."""
 
 
 def field_problem(mode: Mode, given: Collection[str]) -> str | None:

@@ -12,6 +12,7 @@ from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RunRequest
 from sluice.pipeline.publish_options import PublishOptions
+from sluice.publishing.load_properties import partition_marks, partition_properties, requeue_properties
 from sluice.publishing.rollback import rollback_pipeline
 from sluice.redaction import redacted
 
@@ -85,18 +86,23 @@ _MAX_ROLLBACK_PIPELINE = 16 * 1024
 
 def marks(run_ref: RunRef) -> dict[str, str]:
     """Return what every snapshot of an attempt says of who made it."""
-    return {RUN_MARK: run_ref.run_id, ATTEMPT_MARK: str(run_ref.attempt)}
+    return {RUN_MARK: run_ref.run_id, ATTEMPT_MARK: str(run_ref.attempt), **partition_marks(run_ref)}
 
 
-def branch_properties(run_ref: RunRef, installation: str) -> dict[str, str]:
-    """Return the properties of the first commit on an attempt's branch: the reaper reads them when the run is gone."""
+def _run_properties(run_ref: RunRef) -> dict[str, str]:
+    """Return what every commit says of the run and the attempt that made it."""
     return {
         RUN_ID: run_ref.run_id,
         WORKFLOW_ID: run_ref.workflow_id,
         PIPELINE: run_ref.pipeline,
         ATTEMPT: str(run_ref.attempt),
-        INSTALLATION: installation,
+        **partition_properties(run_ref),
     }
+
+
+def branch_properties(run_ref: RunRef, installation: str) -> dict[str, str]:
+    """Return the properties of the first commit on an attempt's branch: the reaper reads them when the run is gone."""
+    return {**_run_properties(run_ref), INSTALLATION: installation}
 
 
 def quarantine_properties(
@@ -129,10 +135,7 @@ def quarantine_properties(
         **(input or {}),
         **({VERIFIED: verified.model_dump_json()} if verified else {}),
         **({TARGET: target} if target else {}),
-        RUN_ID: run_ref.run_id,
-        WORKFLOW_ID: run_ref.workflow_id,
-        PIPELINE: run_ref.pipeline,
-        ATTEMPT: str(run_ref.attempt),
+        **_run_properties(run_ref),
         BASE: base,
         CAUSE: cause,
         REASON: redacted(reason)[:2000],
@@ -204,6 +207,7 @@ def certificate(
         **input_properties(request.input.digest, list(request.pipeline.tables), manifest),
         **({ROLLED_BACK: ",".join(run for run in request.restore.runs if run)} if request.restore else {}),
         **approved_properties(run_ref, report.audited_hash, report.digest, approvals, waived),
+        **requeue_properties(request.order),
         "sluice.pipeline-digest": request.pipeline.digest,
         "sluice.starter": request.starter,
         GUARANTEE: guarantee,
@@ -230,10 +234,7 @@ def approved_properties(
 ) -> dict[str, str]:
     """Return what a merge commit says of the run, the audited hash, and who approved and waived what."""
     return {
-        RUN_ID: run_ref.run_id,
-        WORKFLOW_ID: run_ref.workflow_id,
-        PIPELINE: run_ref.pipeline,
-        ATTEMPT: str(run_ref.attempt),
+        **_run_properties(run_ref),
         AUDITED: head,
         AUDIT_DIGEST: audit_digest,
         **_waiver_properties(run_ref, waived),

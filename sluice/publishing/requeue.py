@@ -8,6 +8,7 @@ from sluice.contracts.lake_queries import RequeuePlan, RequeueSelection
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import literal, quoted, quoted_table, suggestion
+from sluice.loading.rules import require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
@@ -59,12 +60,7 @@ def plan_requeue(
         InvalidPipeline: there is no such column, a repair is not an expression, the condition may change its answer, or
             the pipeline replaces rows.
     """
-    mode = pipeline.write.mode
-    if pipeline.write.traits.replaces_rows:
-        raise InvalidPipeline(
-            f"{pipeline.name} has `mode: {mode}`, by which each load replaces rows of the last: requeued rows would be "
-            "those of an older load. Correct the source and run the pipeline again"
-        )
+    require_allowed("requeue", pipeline.write, [table])
     values = _parse_values(selection.values, columns, quarantined_columns)
     where = _where_clause(selection, quarantined_columns)
     names = [name for name in columns if name in quarantined_columns or name in values]

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 from sluice.audit.bad_rows import quarantine_table
 from sluice.contracts.existing_rows import ResumeBranchInput
+from sluice.contracts.references import RunRef
 from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
 from sluice.identifiers import joined_name, namespaces_of
+from sluice.loading.order import is_scheduled_time, replaces_other
 from sluice.publishing.row_counts import deleted_row_counts, written_row_counts
 
 
@@ -54,6 +56,8 @@ class WrittenTable:
     """Whether rows of it were deleted in place, before or by this write: the counts of files have them."""
     history: TableHistory = field(default_factory=TableHistory)
     last_step: LastStep = field(default_factory=LastStep)
+    replaced: Collection[tuple[str, str]] = ()
+    """The pipelines and partitions of the runs that brought the files which it removed, as far as that is known."""
 
 
 def check_changed_tables(input: VerifyWriteInput, changed: Collection[str]) -> None:
@@ -110,6 +114,8 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
         check_history(table)
         if input.write.traits.keeps_rows and not table.same_rows:
             raise UnexpectedWrite(f"{table.name} has other rows than before it was compacted")
+        if input.write.built_in and input.write.traits.replaces_partitions:
+            _check_other_partitions(input.run_ref, table)
         rows = written_row_counts(table.change, input.write.traits, input.job.rows_merged)
         if rows is None and input.write.only_deletes and not table.has_row_deletes:
             rows = deleted_row_counts(table.change)
@@ -118,6 +124,23 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
     _check_row_counts(input, changes)
     _check_quarantined_rows(input, tables)
     return changes
+
+
+def _check_other_partitions(run_ref: RunRef, table: WrittenTable) -> None:
+    """Make sure that a run of one partition removes no rows that runs of other partitions of its pipeline brought.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    if not run_ref.partition or is_scheduled_time(run_ref.partition):
+        return
+    others = [
+        partition
+        for pipeline, partition in table.replaced
+        if pipeline == run_ref.pipeline and partition != run_ref.partition and not is_scheduled_time(partition)
+    ]
+    if others:
+        raise InvalidInput(replaces_other(table.name, run_ref.partition, others))
 
 
 def check_history(table: WrittenTable) -> None:

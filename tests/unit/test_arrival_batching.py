@@ -149,7 +149,7 @@ def test_batches_are_not_merged_side_by_side() -> None:
     """The older one may be the later one: its rows would take the place of newer ones."""
     merging = FILE.replace("{source: {format: csv}}", "{source: {format: csv}, mode: merge, keys: [id]}")
     assert parse_pipeline(merging, "rides.yml").arrival
-    with pytest.raises(InvalidPipeline, match="may put older rows over newer ones"):
+    with pytest.raises(InvalidPipeline, match="at_once: with `mode: merge` rows of a later load take the place"):
         parse_pipeline(merging.replace("settle: 1m", "at_once: 2"), "rides.yml")
 
 

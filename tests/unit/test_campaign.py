@@ -1,5 +1,7 @@
 """A campaign as pure logic: the window, the stop rule, retries, and a state that stays small."""
 
+from typing import Any
+
 import pytest
 
 from sluice.campaigns.campaign import Campaign, count_states, partition_states
@@ -16,7 +18,7 @@ _PAYLOAD_LIMIT = 2 * 1024 * 1024
 """The bytes that Temporal takes in one payload."""
 
 
-def campaign(count: int = 6, **more: int) -> Campaign:
+def campaign(count: int = 6, **more: Any) -> Campaign:
     return Campaign(CampaignState(partitions=[f"p{number}" for number in range(count)], **more))
 
 
@@ -115,6 +117,40 @@ def test_a_pause_lets_those_that_run_go_on() -> None:
     assert start(one) == [] and one.running == ["p1"]
     one.resume()
     assert start(one) == ["p2"]
+
+
+def test_where_order_matters_no_partition_overtakes_one_that_is_open() -> None:
+    one = campaign(4, window=1, stop_after=0, in_order=True)
+    assert start(one) == ["p0"] and one.window_problem(2) and not one.window_problem(1)
+    end(one, "p0")
+    assert start(one) == ["p1"] and not one.resume_problem
+    end(one, "p1", KEPT)
+    assert "p1 is kept out, and no later partition may run before it" in one.paused and not one.has_ended
+    assert "p1 is kept out" in one.resume_problem
+    one.resume()
+    assert start(one) == [], "whatever resumes it, p1 is first"
+    one.add(["p9"])
+    assert "p1 is kept out" in one.paused and start(one) == [], "what is added waits, too"
+    one.retry()
+    assert start(one) == ["p1"] and not one.paused
+    end(one, "p1", EndedRun(outcome="cancelled", cause="cancelled"))
+    assert "p1 is cancelled" in one.paused
+    one.retry()
+    assert start(one) == ["p1"]
+    end(one, "p1")
+    for name in ("p2", "p3", "p9"):
+        assert start(one) == [name]
+        end(one, name)
+    assert one.is_complete
+    assert not campaign(4).window_problem(9) and not campaign(4).resume_problem
+
+
+def test_an_older_partition_is_not_added_behind_younger_ones() -> None:
+    one = Campaign(CampaignState(partitions=["2018-02", "2018-03"], window=1, in_order=True))
+    with pytest.raises(InvalidPipeline, match="2018-01 is older than 2018-03 of the backfill under way"):
+        one.add(["2018-01"])
+    one.add(["2018-04"])
+    assert one.state.partitions == ["2018-02", "2018-03", "2018-04"]
 
 
 def test_a_retry_begins_those_again_that_are_not_on_main() -> None:

@@ -17,7 +17,7 @@ from sluice.contracts.lake_queries import RESULTS
 from sluice.contracts.run import RunResult
 from sluice.deployment.files import read_files
 from sluice.pipeline.write_modes import Mode
-from sluice.presentation.check_reference import documented
+from sluice.presentation.reference import DOCUMENTS
 from sluice.settings import Settings
 from tests.harness.rooms import ALLOWED
 
@@ -161,8 +161,9 @@ def test_the_examples_of_the_documents_are_valid_pipelines(doc: Path, text: str)
 
 def test_what_the_documents_list_is_all_there_is() -> None:
     pipelines = (ROOT / "docs" / "pipelines.md").read_text()
-    checks = (ROOT / "docs" / "checks.md").read_text()
-    assert documented(checks) == checks, "make docs"
+    for name, documented in DOCUMENTS.items():
+        text = (ROOT / name).read_text()
+        assert documented(text) == text, "make docs"
     for field in RunResult.model_fields:
         assert f"`{field}`" in pipelines
     readme = (ROOT / "README.md").read_text()

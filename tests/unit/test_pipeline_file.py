@@ -204,5 +204,6 @@ def test_what_could_lose_rows_or_files_is_refused(write: str, table: str, words:
 @pytest.mark.parametrize("mode", ["append", "overwrite", "overwrite_partitions", "merge"])
 def test_bad_rows_can_be_quarantined_where_the_run_knows_its_rows(mode: str) -> None:
     keys = ", keys: [a]" if mode == "merge" else ""
-    text = f"name: p\nwrite: {{mode: {mode}, source: {{path: a.csv}}{keys}}}\ntables:\n  t.x: {_QUARANTINING}\n"
+    table = _QUARANTINING.replace("{", "{partition_by: [a], ", 1)
+    text = f"name: p\nwrite: {{mode: {mode}, source: {{path: a.csv}}{keys}}}\ntables:\n  t.x: {table}\n"
     assert parse_pipeline(text, "p.yml").write.knows_its_rows

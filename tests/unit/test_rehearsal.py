@@ -123,6 +123,8 @@ _OF_SOURCE = ["", ", loaded: skip", ", loaded: refuse", ", loaded: reload", ", f
 def test_the_copy_of_every_pipeline_that_loads_files_is_valid(mode: str, of_table: str, of_source: str) -> None:
     """A copy that a worker refuses keeps its run from ever ending."""
     needed = "keys: [id], " if mode == "merge" else ""
+    if mode == "overwrite_partitions" and not of_table:
+        of_table = "partition_by: [id], "
     for option in [each for each, modes in _OF_WRITE.items() if not modes or mode in modes]:
         made = parse_pipeline(
             f"""

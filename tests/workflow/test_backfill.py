@@ -50,6 +50,30 @@ async def backfills(client: Client) -> AsyncIterator[Backfills]:
         yield backfills
 
 
+async def test_where_order_matters_nothing_overtakes_a_partition_that_failed(backfills: Backfills) -> None:
+    handle = await backfills.start(3, window=1, in_order=True, stop_after=0)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    for change, problem in (({"action": "window", "window": 2}, "one at a time"), ({"action": "resume"}, "")):
+        if problem:
+            with pytest.raises(WorkflowUpdateFailedError) as refused:
+                await backfills.change(**change)
+            assert problem in str(refused.value.cause)
+        else:
+            await backfills.change(**change)
+    await backfills.end("p0", "quarantined", "audit")
+    status = await backfills.wait(lambda status: bool(status.campaign.paused))
+    assert "p0 is kept out" in status.campaign.paused and not status.children
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await backfills.change("resume")
+    assert "`backfill retry` begins it again" in str(refused.value.cause)
+    await backfills.change("retry")
+    for partition in ("p0", "p1", "p2"):
+        await backfills.wait(lambda status, name=partition: list(status.children) == [name])
+        await backfills.end(partition)
+    assert count_states((await handle.result()).campaign) == {"published": 3}
+    assert STARTS[backfills.queue] == ["p0", "p0", "p1", "p2"] and MOST[backfills.queue] == 1
+
+
 async def test_the_window_is_kept_and_can_be_changed(backfills: Backfills) -> None:
     handle = await backfills.start(5, window=2)
     await backfills.wait(lambda status: len(status.children) == 2)

@@ -95,7 +95,7 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
         activities=[
             ListQuarantineActivity(catalog, {}).list_quarantine,
             DescribeQuarantineActivity(catalog, {}, ReportStore(location, {})).describe_quarantine,
-            PlanPublishActivity(catalog).plan_publish,
+            PlanPublishActivity(catalog, {}).plan_publish,
             PlanReleaseActivity(catalog, "here").plan_release,
             PlanRollbackActivity(catalog).plan_rollback,
             QueryAuditResultsActivity(results, "1GB").query_audit_results,

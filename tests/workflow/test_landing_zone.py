@@ -199,6 +199,24 @@ async def test_a_failure_pauses_the_zone_where_its_pipeline_asks_for_it(zone: Zo
     assert (now.paused, now.resumed) == ("a look at it (ana)", "")
 
 
+async def test_where_order_matters_an_older_batch_is_not_retried_after_a_younger_one(zone: Zone) -> None:
+    zone.answers = [arrived("a", "b")]
+    await zone.start(on_failure="pause", in_order=True)
+    await zone.until(lambda now: now.get("a") == "running")
+    await zone.end("a", "quarantined", reason="not_null(id) failed")
+    await zone.until(lambda now: now == {"a": "kept out", "b": "waiting"})
+    await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=False, by="ana"))
+    await zone.until(lambda now: now.get("b") == "running")
+    await zone.end("b", "published")
+    await zone.until(lambda now: "b" not in now)
+    retry = BatchCommand(action="retry", batch="a", by="ana")
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await zone.handle.execute_update(LandingZone.command, retry)
+    assert "the younger batch b was loaded" in str(refused.value.cause)
+    await zone.handle.execute_update(LandingZone.command, retry.model_copy(update={"over_younger": True}))
+    await zone.until(lambda now: now == {"a": "running"})
+
+
 @pytest.mark.parametrize("lost", ["its run", "its list"])
 async def test_a_batch_that_no_run_can_report_about_pauses_it_too(zone: Zone, lost: str) -> None:
     """With `mode: merge`, a later batch would be loaded over it, and it over that one when it is retried."""

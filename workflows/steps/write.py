@@ -83,6 +83,8 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         again=state.request.again or selects_files(state),
         tables_made_safe=tables_made_safe(pipeline.write.statements, list(pipeline.tables)),
         after_publish=pipeline.after_publish,
+        write=pipeline.write,
+        order=state.request.order,
         attempts=pipeline.write.attempts,
         allow_partial=pipeline.publish.allow_partial,
         catalog_id=state.catalog_id,

@@ -1,0 +1,218 @@
+"""Keep the order of loads where it matters: schedules, landing zones, and partitions that are dates."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sluice.loading.rules import OVER_YOUNGER, kind_of, name_of, rule_of, why_in_order
+from sluice.pipeline.arrival import Arrival
+from sluice.pipeline.schedule import Schedule
+from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
+
+_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+_FIRST_DAY = "-01-01"
+_NAMED = 3
+
+
+def start_problem(write: Write, tables: Mapping[str, Table], schedule: Schedule | None, arrival: Arrival | None) -> str:
+    """Return why a pipeline cannot be started as it states; empty if it can."""
+    if not write.traits.is_for_pipelines:  # a command of Sluice made it of a pipeline that was checked
+        return ""
+    problems = (
+        _partition_problem(write, tables),
+        _schedule_problem(write, tables) if schedule and schedule.overlap == "allow_all" else "",
+        _arrival_problem(write, tables, arrival) if arrival else "",
+    )
+    return next(filter(None, problems), "")
+
+
+def _partition_problem(write: Write, tables: Mapping[str, Table]) -> str:
+    """Return why a write that replaces partitions would replace the whole table, by what its pipeline says."""
+    whole = [name for name, table in tables.items() if not table.partition_by]
+    if not write.built_in or not write.traits.replaces_partitions or not whole:
+        return ""
+    return unpartitioned(whole[0], f"the pipeline gives {whole[0]} no partitions")
+
+
+def unpartitioned(table: str, why: str) -> str:
+    """Return the message that a write which replaces partitions would replace a whole table."""
+    return (
+        f"`mode: overwrite_partitions` would replace all rows of {table}: {why}. State its `partition_by`, or write "
+        "`mode: overwrite` if all rows are to be replaced"
+    )
+
+
+def _schedule_problem(write: Write, tables: Collection[str]) -> str:
+    if rule_of("schedule", write, tables).order == "any":
+        return ""
+    return (
+        f"schedule: overlap: allow_all: {why_in_order(kind_of(write))}, and a run may overtake the one before it: use "
+        "skip, buffer_one, buffer_all or cancel_other"
+    )
+
+
+def _arrival_problem(write: Write, tables: Collection[str], arrival: Arrival) -> str:
+    rule = rule_of("arrival", write, tables)
+    if rule.refused:
+        return f"arrival: {rule.refused}"
+    if rule.order == "any":
+        return ""
+    why = why_in_order(kind_of(write))
+    if arrival.at_once > 1:
+        return f"arrival: at_once: {why}, and batches that are loaded side by side may overtake: leave at_once out"
+    if arrival.on_failure == "continue":
+        return (
+            f"arrival: on_failure: continue: {why}, and a batch that was kept out would be loaded after younger ones: "
+            "write `on_failure: pause`, or leave it out"
+        )
+    return ""
+
+
+def with_order_of_arrival(pipeline: dict[str, Any]) -> dict[str, Any]:
+    """Return a pipeline as written, whose landing zone pauses after a batch that was kept out, where order matters.
+
+    Only where the pipeline does not say what follows such a batch.
+    """
+    arrival, write = pipeline.get("arrival"), pipeline.get("write")
+    if not isinstance(arrival, dict) or not isinstance(write, dict) or "on_failure" in arrival:
+        return pipeline
+    try:
+        stated = Write.model_validate({"source": {"path": "arrival"}, **write})
+    except ValueError:
+        return pipeline  # its own error says why
+    tables = pipeline.get("tables")
+    names = [str(name) for name in tables] if isinstance(tables, dict | list) else []
+    if rule_of("arrival", stated, names).order == "any":
+        return pipeline
+    return {**pipeline, "arrival": {**arrival, "on_failure": "pause"}}
+
+
+def in_order(write: Write, tables: Collection[str]) -> bool:
+    """Return whether the partitions of a backfill run one at a time, in their order."""
+    return rule_of("backfill each", write, tables).order == "one at a time"
+
+
+def window_problem(write: Write) -> str:
+    """Return why no two partitions of a backfill run at the same time."""
+    return f"{why_in_order(kind_of(write))}: its partitions run one at a time, in their order"
+
+
+def partition_of(values: Mapping[str, str]) -> str:
+    """Return which partition a run loads, or which time it is scheduled for, by the values of its placeholders."""
+    return values.get("partition") or values.get("scheduled_for", "")
+
+
+def is_scheduled_time(partition: str) -> bool:
+    """Return whether what a run loads is named by a scheduled time: two times may be of the same partition."""
+    begins = _begin(partition)
+    return begins is not None and begins.tzinfo is not None
+
+
+def is_later(one: str, other: str) -> bool:
+    """Return whether a partition, or a scheduled time, comes after another one.
+
+    Dates and times tell, names do not. Of two dates of different forms, the one that begins later is later.
+    """
+    begins, other_begins = _begin(one), _begin(other)
+    if begins is None or other_begins is None or (begins.tzinfo is None) != (other_begins.tzinfo is None):
+        return False
+    return begins > other_begins
+
+
+def _begin(partition: str) -> datetime | None:
+    """Return when a partition begins; of a range, its last one."""
+    partition = partition.rsplit("..", maxsplit=1)[-1]
+    text = partition + _FIRST_DAY[len(partition) - 4 :] if _DATE.fullmatch(partition) else partition
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def out_of_order(partitions: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first partition that is older than one before it, and the one before; None if there is none."""
+    latest = ""
+    for partition in partitions:
+        if latest and is_later(latest, partition):
+            return partition, latest
+        if not latest or is_later(partition, latest):
+            latest = partition
+    return None
+
+
+def latest_of(partitions: Iterable[str], than: str) -> str:
+    """Return the latest of those partitions that come after another one; empty if none does."""
+    latest = ""
+    for partition in partitions:
+        if is_later(partition, than) and (not latest or is_later(partition, latest)):
+            latest = partition
+    return latest
+
+
+def older_partition(write_name: str, older: str, younger: str) -> str:
+    """Return the message that an older partition would come after a younger one.
+
+    Args:
+        write_name: the kind of write, as messages name it.
+        younger: the younger partition, and where it is.
+    """
+    return (
+        f"{older} is older than {younger}: with {write_name} rows of a later load take the place of rows of an "
+        f"earlier one, so that older rows would stand over younger ones. To load it all the same, add {OVER_YOUNGER}"
+    )
+
+
+def partition_after_later(write: Write, older: str, younger: str) -> str:
+    """Return the message that an older partition of a pipeline would come after a younger one."""
+    return older_partition(name_of(kind_of(write)), older, younger)
+
+
+def rows_before_later(table: str, later: Sequence[str]) -> str:
+    """Return the message that quarantined rows are older than what later runs wrote.
+
+    Args:
+        later: the workflow ids of these runs, the newest first.
+    """
+    more = f" and {len(later) - _NAMED} more" if len(later) > _NAMED else ""
+    return (
+        f"{', '.join(later[:_NAMED])}{more} changed {table} after these rows were quarantined, and requeued rows "
+        "would take the place of younger ones with the same keys. Requeue the rows of one run by --run, or let the "
+        f"older rows win by {OVER_YOUNGER}"
+    )
+
+
+def replaces_other(table: str, partition: str, others: Collection[str]) -> str:
+    """Return the message that a run of one partition would remove rows of others.
+
+    Args:
+        partition: that of the run.
+        others: the partitions whose rows it would remove.
+    """
+    named = sorted(others)
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return (
+        f"the rows of {partition} would replace those that {', '.join(named[:_NAMED])}{more} brought: "
+        f"{table} keeps both in one partition, and `mode: overwrite_partitions` replaces all of it. Give the table "
+        "partitions that are no larger than those of the pipeline, keep rows of other partitions out of the files, or "
+        "use `mode: merge`"
+    )
+
+
+def layout_problem(table: str, partitions: int, other_specs: Collection[int]) -> str:
+    """Return why partitions of a table on main cannot be replaced one by one; empty if they can.
+
+    Args:
+        partitions: how many partition fields it has.
+        other_specs: the partition specs, other than its own, of its live data files.
+    """
+    if not partitions:
+        return unpartitioned(table, "the table has no partitions")
+    if other_specs:
+        return (
+            f"`mode: overwrite_partitions` would leave rows of {table} beside their replacement: it has files from "
+            "before its partitioning was changed. Rewrite them by a pipeline with `mode: compact` and "
+            '`options: {rewrite-all: "true"}`, and start again'
+        )
+    return ""

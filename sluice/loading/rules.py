@@ -1,0 +1,224 @@
+"""The one table of loading: every way of starting a run, with every kind of write.
+
+A cell says whether the combination is allowed, in which order its runs go, and what counts as loaded already. `check`,
+`plan`, `deploy`, `backfill`, every start and the worker ask this table; `docs/order.md` is made of it (ADR 46).
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Literal, get_args
+
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.write import Write
+from sluice.pipeline.write_modes import PROGRAM, WRITE_MODES, Mode, WriteMode
+from sluice.sql.expression import tables_of
+
+Way = Literal[
+    "by hand", "schedule", "arrival", "backfill each", "backfill together", "requeue", "release", "retry", "repair"
+]
+"""How a run is started. `retry` is that of a batch of a landing zone."""
+Kind = Mode | Literal["program"]
+"""What a run does to its tables: its write mode, or a program of the user's."""
+Order = Literal["any", "one at a time"]
+Guard = Literal["", "later partition", "other partition", "later run", "later batch", "changed table"]
+"""What main is asked about before older rows may take the place of younger ones."""
+OVER_YOUNGER = "--over-younger"
+"""The option that lets older rows win."""
+
+GUARDS: Mapping[Guard, str] = {
+    "": "",
+    "later partition": f"refused where main holds a later partition of the pipeline, without `{OVER_YOUNGER}`",
+    "other partition": "stopped before the publish where it would remove rows of another partition",
+    "later run": f"refused where a later run changed the table, without `{OVER_YOUNGER}`",
+    "later batch": f"refused where a later batch was loaded, without `{OVER_YOUNGER}`",
+    "changed table": "refused where main changed one of its tables since",
+}
+Loaded = Literal["", "nothing", "files", "set of files", "statements", "program", "partition", "rows"]
+LOADED: Mapping[Loaded, str] = {
+    "": "",
+    "nothing": "the same may be done again at any time",
+    "files": "each file that main holds is left out; an input of such files alone is refused",
+    "set of files": "the same set of files by the same pipeline is refused",
+    "statements": "the same statements are refused, with the same values of placeholders",
+    "program": "the same program is refused, with the same arguments and values of placeholders",
+    "partition": "a partition that main holds is skipped",
+    "rows": "rows that a run published are refused, and so are files of theirs that main holds",
+}
+"""What counts as loaded already, and what happens then. `--again` loads it all the same."""
+TRAITS: Mapping[Kind, WriteMode] = {
+    **{mode: traits for mode, traits in WRITE_MODES.items() if traits.is_for_pipelines},
+    "program": PROGRAM,
+}
+"""The kinds of write that a pipeline may have."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One cell of the table."""
+
+    order: Order = "any"
+    guard: Guard = ""
+    refused: str = ""
+    """Why the combination is refused, and what to do instead; empty if it is allowed."""
+    loaded: Loaded = ""
+    """What counts as loaded already."""
+
+
+def name_of(kind: Kind) -> str:
+    """Return a kind of write as messages name it."""
+    return "a program of yours" if kind == "program" else f"`mode: {kind}`"
+
+
+def kind_of(write: Write) -> Kind:
+    """Return the kind of a write."""
+    return write.mode if write.built_in else "program"
+
+
+def traits_of(write: Write, tables: Collection[str]) -> WriteMode:
+    """Return what is true of a write, beside its mode: whether the order of its loads matters.
+
+    Loads whose files may be added to any newer main come in any order. Loads whose transform reads their own table do
+    not.
+
+    Args:
+        tables: the tables of the pipeline.
+    """
+    traits = TRAITS.get(kind_of(write), write.traits)
+    own = {name.casefold() for name in tables}
+    read = tables_of(write.transform) if write.transform else []
+    reads_itself = any(name.casefold().endswith(table) for name in read for table in own)
+    if traits.order_matters and write.rebases:
+        return replace(traits, order_matters=False)
+    return replace(traits, order_matters=True) if reads_itself else traits
+
+
+def rule_of(way: Way, write: Write, tables: Collection[str]) -> Rule:
+    """Return the rule for a way of starting a run of a pipeline.
+
+    Args:
+        tables: the tables of the pipeline.
+    """
+    return make_rule(way, kind_of(write), traits_of(write, tables))
+
+
+def require_allowed(way: Way, write: Write, tables: Collection[str]) -> Rule:
+    """Return the rule for a way of starting a run of a pipeline that allows it.
+
+    Raises:
+        InvalidPipeline: it is refused.
+    """
+    rule = rule_of(way, write, tables)
+    if rule.refused:
+        raise InvalidPipeline(rule.refused)
+    return rule
+
+
+def make_rule(way: Way, kind: Kind, traits: WriteMode) -> Rule:
+    """Return the rule for a way of starting a run, by what is true of its write."""
+    return _RULES[way](kind, traits)
+
+
+def table() -> dict[tuple[Way, Kind], Rule]:
+    """Return all cells."""
+    ways: tuple[Way, ...] = get_args(Way)
+    return {(way, kind): make_rule(way, kind, traits) for way, (kind, traits) in product(ways, TRAITS.items())}
+
+
+def why_in_order(kind: Kind) -> str:
+    """Return why loads of a kind go one at a time."""
+    return f"with {name_of(kind)} rows of a later load take the place of rows of an earlier one"
+
+
+def _order(traits: WriteMode) -> Order:
+    return "one at a time" if traits.order_matters else "any"
+
+
+def _partition_guard(traits: WriteMode) -> Guard:
+    if not traits.order_matters:
+        return ""
+    return "other partition" if traits.replaces_partitions else "later partition"
+
+
+def _by_hand(kind: Kind, traits: WriteMode) -> Rule:
+    return Rule(guard=_partition_guard(traits), loaded=_loaded(kind, traits))
+
+
+def _schedule(kind: Kind, traits: WriteMode) -> Rule:
+    return Rule(_order(traits), _partition_guard(traits), loaded=_loaded(kind, traits))
+
+
+def _arrival(kind: Kind, traits: WriteMode) -> Rule:
+    if "source" not in traits.required:
+        return Rule(
+            refused=f"a landing zone loads files, and {name_of(kind)} does not load the files of a batch: use append "
+            "or merge"
+        )
+    return Rule(_order(traits), loaded="files")
+
+
+def _backfill_each(kind: Kind, traits: WriteMode) -> Rule:
+    if traits.replaces_table:
+        return Rule(
+            refused=f"a backfill with {name_of(kind)} would leave the rows of its last partition alone, since each "
+            "partition replaces the whole table: use overwrite_partitions, or append"
+        )
+    order: Order = "any" if traits.replaces_partitions else _order(traits)
+    return Rule(order, _partition_guard(traits), loaded="partition")
+
+
+def _backfill_together(kind: Kind, traits: WriteMode) -> Rule:
+    if "source" not in traits.required:
+        return Rule(
+            refused=f"`--publish together` needs main to remember each file, and {name_of(kind)} loads no files that "
+            "are remembered: publish each partition by itself"
+        )
+    return _backfill_each(kind, traits)
+
+
+def _requeue(kind: Kind, traits: WriteMode) -> Rule:
+    if not traits.knows_its_rows:
+        return Rule(
+            refused=f"{name_of(kind)} quarantines no single rows, so that there are none to requeue: correct the "
+            "source and run the pipeline again"
+        )
+    if traits.replaces_rows:
+        return Rule(
+            refused=f"with {name_of(kind)} each load replaces rows of the last, so that requeued rows would be those "
+            "of an older load: correct the source and run the pipeline again"
+        )
+    guard: Guard = "later run" if traits.order_matters else ""
+    return Rule(guard=guard, loaded="rows")
+
+
+def _release(kind: Kind, traits: WriteMode) -> Rule:
+    guard: Guard = "" if traits.can_be_rebased and not traits.order_matters else "changed table"
+    return Rule(guard=guard, loaded="rows")
+
+
+def _retry(kind: Kind, traits: WriteMode) -> Rule:
+    rule = _arrival(kind, traits)
+    return rule if rule.refused or not traits.order_matters else replace(rule, guard="later batch")
+
+
+def _loaded(kind: Kind, traits: WriteMode) -> Loaded:
+    if traits.may_repeat:
+        return "nothing"
+    if kind == "program":
+        return "program"
+    if "source" not in traits.required:
+        return "statements"
+    return "files" if traits.loaded == "skip" else "set of files"
+
+
+_RULES: Mapping[Way, Callable[[Kind, WriteMode], Rule]] = {
+    "by hand": _by_hand,
+    "schedule": _schedule,
+    "arrival": _arrival,
+    "backfill each": _backfill_each,
+    "backfill together": _backfill_together,
+    "requeue": _requeue,
+    "release": _release,
+    "retry": _retry,
+    "repair": _release,
+}

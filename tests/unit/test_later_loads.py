@@ -1,0 +1,234 @@
+"""Older rows take the place of no younger ones: partitions, requeues, and writes that replace partitions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table import Table as IcebergTable
+from temporalio.exceptions import ApplicationError
+
+from activities.plan_publish import PlanPublishActivity
+from activities.plan_requeue import PlanRequeueActivity
+from activities.verify_write import VerifyWriteActivity
+from lakehouse.catalog import TableVersion
+from lakehouse.later_loads import find_later_runs
+from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan, RequeueSelection
+from sluice.contracts.load_order import LoadOrder
+from sluice.contracts.publish import PlanPublishInput
+from sluice.contracts.references import BranchRef
+from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
+from sluice.pipeline.file import parse_pipeline
+from sluice.pipeline.write import Write
+from sluice.publishing.certificate import ROLLED_BACK, RUN_ID, marks
+from sluice.publishing.load_properties import REQUEUED_RUNS
+from tests.harness.branch_run import Run, call
+from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
+
+MERGE = Write.model_validate({"mode": "merge", "keys": ["id"], "source": {"path": "/in.csv"}})
+APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
+REPLACE = Write.model_validate({"mode": "overwrite_partitions", "source": {"path": "/in.csv"}})
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> MemoryLake:
+    return MemoryLake(MemoryCatalog(), tmp_path)
+
+
+def run_of(lake: MemoryLake, name: str, partition: str = "") -> Run:
+    run = Run(lake, name)
+    run.ref = run.ref.model_copy(update={"partition": partition})
+    return run
+
+
+def load(lake: MemoryLake, name: str, partition: str = "", ids: Sequence[int] = (1,)) -> Run:
+    """Publish rows, by a run of a partition."""
+    run = run_of(lake, name, partition)
+    branch, written = run.write(*ids)
+    assert run.publish(branch, written.head).merged
+    return run
+
+
+def opened(lake: MemoryLake, name: str, partition: str, write: Write = MERGE, **order: Any) -> BranchRef:
+    run = run_of(lake, name, partition)
+    return run.open(write=write, order=LoadOrder(partition=partition, **order))
+
+
+def roll_back(lake: MemoryLake, *runs: str) -> None:
+    properties = {ROLLED_BACK: ",".join(runs), RUN_ID: f"back-{runs[0]}"}
+    lake.catalog.commit_tables("main", lake.catalog.head("main"), "roll back", properties=properties)
+
+
+def test_an_older_partition_is_not_merged_over_a_younger_one(lake: MemoryLake) -> None:
+    load(lake, "r1", "2018-01")
+    load(lake, "r3", "2018-03")
+    for partition in ("2018-03", "2018-04", "emea"):
+        assert opened(lake, f"n{partition}", partition)
+    with pytest.raises(ApplicationError, match="2018-02 is older than 2018-03, which main holds: .*--over-younger") as at:
+        opened(lake, "r2", "2018-02")
+    assert (at.value.type, at.value.non_retryable) == ("InvalidPipeline", True)
+    assert lake.catalog.find_head(run_of(lake, "r2").ref.branch) is None, "nothing is left behind"
+    assert opened(lake, "r2", "2018-02", over_younger=True)
+    assert opened(lake, "r4", "2018-02", APPEND), "appended rows have no order"
+    roll_back(lake, "r3")
+    assert opened(lake, "r5", "2018-02"), "main does not hold the younger one any more"
+    roll_back(lake, "back-r3")
+    with pytest.raises(ApplicationError, match="older than 2018-03"):
+        opened(lake, "r6", "2018-02")
+
+
+def test_another_pipeline_has_partitions_of_its_own(lake: MemoryLake) -> None:
+    other = run_of(lake, "r1", "2018-03")
+    other.ref = other.ref.model_copy(update={"pipeline": "q"})
+    branch, written = other.write(1)
+    other.publish(branch, written.head)
+    assert opened(lake, "r2", "2018-02")
+
+
+def test_a_start_is_refused_before_there_is_a_run(lake: MemoryLake) -> None:
+    """`plan`, and every start by hand, ask a worker."""
+    load(lake, "r3", "2018-03")
+    planning = PlanPublishActivity(lake.catalog, {}).plan_publish
+
+    def plan(**order: Any) -> object:
+        given = LoadOrder(partition="2018-02", **order)
+        return call(planning, PlanPublishInput(tables=["t.x"], pipeline="p", write=MERGE, order=given))
+
+    with pytest.raises(ApplicationError, match="2018-02 is older than 2018-03"):
+        plan()
+    assert plan(over_younger=True)
+    assert call(planning, PlanPublishInput(tables=["t.x"]))
+
+
+REQUEUED = parse_pipeline(
+    "name: p\nwrite: {mode: merge, keys: [id], source: {path: in.csv}}\n"
+    "tables: {t.x: {on_bad_rows: quarantine, max_bad_rows: 9}}\n",
+    "p.yml",
+)
+
+
+def quarantine(folder: Path, *runs: str) -> TableVersion:
+    """Make a quarantine table that holds a row of each run."""
+    lake = MemoryLake(MemoryCatalog(), folder / "quarantine")
+    lake.catalog.initialize_main()
+    named = pa.table({"quarantined_run": list(runs)})
+
+    def fill(table: IcebergTable) -> None:
+        with table.update_schema() as update:
+            update.union_by_name(named.schema)
+        table.append(named)
+
+    lake.change("main", "t.x__quarantine", fill)
+    version = lake.catalog.table_version("main", "t.x__quarantine")
+    assert version
+    return version
+
+
+def test_rows_are_not_requeued_over_those_of_a_younger_run(lake: MemoryLake, tmp_path: Path) -> None:
+    load(lake, "r1")
+    main = lake.catalog.main
+    lake.point(main, "t.x__quarantine", quarantine(tmp_path, "r1"))
+    planning = PlanRequeueActivity(lake.catalog, {}, "lake").plan_requeue
+
+    def plan(**selection: str) -> RequeuePlan:
+        given = PlanRequeueInput(pipeline=REQUEUED, selection=RequeueSelection.model_validate(selection))
+        planned: RequeuePlan = call(planning, given)
+        return planned
+
+    def start(planned: RequeuePlan, **order: Any) -> BranchRef:
+        given = LoadOrder(runs=planned.runs, **order)
+        return Run(lake, "again").open(
+            write=planned.pipeline.write, order=given, tables=planned.pipeline.tables, schema_is_fixed=False
+        )
+
+    assert plan().runs == ["r1"] and start(plan())
+    lake.catalog.delete_branch(Run(lake, "again").ref.branch)
+    load(lake, "r2", ids=[2])
+    with pytest.raises(ApplicationError, match="w-r2 changed t.x after these rows .*--run, or let .*--over-younger"):
+        start(plan())
+    assert plan(run="r2").runs == ["r2"] and start(plan(run="r2"))
+    lake.catalog.delete_branch(Run(lake, "again").ref.branch)
+    assert start(plan(), over_younger=True)
+
+
+def test_which_later_runs_count(lake: MemoryLake) -> None:
+    load(lake, "r1")
+    load(lake, "other", ids=[5])
+    lake.catalog.commit_tables("main", lake.catalog.head("main"), "none", properties={RUN_ID: "r0"})
+
+    def later(*runs: str) -> list[str]:
+        return find_later_runs(lake.catalog, {}, "t.x", runs)
+
+    assert later("r1") == ["w-other"] and later("other") == [] and later("r1", "other") == ["w-other"]
+    assert later("unknown") == ["w-other", "w-r1"], "all that main holds may be younger"
+    roll_back(lake, "other")
+    assert later("r1") == []
+    requeue = Run(lake, "q1")
+    branch, written = requeue.write(7)
+    properties = {RUN_ID: "q1", REQUEUED_RUNS: "r1"}
+    lake.catalog.publish(branch, written.head, "ana", "requeue", properties)
+    assert later("r1") == [], "the first part of the same rows"
+    load(lake, "r3", ids=[8])
+    assert later("r1") == ["w-r3"]
+
+
+def replacing(lake: MemoryLake, name: str, partition: str, ids: Sequence[int], pipeline: str = "p") -> WriteResult:
+    """Write as `mode: overwrite_partitions` does, verify, and publish."""
+    run = run_of(lake, name, partition)
+    run.ref = run.ref.model_copy(update={"pipeline": pipeline})
+    branch = run.open(write=REPLACE, tables={"t.x": {"partition_by": ["id"]}})
+    rows = pa.Table.from_pylist([{"id": each} for each in ids], schema=lake.arrow_schema)
+    lake.change(
+        branch.name, "t.x", lambda table: table.dynamic_partition_overwrite(rows, snapshot_properties=marks(run.ref))
+    )
+    given = VerifyWriteInput(run_ref=run.ref, branch=branch, write=REPLACE, tables=["t.x"], job=JobReport())
+    result: WriteResult = call(VerifyWriteActivity(lake.catalog, {}).verify_write, given)
+    assert run.publish(branch, result.head).merged
+    return result
+
+
+def partitioned(lake: MemoryLake) -> None:
+    """Create a table that is partitioned by its only column."""
+    lake.catalog.initialize_main()
+    lake.change("main", "t.x", lambda table: table.update_spec().add_identity("id").commit())
+
+
+def test_a_partition_replaces_no_rows_of_another_one(lake: MemoryLake) -> None:
+    partitioned(lake)
+    replacing(lake, "r1", "2018-01", [1, 2])
+    replacing(lake, "r2", "2018-02", [3])
+    replacing(lake, "r1-again", "2018-01", [1, 2])
+    with pytest.raises(
+        ApplicationError, match="rows of 2018-02 would replace those that 2018-01 brought: t.x keeps both in one"
+    ) as refused:
+        replacing(lake, "r2-late", "2018-02", [2, 3])
+    assert (refused.value.type, refused.value.non_retryable) == ("InvalidInput", True)
+    assert lake.ids("t.x") == [1, 2, 3]
+    replacing(lake, "other", "2018-02", [2], pipeline="q")
+    replacing(lake, "by-hand", "", [1])
+    replacing(lake, "hourly", "2026-03-02T05:00:00+01:00", [9])
+    replacing(lake, "next-hour", "2026-03-02T06:00:00+01:00", [9])
+
+
+@pytest.mark.parametrize("problem", ["no partitions", "older files"])
+def test_partitions_are_replaced_only_where_all_rows_are_in_them(lake: MemoryLake, problem: str) -> None:
+    load(lake, "r1", ids=[1, 2])
+    if problem == "older files":
+        lake.change("main", "t.x", lambda table: table.update_spec().add_identity("id").commit())
+    words = {
+        "no partitions": "would replace all rows of t.x: the table has no partitions. .* `mode: overwrite` if all",
+        "older files": "leave rows of t.x beside their replacement: .* `mode: compact` and `options: {rewrite-all",
+    }[problem]
+    with pytest.raises(ApplicationError, match=words):
+        replacing(lake, "r2", "2018-01", [1])
+    assert lake.ids("t.x") == [1, 2]
+
+
+def test_files_of_an_older_partitioning_that_are_gone_do_not_matter(lake: MemoryLake) -> None:
+    load(lake, "r1", ids=[1, 2])
+    lake.change("main", "t.x", lambda table: table.update_spec().add_identity("id").commit())
+    lake.replace_rows("main", "t.x", [{"id": 1}, {"id": 2}])
+    replacing(lake, "r2", "2018-01", [1])
+    assert lake.ids("t.x") == [1, 2]
