@@ -15,7 +15,7 @@ from cli.backfill_grid import describe_campaign, describe_joint_publish, follow_
 from cli.backfill_start import StartBackfill
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
 from cli.layout import print_line
-from cli.values import OverYounger
+from cli.values import OLDER_ROWS_WIN, OverYounger
 from runtime.backfills import (
     backfill_id,
     cancel_backfill,
@@ -108,6 +108,8 @@ def start(
             asked.print_plan(given, as_json)
             return 0
         context.interruption.message = f"Interrupted; it may have been started anyway: `backfill status {given.name}`."
+        if over_younger:
+            context.console.print(OLDER_ROWS_WIN, highlight=False)
         handle, attached = await start_backfill(context.client, context.settings, given)
         context.interruption.message = _DETACHED.format(given.name)
         context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cli.context import CommandContext, current_user
+from cli.values import OLDER_ROWS_WIN
 from cli.watch import watch_run
 from runtime.find_run import RunLookup, find_run
 from runtime.publish_plan import plan_publish
@@ -41,7 +42,7 @@ async def start_and_follow(
     order = ANY_ORDER if options.resume else options.order
     options = replace(options, guarantee=await _ask_guarantee(context, pipeline, tables, order))
     if options.order.over_younger:
-        context.console.print("Rows of this run take the place of younger ones: --over-younger.", highlight=False)
+        context.console.print(OLDER_ROWS_WIN, highlight=False)
     context.interruption.message = _STARTING
     started = await start_run(context.client, context.settings, pipeline, run_input, current_user(), options)
     context.interruption.message = _DETACHED

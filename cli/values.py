@@ -10,6 +10,8 @@ ScheduledFor = Annotated[
     str, typer.Option("--scheduled-for", metavar="TIME", help="The time that {{ scheduled_for }} stands for.")
 ]
 Partition = Annotated[str, typer.Option("--partition", metavar="PARTITION", help="What {{ partition }} stands for.")]
+OLDER_ROWS_WIN = f"Rows that this loads take the place of younger ones ({OVER_YOUNGER})."
+"""Said before such a start."""
 OverYounger = Annotated[
     bool, typer.Option(OVER_YOUNGER, help="Load rows that are older than what main holds: the older rows win.")
 ]

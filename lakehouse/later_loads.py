@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.iceberg.table_state import TableState
+from lakehouse.iceberg.table_state import TableState, is_compaction, snapshot_property
 from lakehouse.published_commits import read_published_commits
 from sluice.contracts.load_order import LoadOrder
 from sluice.errors import InvalidPipeline
 from sluice.loading.order import latest_of, partition_after_later, rows_before_later
 from sluice.loading.rules import rule_of
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import PIPELINE, ROLLED_BACK, RUN_ID, WORKFLOW_ID
+from sluice.publishing.certificate import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
 from sluice.publishing.load_properties import PARTITION, REQUEUED_RUNS
 from sluice.publishing.rollback import runs_taken_back
 
@@ -64,43 +64,36 @@ def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, r
     A compaction changes no row. A requeue of rows of these runs, and a run that was rolled back, do not count.
 
     Args:
-        runs: by their ids; where main does not know one, all of main's history is younger.
+        runs: by their ids; where main does not know one, all that the table holds is younger.
+    """
+    head = catalog.head(catalog.main)
+    now = catalog.table_version(catalog.main, table, head)
+    if now is None:
+        return []
+    since, after = _commits_after(catalog, runs)
+    before = catalog.table_version(catalog.main, table, since) if since else None
+    commits = {commit.properties.get(RUN_ID, ""): commit.properties for commit in after}
+    changed = [each for each in TableState.load(now, before, io).snapshots if not is_compaction([each])]
+    later = dict.fromkeys(snapshot_property(each, RUN_MARK) or "another program" for each in changed)
+    return [commits.get(run, {}).get(WORKFLOW_ID, run) for run in later if not _is_requeue(commits.get(run, {}), runs)]
+
+
+def _commits_after(catalog: BranchCatalog, runs: Collection[str]) -> tuple[str, list[CommitInfo]]:
+    """Return the hash of main at which the first of some runs was published, and the commits after it.
+
+    The hash is empty where main does not know all of them.
     """
     missing = {*runs}
     after: list[CommitInfo] = []
     for commit in catalog.history(catalog.main):
         missing.discard(commit.properties.get(RUN_ID, ""))
         if not missing:
-            break
+            return commit.hash, after
         after.append(commit)
-    taken = _taken_back(after)
-    return [
-        commit.properties.get(WORKFLOW_ID, commit.hash)
-        for commit in after
-        if _is_later(commit, runs, taken) and _changed_rows(catalog, io, commit, table)
-    ]
+    return "", after
 
 
-def _taken_back(commits: list[CommitInfo]) -> set[str]:
-    """Return the runs that roll-backs among these commits took back; the newest commit comes first."""
-    taken: set[str] = set()
-    for commit in commits:
-        if commit.properties.get(RUN_ID, "") not in taken:
-            taken |= {run for run in commit.properties.get(ROLLED_BACK, "").split(",") if run}
-    return taken
-
-
-def _is_later(commit: CommitInfo, runs: Collection[str], taken: Collection[str]) -> bool:
-    properties = commit.properties
-    run = properties.get(RUN_ID, "")
+def _is_requeue(properties: Mapping[str, str], runs: Collection[str]) -> bool:
+    """Return whether a commit requeued rows of these runs alone."""
     requeued = {each for each in properties.get(REQUEUED_RUNS, "").split(",") if each}
-    is_of_these = bool(requeued) and requeued <= {*runs}
-    return bool(run) and run not in taken and not properties.get(ROLLED_BACK) and not is_of_these
-
-
-def _changed_rows(catalog: BranchCatalog, io: Mapping[str, str], commit: CommitInfo, table: str) -> bool:
-    before = catalog.table_version(catalog.main, table, commit.parent) if commit.parent else None
-    after = catalog.table_version(catalog.main, table, commit.hash)
-    if after is None or before == after:
-        return False
-    return not TableState.load(after, before, io).compacted_since
+    return bool(requeued) and requeued <= {*runs}

@@ -136,7 +136,7 @@ class TableState:
     @property
     def is_compaction(self) -> bool:
         """Whether the run rewrote files, and says that it changed no row."""
-        return bool(self.snapshots) and _is_compaction(self.snapshots)
+        return bool(self.snapshots) and is_compaction(self.snapshots)
 
     @property
     def same_rows(self) -> bool:
@@ -170,7 +170,7 @@ class TableState:
         by_run: dict[str, list[Snapshot]] = {}
         for snapshot in _ancestry(self.before):
             by_run.setdefault(snapshot_property(snapshot, RUN_MARK) or str(snapshot.snapshot_id), []).append(snapshot)
-        return [_volume(snapshots) for snapshots in by_run.values() if not _is_compaction(snapshots)]
+        return [_volume(snapshots) for snapshots in by_run.values() if not is_compaction(snapshots)]
 
     @cached_property
     def manifests(self) -> list[ManifestFile]:
@@ -242,7 +242,8 @@ def _lives(manifest: ManifestFile) -> bool:
     return (manifest.added_files_count or 0) + (manifest.existing_files_count or 0) > 0
 
 
-def _is_compaction(snapshots: list[Snapshot]) -> bool:
+def is_compaction(snapshots: list[Snapshot]) -> bool:
+    """Return whether snapshots rewrote files, and say that they changed no row."""
     return all(each.summary is not None and each.summary.operation.value == "replace" for each in snapshots)
 
 

@@ -164,7 +164,7 @@ def _backfill_each(kind: Kind, traits: WriteMode) -> Rule:
             "partition replaces the whole table: use overwrite_partitions, or append"
         )
     order: Order = "any" if traits.replaces_partitions else _order(traits)
-    return Rule(order, _partition_guard(traits), loaded="partition")
+    return Rule(order, _partition_guard(traits), loaded="nothing" if traits.may_repeat else "partition")
 
 
 def _backfill_together(kind: Kind, traits: WriteMode) -> Rule:

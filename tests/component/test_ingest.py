@@ -88,6 +88,24 @@ def test_overwrite_partitions_replaces_only_those_of_the_input(job: Ingester) ->
     assert job.rows() == [{"id": 1, "name": "a"}, {"id": 3, "name": "b"}]
 
 
+def test_a_compaction_moves_files_into_the_present_partitions(job: Ingester, spark: SparkSession) -> None:
+    """What a write of partitions that meets older files says to do."""
+    rows = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    job({"path": str(csv_file(job.folder / "1.csv", rows))})
+    spark.sql(f"ALTER TABLE nessie.{job.table} ADD PARTITION FIELD name")
+    job({"path": str(csv_file(job.folder / "2.csv", [{"id": 3, "name": "b"}]))})
+
+    def specs() -> list[int]:
+        files = spark.sql(f"SELECT DISTINCT spec_id FROM nessie.{job.table}.data_files")
+        return sorted(row[0] for row in files.collect())
+
+    assert len(specs()) == 2
+    job(mode="compact", options={"rewrite-all": "true"})
+    assert len(specs()) == 1
+    job({"path": str(csv_file(job.folder / "3.csv", [{"id": 4, "name": "b"}]))}, mode="overwrite_partitions")
+    assert job.rows() == [rows[0], {"id": 4, "name": "b"}]
+
+
 def test_merge_by_keys_updates_and_inserts(job: Ingester) -> None:
     job({"path": str(csv_file(job.folder / "1.csv", ROWS))}, mode="merge", keys=["id"])
     newer = [{"id": 2, "name": "b", "ratio": 2.5}, {"id": 3, "name": "c", "ratio": 3.5}]

@@ -36,7 +36,7 @@ from sluice.settings import Settings
 CELLS = list(table().items())
 
 
-def cells(*ways: Way) -> Any:
+def cells(*ways: Way) -> pytest.MarkDecorator:
     listed = [(kind, rule) for (way, kind), rule in CELLS if way in ways]
     return pytest.mark.parametrize(("kind", "rule"), listed, ids=[kind for kind, _ in listed])
 
@@ -74,7 +74,7 @@ def test_two_starts_of_a_schedule_do_not_overtake(kind: Kind, rule: Rule, tmp_pa
     if rule.order == "any":
         assert pipeline_of(kind, tmp_path, schedule.format("allow_all")).schedule
         return
-    with pytest.raises(InvalidPipeline, match="overlap: allow_all: with .* a run may overtake .* buffer_all"):
+    with pytest.raises(InvalidPipeline, match=r"overlap: allow_all: with .* a run may overtake .* buffer_all"):
         pipeline_of(kind, tmp_path, schedule.format("allow_all"))
 
 
@@ -86,7 +86,7 @@ def test_batches_of_a_landing_zone_keep_their_order(kind: Kind, rule: Rule, tmp_
         return read_files({"p.yml": text})[0].pipeline  # as `deploy` does; `check` and the worker parse the same text
 
     if rule.refused:
-        with pytest.raises(InvalidPipeline, match="arrival: |reads tables, not a source|of the job 'ingest'"):
+        with pytest.raises(InvalidPipeline, match=r"arrival: |reads tables, not a source|of the job 'ingest'"):
             zone()
         return
     stated = zone().arrival
@@ -95,7 +95,7 @@ def test_batches_of_a_landing_zone_keep_their_order(kind: Kind, rule: Rule, tmp_
         if rule.order == "any":
             assert zone(more).arrival
             continue
-        with pytest.raises(InvalidPipeline, match="arrival: .*with `mode: .* rows of a later load take the place"):
+        with pytest.raises(InvalidPipeline, match=r"arrival: .*with `mode: .* rows of a later load take the place"):
             zone(more)
 
 
@@ -124,9 +124,9 @@ def test_partitions_of_a_backfill_keep_their_order(kind: Kind, publish: Any, tmp
         assert asked(concurrency=9).prepare().campaign.window == 9
         assert asked("2019,2018").prepare()
         return
-    with pytest.raises(InvalidPipeline, match="--concurrency 2: with .*: its partitions run one at a time"):
+    with pytest.raises(InvalidPipeline, match=r"--concurrency 2: with .*: its partitions run one at a time"):
         asked(concurrency=2).prepare()
-    with pytest.raises(InvalidPipeline, match="2018 is older than 2019, which is named before it: .*--over-younger"):
+    with pytest.raises(InvalidPipeline, match=r"2018 is older than 2019, which is named before it: .*--over-younger"):
         asked("2019,2018").prepare()
     assert asked("2019,2018", over_younger=True).prepare().over_younger
     assert asked("emea,apac").prepare(), "names have the order in which they are stated"
@@ -241,7 +241,7 @@ def test_what_a_pipeline_says_of_conflicts_and_transforms_decides_about_the_orde
 
 
 def test_a_write_of_partitions_needs_partitions() -> None:
-    with pytest.raises(InvalidPipeline, match="would replace all rows of t.x: .* State its `partition_by`, or write"):
+    with pytest.raises(InvalidPipeline, match=r"would replace all rows of t.x: .* State its `partition_by`, or write"):
         parse_pipeline(
             "name: p\nwrite: {mode: overwrite_partitions, source: {path: a.csv}}\ntables: {t.x: {}}\n", "p.yml"
         )
