@@ -60,8 +60,7 @@ class Batch(Model):
     reason: str = ""
     is_outdated: bool = False
     """Whether its files changed under its runs: a retry collects them as they are then."""
-    overtaken_by: str = ""
-    """A younger batch that main holds; empty where there is none."""
+    overtaken_by: str = ""  # a younger batch that main holds
 
 
 class CollectArrivalsInput(Model):
@@ -187,8 +186,7 @@ class LandingZoneInput(Model):
     look: float
     at_once: int
     on_failure: Literal["continue", "pause"]
-    in_order: bool = False
-    """Whether rows of a batch take the place of rows of an earlier one."""
+    in_order: bool = False  # whether rows of a batch take the place of rows of an earlier one
     expect: float | None = None
     task_queue: str = ""
     """The task queue that it is deployed for; where it is on another one, it continues there."""
@@ -237,23 +235,22 @@ class ZoneStatus(Model):
     """Why the zone was resumed last, and by whom; empty while it is paused."""
 
 
-class BatchCommand(Model):
+class BatchRequest(Model):
+    """What a person asks of a batch."""
+
+    batch: str
+    by: str
+    over_younger: bool = False  # whether its rows may take the place of those of younger batches
+
+
+class BatchCommand(BatchRequest):
     """What a person asks of a batch that was kept out."""
 
     action: Literal["retry", "set aside"]
-    batch: str
-    by: str
-    over_younger: bool = False
-    """Whether its rows may take the place of those of younger batches."""
 
 
-class SplitBatch(Model):
+class SplitBatch(BatchRequest):
     """What a person asks of a batch whose bad file is to be identified: two batches in the place of one."""
-
-    batch: str
-    by: str
-    over_younger: bool = False
-    """Whether its rows may take the place of those of younger batches."""
 
 
 class SplitBatchInput(Model):
