@@ -15,6 +15,7 @@ from sluice.settings import read_settings
 from tests.harness.glue_server import GlueServer
 from tests.harness.ingester import Ingester
 from tests.harness.lake import LakeReader
+from tests.harness.memory_system import MemorySystem, memory_system
 from tests.harness.postgres_server import PostgresServer
 from tests.harness.warm_branch import BRANCH
 
@@ -39,6 +40,13 @@ def postgres_server() -> Iterator[PostgresServer]:
     server = PostgresServer()
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def memory(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemorySystem]:
+    """A system without Spark and Nessie, whose catalog each sequence of commands clears."""
+    with memory_system(home / "bin" / "temporal", tmp_path_factory.mktemp("memory")) as system:
+        yield system
 
 
 @pytest.fixture(scope="package")

@@ -4,41 +4,24 @@ A failed sequence is shrunk, printed as a program, and kept by Hypothesis, which
 """
 
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from lakehouse.open_catalog import open_catalog
 from runtime.find_run import Handle
 from sluice.settings import read_settings
 from tests.harness.lake_driver import Ending, LakeDriver
 from tests.harness.lake_model import Content, LakeModel
-from tests.harness.memory_system import MemorySystem, memory_system
+from tests.harness.memory_system import MemorySystem
+from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
 from tests.harness.temporal_thread import TEMPORAL
 
-STEPS = 10
-"""The most commands of a sequence."""
 
-
-class Sequence(RuleBasedStateMachine):
+class Sequence(CommandSequence):
     """Files in a folder, runs that load them, and people who decide; one table."""
-
-    run: ClassVar[Any]
-    """Runs a coroutine to its end."""
-    new_driver: ClassVar[Any]
-    """Returns a driver of a table of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,18 +177,9 @@ class Sequence(RuleBasedStateMachine):
         self.files[name] = content
         (self.driver.folder / name).write_text(content.csv)
 
-    def _run(self, coroutine: Any) -> Any:
-        return type(self).run(coroutine)
-
 
 def _was_rewritten(ended: Ending) -> bool:
     return ended.result is not None and any(each.resolved == "rewritten" for each in ended.result.conflicts)
-
-
-@pytest.fixture(scope="module")
-def memory(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemorySystem]:
-    with memory_system(home / "bin" / "temporal", tmp_path_factory.mktemp("memory")) as system:
-        yield system
 
 
 def in_memory(system: MemorySystem, folder: Path) -> type[Sequence]:
@@ -215,9 +189,9 @@ def in_memory(system: MemorySystem, folder: Path) -> type[Sequence]:
     def new_driver() -> LakeDriver:
         table = f"s{next(numbers)}"
         system.catalog.clear()
-        return LakeDriver(system.client, system.settings, system.catalog, {}, f"t.{table}", _new_folder(folder, table))
+        return LakeDriver(system.client, system.settings, system.catalog, {}, f"t.{table}", new_folder(folder, table))
 
-    return _machine("SequenceInMemory", system.run, new_driver)
+    return machine(Sequence, system.run, new_driver)
 
 
 def on_spark(variables: dict[str, str], folder: Path) -> type[Sequence]:
@@ -226,54 +200,32 @@ def on_spark(variables: dict[str, str], folder: Path) -> type[Sequence]:
 
     def new_driver() -> LakeDriver:
         table = f"s{uuid.uuid4().hex[:12]}"
-        return LakeDriver(client, settings, open_catalog(settings), {}, f"t.{table}", _new_folder(folder, table))
+        return LakeDriver(client, settings, open_catalog(settings), {}, f"t.{table}", new_folder(folder, table))
 
-    return _machine("SequenceOnSpark", TEMPORAL.run, new_driver)
-
-
-def _machine(name: str, run: Any, new_driver: Any) -> type[Sequence]:
-    return type(name, (Sequence,), {"run": staticmethod(run), "new_driver": staticmethod(new_driver)})
-
-
-def _new_folder(folder: Path, name: str) -> Path:
-    files = folder / name
-    files.mkdir()
-    return files
-
-
-def _settings(sequences: int, *, same: bool = False) -> settings:
-    """Return the settings of Hypothesis; `same` sequences each time are for what every change has to pass."""
-    return settings(
-        max_examples=sequences,
-        derandomize=same,
-        stateful_step_count=STEPS,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=list(HealthCheck),
-    )
+    return machine(Sequence, TEMPORAL.run, new_driver)
 
 
 def test_a_few_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
     """Whatever people do with files, runs, quarantines and roll-backs, main holds each row once."""
-    run_state_machine_as_test(in_memory(memory, tmp_path), settings=_settings(8, same=True))
+    run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(8, same=True))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_twenty_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
     """The same, twenty times."""
-    run_state_machine_as_test(in_memory(memory, tmp_path), settings=_settings(20, same=True))
+    run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(20, same=True))
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 def test_a_thousand_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
     """The same, a thousand times, and others each time."""
-    run_state_machine_as_test(in_memory(memory, tmp_path), settings=_settings(1000))
+    run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(1000))
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 def test_thirty_sequences_on_spark(warm_stack: dict[str, str], tmp_path: Path) -> None:
     """The same on Nessie and Spark, thirty times."""
-    run_state_machine_as_test(on_spark(warm_stack, tmp_path), settings=_settings(30))
+    run_state_machine_as_test(on_spark(warm_stack, tmp_path), settings=sequences(30))

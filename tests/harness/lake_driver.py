@@ -141,7 +141,7 @@ class LakeDriver:
             earlier = await read_request(self.client, plan.summary.workflow_id, plan.summary.run_id)
             chosen = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, pipeline)
         except SluiceError as error:
-            return _refused(error)
+            return refused(error)
         options = StartOptions(resume=plan.resume)
         handle = await self._start(chosen, options, run_input=earlier.input if earlier else None)
         return handle if isinstance(handle, Ending) else await self.end(handle)
@@ -152,7 +152,7 @@ class LakeDriver:
             query = PlanRollbackInput(run=run_id, with_later=True)
             plan = await query_lake(self.client, self.settings, query, PlanRollbackResult)
         except SluiceError as error:
-            return _refused(error)
+            return refused(error)
         pipeline = rollback_pipeline(self.pipeline(), plan.restore.tables, plan.remaining)
         handle = await self._start(pipeline, StartOptions(restore=plan.restore))
         return handle if isinstance(handle, Ending) else await self.end(handle)
@@ -185,11 +185,12 @@ class LakeDriver:
             starter = Starter("tester", self.folder)
             started = await start_run(self.client, self.settings, pipeline, run_input, starter, options)
         except SluiceError as error:
-            return _refused(error)
+            return refused(error)
         self.attached += started.attached
         return started.handle
 
 
-def _refused(error: SluiceError) -> Ending:
+def refused(error: SluiceError) -> Ending:
+    """Return how a command ended that was refused."""
     outcome = "already published" if isinstance(error, AlreadyPublished) else REFUSED
     return Ending(outcome, str(error))

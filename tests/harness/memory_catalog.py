@@ -3,6 +3,7 @@
 It passes `tests/component/test_catalog_contract.py`, as every implementation must.
 """
 
+import copy
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,12 @@ class MemoryCatalog:
         with self._lock:
             self._identity = uuid.uuid4().hex
             self.__post_init__()
+
+    def publishing_to(self, branch: str) -> "MemoryCatalog":
+        """Return this catalog, whose runs publish to another branch than main."""
+        other = copy.copy(self)
+        other.main = branch
+        return other
 
     def reset_main(self, head: str) -> None:
         """Set main to an earlier head, as a catalog that is restored from a backup has it."""

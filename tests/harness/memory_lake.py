@@ -6,12 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyiceberg.io import load_file_io
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.catalog import BranchCatalog, TableCommit, TableVersion
@@ -49,6 +50,19 @@ class MemoryLake:
     ) -> None:
         """Replace all rows of a table on a branch."""
         self._writable(branch, name).overwrite(self._arrow(rows), snapshot_properties=_marks(run_ref))
+
+    def replace_partitions(
+        self, branch: str, name: str, rows: Sequence[Mapping[str, int]], run_ref: RunRef | None = None
+    ) -> None:
+        """Replace the partitions of a table on a branch that rows are given for."""
+        table = self._writable(branch, name)
+        table.dynamic_partition_overwrite(self._arrow(rows), snapshot_properties=_marks(run_ref))
+
+    def create_table(self, branch: str, name: str, partition_by: Sequence[str] = ()) -> None:
+        """Create a table on a branch, partitioned by the values of columns, unless it exists."""
+        if self.catalog.table_version(branch, name) is None:
+            version = self._create(name, partition_by)
+            self.catalog.commit_tables(branch, self.catalog.head(branch), "create", [TableCommit(name, version)])
 
     def change(self, branch: str, name: str, change: Callable[[Table], Any]) -> None:
         """Change a table on a branch by PyIceberg, creating it if need be; each commit of it is one of the branch."""
@@ -93,9 +107,16 @@ class MemoryLake:
             tuple(name.split(".")), table.metadata, version.metadata_location, table.io, BranchCommitCatalog(commit)
         )
 
-    def _create(self, name: str) -> TableVersion:
+    def _create(self, name: str, partition_by: Sequence[str] = ()) -> TableVersion:
         location = (self._folder / name).as_uri()
-        metadata = new_table_metadata(self._schema, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, location)
+        columns = [self._schema.find_field(column) for column in partition_by]
+        spec = PartitionSpec(
+            *(
+                PartitionField(column.field_id, PARTITION_FIELD_ID_START + number, IdentityTransform(), column.name)
+                for number, column in enumerate(columns)
+            )
+        )
+        metadata = new_table_metadata(self._schema, spec, UNSORTED_SORT_ORDER, location)
         path = next_metadata_location(metadata, "")
         ToOutputFile.table_metadata(metadata, load_file_io({}, location).new_output(path))
         return TableVersion(path, None)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,15 +14,50 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from activities.collect_arrivals import CollectArrivalsActivity
+from activities.target_catalog import TargetCatalog
 from hosting.activities import control_activities, spark_activities
+from hosting.shared import Activity
+from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.report_store import ReportStore
+from lakehouse.source_files import OnProgress
+from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult
+from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_engine import MemoryEngine
 from tests.harness.memory_lake import MemoryLake
 from worker import WORKFLOWS
+from workflows.target_header import TargetHeader
 
 _Answer = TypeVar("_Answer")
+COLUMNS = ("id", "v", "p")
+"""The columns of every table; those that a file does not have are null."""
+
+
+@dataclass
+class ZoneClock:
+    """The clock of landing zones, which tests move, and how often each zone was looked at."""
+
+    now: float = 1_000_000.0
+    looks: dict[str, int] = field(default_factory=dict)
+    """By pipeline, how many looks have ended."""
+
+
+@dataclass(frozen=True)
+class ClockedCollector(ArrivalCollector):
+    """Looks at landing zones by a clock that tests move."""
+
+    zone_clock: ZoneClock = field(default_factory=ZoneClock)
+
+    def collect(
+        self, pipeline: Pipeline, input: CollectArrivalsInput, on_progress: OnProgress = lambda _: None
+    ) -> CollectArrivalsResult:
+        """Look at a zone, and count the look."""
+        try:
+            return super().collect(pipeline, input, on_progress)
+        finally:
+            self.zone_clock.looks[pipeline.name] = self.zone_clock.looks.get(pipeline.name, 0) + 1
 
 
 @dataclass
@@ -35,6 +70,7 @@ class MemorySystem:
     engine: MemoryEngine
     client: Client
     loop: asyncio.AbstractEventLoop
+    clock: ZoneClock
 
     def run(self, coroutine: Coroutine[Any, Any, _Answer]) -> _Answer:
         """Run a coroutine on the system's event loop; return what it returns."""
@@ -80,13 +116,16 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
         data_converter=pydantic_data_converter, dev_server_existing_path=str(temporal_cli)
     ) as environment:
         catalog = MemoryCatalog()
-        lake = MemoryLake(catalog, folder / "tables", ("id", "v"))
+        lake = MemoryLake(catalog, folder / "tables", COLUMNS)
         engine = MemoryEngine(lake)
-        reports = ReportStore(settings.lake, {})
-        activities = [
-            *control_activities(environment.client, settings, catalog, {}, reports),
-            *spark_activities(settings, engine, catalog, {}, reports),
-        ]
+        reports, clock = ReportStore(settings.lake, {}), ZoneClock()
+
+        def make_activities(of: MemoryCatalog) -> list[Activity]:
+            control = control_activities(environment.client, settings, of, {}, reports)
+            return [*_by_clock(control, clock), *spark_activities(settings, engine, of, {}, reports)]
+
+        activities = make_activities(catalog)
+        for_target = TargetCatalog(lambda target: make_activities(catalog.publishing_to(target)))
         queues = {settings.sluice_task_queue: WORKFLOWS, settings.spark_queue: ()}
         workers = [
             Worker(
@@ -94,6 +133,7 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
                 task_queue=queue,
                 workflows=workflows,
                 activities=activities,
+                interceptors=[for_target, TargetHeader()],
                 workflow_runner=UnsandboxedWorkflowRunner(),
                 activity_executor=ThreadPoolExecutor(16),
                 max_concurrent_activities=16,
@@ -101,8 +141,25 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
             for queue, workflows in queues.items()
         ]
         tasks = [asyncio.create_task(worker.run()) for worker in workers]
-        ready.set_result(MemorySystem(settings, catalog, lake, engine, environment.client, asyncio.get_running_loop()))
+        loop = asyncio.get_running_loop()
+        ready.set_result(MemorySystem(settings, catalog, lake, engine, environment.client, loop, clock))
         await stop.wait()
         for worker in workers:
             await worker.shutdown()
         await asyncio.gather(*tasks)
+
+
+def _by_clock(activities: list[Activity], clock: ZoneClock) -> list[Activity]:
+    """Return activities, of which the one that looks at landing zones goes by a clock."""
+
+    def clocked(activity: Activity) -> Activity:
+        owner = getattr(activity, "__self__", None)
+        if not isinstance(owner, CollectArrivalsActivity):
+            return activity
+        of = owner.collector
+        collector = ClockedCollector(
+            of.loaded_files, of.batches, of.home, of.installation, clock=lambda: clock.now, zone_clock=clock
+        )
+        return CollectArrivalsActivity(collector).collect_arrivals
+
+    return [clocked(activity) for activity in activities]

@@ -1,0 +1,169 @@
+"""Random sequences of files that arrive in a landing zone, against a model of what main may and must hold.
+
+A failed sequence is shrunk, printed as a program, and kept by Hypothesis, which tries it first the next time.
+"""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
+
+from sluice.publishing.certificate import RUN_ID
+from tests.harness.lake_model import Content
+from tests.harness.memory_system import MemorySystem
+from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
+from tests.harness.zone_driver import SETTLE, ZoneDriver
+from tests.harness.zone_model import ZoneModel
+from workflows import zone_looks
+
+PATHS = ("a.csv", "b.csv", "c.csv")
+ZONES = False
+OVERWRITTEN = ("load", "ignore", "alert")
+
+
+class ZoneSequence(CommandSequence):
+    """Files of a landing zone, its looks, and people who decide."""
+
+    driver: ZoneDriver
+    model: ZoneModel
+
+    @initialize(overwritten=st.sampled_from(OVERWRITTEN), approval=st.booleans())
+    def deploy(self, overwritten: str, approval: bool) -> None:
+        self.driver = type(self).new_driver({"overwritten": overwritten}, approval)
+        self.model = ZoneModel(overwritten, SETTLE)
+        self.next_id = 0
+        self.has_bad = False
+        self.undone: set[str] = set()
+        self._run(self.driver.deploy())
+        self.arrives("a.csv", 1, False)
+
+    # --- files arrive ---
+
+    @rule(path=st.sampled_from(PATHS), size=st.integers(1, 2), is_bad=st.booleans())
+    def arrives(self, path: str, size: int, is_bad: bool) -> None:
+        """Write a file, in the place of what lies there."""
+        first, self.next_id = self.next_id, self.next_id + size
+        self._send(path, Content(tuple(range(first, first + size)), is_bad))
+
+    @rule(path=st.sampled_from(PATHS), data=st.data())
+    def sent_again(self, path: str, data: st.DataObject) -> None:
+        """Write content that was sent before, under any path."""
+        self._send(path, data.draw(st.sampled_from([each.content for each in self.model.sent])))
+
+    @rule(path=st.sampled_from(PATHS), size=st.integers(1, 2))
+    def half_written(self, path: str, size: int) -> None:
+        """Write a file in two parts, with a look between them."""
+        self.arrives(path, size, False)
+        self.looks(SETTLE / 2)
+        self.arrives(path, size + 1, False)
+
+    @precondition(lambda self: ZONES)
+    @rule(name=st.sampled_from(["link.csv", "folder"]))
+    def links_lead_outside(self, name: str) -> None:
+        outside = self.driver.folder / "outside"
+        outside.mkdir(exist_ok=True)
+        (outside / "secret.csv").write_text("id,v\n424242,1\n")
+        link = self.driver.zone / name
+        if not link.is_symlink():
+            link.symlink_to(outside if name == "folder" else outside / "secret.csv")
+
+    # --- looks, and decisions ---
+
+    @rule(after=st.sampled_from([0.0, SETTLE / 2, SETTLE]))
+    def looks(self, after: float) -> None:
+        self.driver.clock.now += after
+        self.model.look(self.driver.clock.now)
+        self._run(self.driver.look())
+
+    @rule()
+    def settles(self) -> None:
+        """Look twice, with the time to settle between; then main holds all that it may."""
+        self.looks(0.0)
+        self.looks(SETTLE)
+        status = self._run(self.driver.status())
+        if not status.batches and not self.has_bad:
+            assert not (missing := self.model.missing(self.driver.table_rows())), missing
+
+    @precondition(lambda self: self.driver.needs_approval)
+    @rule(approve=st.booleans())
+    def decide(self, approve: bool) -> None:
+        self._run(self.driver.decide_batch(approve=approve))
+
+    @rule(action=st.sampled_from(["retry", "set aside"]), number=st.integers(0, 3))
+    def decide_on_batch(self, action: str, number: int) -> None:
+        batches = [each for each in self._run(self.driver.status()).batches if each.state in ("kept out", "set aside")]
+        if batches:
+            self.model.look(self.driver.clock.now)
+            self._run(self.driver.command(action, batches[number % len(batches)].ref.id))
+
+    @rule(number=st.integers(0, 3))
+    def roll_back(self, number: int) -> None:
+        """Roll back a run and all later ones."""
+        runs = [each for each in self.driver.commits() if each.properties[RUN_ID] not in self.undone]
+        if not runs:
+            return
+        commit = runs[number % len(runs)]
+        later = runs[: runs.index(commit) + 1]
+        before = self.driver.table_rows(commit.parent)
+        ended = self._run(self.driver.roll_back(commit.properties[RUN_ID]))
+        assert ended.outcome == "published" and ended.result, ended
+        self.undone |= {each.properties[RUN_ID] for each in later} | {ended.result.run_id}
+        assert self.driver.table_rows() == before
+        self.model.rolled_back(before)
+
+    # --- what must hold after each command ---
+
+    @invariant()
+    def main_holds_what_it_may(self) -> None:
+        self.model.check(self.driver.table_rows())
+
+    def teardown(self) -> None:
+        if hasattr(self, "driver"):
+            self._run(self.driver.remove())
+
+    def _send(self, path: str, content: Content) -> None:
+        self.has_bad = self.has_bad or content.is_bad
+        rows = tuple((id, -1 if content.is_bad and not number else number) for number, id in enumerate(content.ids))
+        self.model.send(path, content, rows)
+        (self.driver.zone / path).write_text(content.csv)
+
+
+def zones_in_memory(system: MemorySystem, folder: Path) -> type[ZoneSequence]:
+    """Return the machine that runs on a catalog in memory."""
+    numbers = iter(range(10**6))
+
+    def new_driver(options: dict[str, str], approval: bool) -> ZoneDriver:
+        table = f"z{next(numbers)}"
+        system.catalog.clear()
+        driver = ZoneDriver(system.client, system.settings, system.catalog, {}, f"t.{table}", new_folder(folder, table))
+        driver.clock, driver.options, driver.needs_approval = system.clock, options, approval
+        return driver
+
+    return machine(ZoneSequence, system.run, new_driver)
+
+
+@pytest.fixture(autouse=True)
+def immediate_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have zones look at once when they are told to: their clock is the test's."""
+    monkeypatch.setattr(zone_looks, "_SOON", 0.0)
+    monkeypatch.setattr(zone_looks, "_EVERY", 0.0)
+
+
+def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
+    """Whatever arrives in a zone, main holds each content once, and none that had not settled."""
+    run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(4, same=True))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_twenty_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
+    """The same, twenty times."""
+    run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(20, same=True))
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(7200)
+def test_a_thousand_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
+    """The same, a thousand times, and others each time."""
+    run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(1000))

@@ -1,0 +1,173 @@
+"""The model of a table that the partitions of a pipeline are loaded into: what main must hold after any commands.
+
+It is pure. A load is a file's content for a partition; what main holds is told by the loads of the runs that it has.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+YEARS = ("2018", "2019", "2020")
+"""The partitions, the oldest first."""
+Row = tuple[int, int, int]
+"""The values of `id`, `v` and `p`."""
+ORDER_IS_KEPT = False
+ORDERED_KEYS = ("args", "environment", "conf", "statements")
+"""Where a partition may stand in programs and statements, whose loads have an order."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file holds; the files of one content hold the same rows."""
+
+    rows: tuple[Row, ...]
+    is_bad: bool = False
+    """Whether its rows break a check."""
+
+    @property
+    def csv(self) -> str:
+        """The file."""
+        return "id,v,p\n" + "".join(f"{id},{v},{p}\n" for id, v, p in self.rows)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A file, loaded for a partition."""
+
+    content: Content
+    partition: str
+    path: str
+    sent_at: int
+    """How many files were written before it, under this path."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row on main, and the load that brought it."""
+
+    row: Row
+    load: Load
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """A run that main holds: its loads, and what main held before it."""
+
+    run_id: str
+    loads: tuple[Load, ...]
+    before: tuple[Entry, ...]
+
+
+@dataclass
+class PartitionModel:
+    """The runs that main holds and the rows that they brought, in a pipeline of one mode."""
+
+    mode: str
+    """`append`, `merge`, `overwrite` or `overwrite_partitions`."""
+    key: str
+    """The key of the pipeline in which the partition stands."""
+    entries: list[Entry] = field(default_factory=list)
+    published: list[PublishedRun] = field(default_factory=list)
+    """The runs that were not rolled back, the latest last."""
+    quarantines: dict[str, tuple[tuple[Load, ...], int]] = field(default_factory=dict)
+    """By branch, what it holds, and how many commits main had."""
+    commits: int = 0
+
+    @property
+    def rows(self) -> Counter[Row]:
+        """How often main holds each row."""
+        return Counter(entry.row for entry in self.entries)
+
+    @property
+    def order_matters(self) -> bool:
+        """Whether rows of a later load take the place of rows of an earlier one."""
+        return self.mode != "append" or self.key in ORDERED_KEYS
+
+    @property
+    def replaces_rows(self) -> bool:
+        """Whether a load takes the place of what was there, so that all files are loaded each time."""
+        return self.mode.startswith("overwrite")
+
+    def loads(self, partition: str = "") -> list[Load]:
+        """Return the loads of the runs that main holds, of one partition or of all, the latest last."""
+        loads = [load for run in self.published for load in run.loads]
+        return [load for load in loads if partition in ("", load.partition)]
+
+    def is_overtaken(self, partition: str) -> bool:
+        """Return whether main holds a later partition, over which an older one must not be loaded."""
+        is_guarded = ORDER_IS_KEPT and self.order_matters and self.mode != "overwrite_partitions"
+        return is_guarded and any(load.partition > partition for load in self.loads())
+
+    def is_held(self, wanted: Load) -> bool:
+        """Return whether main holds a file for its partition.
+
+        Where the order matters, it no longer does after other content of the same path.
+        """
+        held = [load for load in self.loads(wanted.partition) if load.content == wanted.content]
+        latest = [load for load in self.loads(wanted.partition) if load.path == wanted.path][-1:] or held[-1:]
+        return bool(held) and (not self.order_matters or latest[0].content == wanted.content)
+
+    def to_load(self, wanted: Iterable[Load]) -> tuple[Load, ...]:
+        """Return those of some files that a run loads: each content once, and none that main holds.
+
+        A run that replaces rows loads all of its files, unless a run of exactly these files is on main.
+        """
+        if self.replaces_rows:
+            each = {load.content: load for load in reversed(list(wanted))}
+            runs = [[(load.content, load.partition) for load in run.loads] for run in self.published]
+            is_published = any({*run} == {(load.content, load.partition) for load in each.values()} for run in runs)
+            return () if is_published else tuple(reversed(each.values()))
+        new = {load.content: load for load in reversed(list(wanted)) if not self.is_held(load)}
+        return tuple(reversed(new.values()))
+
+    def replaces_other_partitions(self, loads: Iterable[Load]) -> bool:
+        """Return whether a load would remove rows that another partition brought."""
+        if self.mode != "overwrite_partitions":
+            return False
+        wanted = [(p, load.partition) for load in loads for _, _, p in load.content.rows]
+        return any(e.row[2] == p and e.load.partition != partition for e in self.entries for p, partition in wanted)
+
+    def publish(self, run_id: str, loads: tuple[Load, ...], repaired: bool = False) -> None:
+        """Record that main got the rows of these loads.
+
+        Raises:
+            AssertionError: an older row took the place of a younger one, or a partition that of another one.
+        """
+        before = tuple(self.entries)
+        assert not self.replaces_other_partitions(loads), "a run removed the rows of another partition"
+        brought = [Entry(row, load) for load in loads for row in self._rows_of(load, repaired)]
+        replaced = [entry for entry in self.entries if self._is_replaced(entry, brought)]
+        for entry in replaced if self.mode == "merge" else ():
+            newer = next(each.load for each in brought if each.row[0] == entry.row[0])
+            assert (entry.load.partition, entry.load.sent_at) <= (newer.partition, newer.sent_at), (
+                f"the older row of {newer} took the place of the younger one of {entry}"
+            )
+        self.entries = [entry for entry in self.entries if entry not in replaced] + brought
+        self.published.append(PublishedRun(run_id, loads, before))
+        self.commits += 1
+
+    def roll_back(self, run_id: str) -> None:
+        """Record that a run and all later ones were rolled back."""
+        while (last := self.published.pop()).run_id != run_id:
+            pass
+        self.entries = list(last.before)
+        self.commits += 1
+
+    def _rows_of(self, load: Load, repaired: bool) -> list[Row]:
+        return [
+            (id, 0 if repaired and v < 0 else v, int(load.partition) if self.key == "path and transform" else p)
+            for id, v, p in load.content.rows
+            if self.key != "transform" or p == int(load.partition)
+        ]
+
+    def _is_replaced(self, entry: Entry, brought: list[Entry]) -> bool:
+        if self.mode == "merge":
+            return any(each.row[0] == entry.row[0] for each in brought)
+        if self.mode == "overwrite_partitions":
+            return any(each.row[2] == entry.row[2] for each in brought)
+        return self.mode == "overwrite"
+
+
+def first_of_each(placed: Mapping[str, tuple[Content, int]], partition: str) -> list[Load]:
+    """Return the files of a partition as loads, in the order of their paths."""
+    return [Load(content, partition, path, sent_at) for path, (content, sent_at) in sorted(placed.items())]

@@ -1,0 +1,53 @@
+"""Random sequences of commands, as machines of Hypothesis: how many are tried, and on which system."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine
+
+STEPS = 10
+"""Maximum number of commands of a sequence."""
+_Machine = TypeVar("_Machine", bound="CommandSequence")
+
+
+class CommandSequence(RuleBasedStateMachine):
+    """A sequence of commands, each of which is run to its end."""
+
+    run_coroutine: ClassVar[Callable[[Any], Any]]
+    """Runs a coroutine to its end."""
+    new_driver: ClassVar[Callable[..., Any]]
+    """Returns a driver of a table of its own."""
+
+    def _run(self, coroutine: Any) -> Any:
+        return type(self).run_coroutine(coroutine)
+
+
+def machine(of: type[_Machine], run: Callable[[Any], Any], new_driver: Callable[..., Any]) -> type[_Machine]:
+    """Return a machine that runs on a system.
+
+    Args:
+        run: runs a coroutine of its drivers to its end.
+    """
+    members = {"run_coroutine": staticmethod(run), "new_driver": staticmethod(new_driver)}
+    return type(of.__name__, (of,), members)
+
+
+def new_folder(folder: Path, name: str) -> Path:
+    """Create the folder of one sequence."""
+    files = folder / name
+    files.mkdir(parents=True)
+    return files
+
+
+def sequences(number: int, *, same: bool = False, steps: int = STEPS) -> settings:
+    """Return the settings of Hypothesis; `same` sequences each time are for what every change has to pass."""
+    return settings(
+        max_examples=number,
+        derandomize=same,
+        stateful_step_count=steps,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )

@@ -1,0 +1,177 @@
+"""Drives the landing zone of one pipeline as people do: files in its folder, looks, decisions, retries, roll-backs."""
+
+import asyncio
+import json
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.service import RPCError
+
+from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.catalog import CommitInfo
+from lakehouse.iceberg.table_state import load_table
+from lakehouse.source_files import identify_input
+from runtime.find_run import Handle, query_status
+from runtime.landing_zones import DeployedLandingZones, command_batch, look_now, pause_zone, read_zone
+from runtime.pipeline_input import pipeline_of_text
+from sluice.contracts.arrivals import Batch, BatchCommand, PauseZone, ZoneStatus, landing_zone_id
+from sluice.contracts.run import InputFile, run_workflow_id
+from sluice.contracts.starting import PipelineText
+from sluice.deployment.files import PipelineFile
+from sluice.deployment.plan import Change, DeploySet
+from sluice.pipeline.model import Pipeline
+from sluice.publishing.certificate import RUN_ID
+from tests.harness.lake_driver import Ending, LakeDriver
+from tests.harness.memory_system import ZoneClock
+from workflows.landing_zone import LandingZone
+from workflows.write_audit_publish import WriteAuditPublish
+
+SETTLE = 60.0
+"""The seconds after which a file of the zone has settled."""
+
+
+@dataclass
+class ZoneDriver(LakeDriver):
+    """Lets files arrive in the landing zone of one pipeline. The zone looks when a command says so."""
+
+    clock: ZoneClock = field(default_factory=ZoneClock)
+    options: dict[str, Any] = field(default_factory=dict)
+    """The keys of the arrival beside its folder."""
+    mode: str = "append"
+    needs_approval: bool = False
+
+    @property
+    def zone(self) -> Path:
+        """The folder of the landing zone."""
+        return self.folder / "zone"
+
+    @property
+    def name(self) -> str:
+        """The name of the pipeline."""
+        return self.table.replace(".", "-")
+
+    def pipeline(self, *, strict: bool = True, approval: bool = False) -> Pipeline:
+        """Return the pipeline of the runs of the zone."""
+        return pipeline_of_text(self._text).model_copy(update={"arrival": None})
+
+    async def deploy(self) -> None:
+        """Make the landing zone."""
+        self.zone.mkdir()
+        deployed = DeploySet("tests", str(self.folder))
+        zones = DeployedLandingZones(self.client, self.settings, deployed, self.folder)
+        file = PipelineFile(self._text.name, self._text.text, pipeline_of_text(self._text))
+        item = zones.wanted(file)
+        assert item
+        await zones.apply(Change("create", item), file)
+        await self._until_at_rest(looks=1)
+
+    async def look(self, after: float = 0.0) -> None:
+        """Look at the zone when the clock has moved on, and wait until what it started has ended or waits."""
+        self.clock.now += after
+        looks = self.clock.looks.get(self.name, 0)
+        await look_now(self.client, self.settings, self.name)
+        await self._until_at_rest(looks + 1)
+
+    async def status(self) -> ZoneStatus:
+        """Return what the zone holds."""
+        return await read_zone(self.client, self.settings, self.name)
+
+    async def waiting_run(self) -> Handle | None:
+        """Return the run of a batch that waits for approval, if there is one."""
+        for batch in (await self.status()).batches:
+            if batch.state == "running" and await self._waits_for_approval(batch):
+                return self._run_of(batch)
+        return None
+
+    async def decide_batch(self, *, approve: bool) -> Ending | None:
+        """Decide on the run that waits for approval, if there is one, and wait until the zone is at rest."""
+        if (handle := await self.waiting_run()) is None:
+            return None
+        ended = await self.decide(handle, approve=approve)
+        await self._until_at_rest(self.clock.looks.get(self.name, 0))
+        return ended
+
+    async def command(self, action: str, batch: str) -> None:
+        """Retry a batch that was kept out, or set it aside; resume the zone if it pauses."""
+        command = BatchCommand.model_validate({"action": action, "batch": batch, "by": "ana"})
+        await command_batch(self.client, self.settings, self.name, command)
+        if (await self.status()).paused:
+            await pause_zone(self.client, self.settings, self.name, PauseZone(paused=False, by="ana"))
+        await self.look()
+
+    async def remove(self) -> None:
+        """End the landing zone, and the run that it started."""
+        run = await self.waiting_run()
+        zone = self._zone_handle
+        await zone.cancel()
+        with suppress(WorkflowFailureError):
+            await zone.result()
+        if run:
+            await self.cancel(run)
+
+    def commits(self) -> list[CommitInfo]:
+        """Return the commits of runs on main, the newest first."""
+        return [each for each in self.catalog.history(self.catalog.main) if RUN_ID in each.properties]
+
+    def table_rows(self, at: str | None = None) -> Counter[tuple[int, int]]:
+        """Return how often main holds each row, now or at an earlier hash."""
+        version = self.catalog.table_version(self.catalog.main, self.table, at)
+        rows = load_table(version, self.io).scan().to_arrow().to_pylist() if version else []
+        return Counter((row["id"], row["v"]) for row in rows)
+
+    @property
+    def _text(self) -> PipelineText:
+        checks: list[Any] = [{"not_null": "id"}, {"accepted_range": {"column": "v", "min": 0}}]
+        keys = {"keys": ["id"]} if self.mode == "merge" else {}
+        stated: dict[str, Any] = {
+            "name": self.name,
+            "write": {"source": {"format": "csv"}, "mode": self.mode, **keys},
+            "tables": {self.table: {"checks": checks}},
+            "arrival": {"from": str(self.zone), "settle": int(SETTLE), **self.options},
+        }
+        if self.needs_approval:
+            stated["approval"] = {"required": 1}
+        return PipelineText(name=str(self.folder / "p.yml"), text=json.dumps(stated), folder=str(self.folder))
+
+    @property
+    def _zone_handle(self) -> Any:
+        return self.client.get_workflow_handle_for(
+            LandingZone.run, landing_zone_id(self.settings.sluice_installation, self.name)
+        )
+
+    def _run_of(self, batch: Batch) -> Handle:
+        files = BatchStore(self.settings.lake, self.io).read(batch.ref)
+        inputs = [InputFile(path=file.path, size=file.size, identity=file.identity) for file in files]
+        workflow_id = run_workflow_id(self.name, identify_input(inputs).digest)
+        return self.client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id)
+
+    async def _waits_for_approval(self, batch: Batch) -> bool:
+        handle = self._run_of(batch)
+        with suppress(RPCError):  # it is not started yet
+            if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
+                status = await query_status(handle)
+                return status is not None and status.stage == "waiting for approval"
+        return False
+
+    async def _until_at_rest(self, looks: int) -> None:
+        """Wait until the zone has looked so often, and waits for a person or for files."""
+        while not (self.clock.looks.get(self.name, 0) >= looks and await self._is_at_rest()):
+            await asyncio.sleep(0.02)
+
+    async def _is_at_rest(self) -> bool:
+        if (await self._zone_handle.describe()).raw_description.pending_activities:
+            return False
+        status = await self.status()
+        running = [batch for batch in status.batches if batch.state == "running"]
+        waits = any(batch.state == "waiting" for batch in status.batches)
+        if waits and not running and not status.paused:
+            return False
+        for batch in running:
+            if not await self._waits_for_approval(batch):
+                return False
+        described = (await self._zone_handle.describe()).raw_description
+        return not described.pending_activities and (await self.status()).batches == status.batches

@@ -1,0 +1,108 @@
+"""The model of a landing zone: what lay under each path, since when, and what main may hold of it.
+
+It is pure. It predicts no run; it says of what main holds whether it may be there, and what must be there.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tests.harness.lake_model import Content
+
+Row = tuple[int, int]
+
+
+@dataclass
+class Sent:
+    """What lies, or lay, under a path of the zone."""
+
+    path: str
+    content: Content
+    rows: tuple[Row, ...]
+    seen_at: float | None = None
+    """When a look saw it for the first time."""
+    is_settled: bool = False
+    """Whether a look saw it unchanged for long enough."""
+    was_rolled_back: bool = False
+    """Whether the run that loaded it was rolled back since."""
+
+
+@dataclass
+class ZoneModel:
+    """What was sent, and which of it main holds."""
+
+    overwritten: str
+    """`load`, `ignore` or `alert`."""
+    settle: float
+    sent: list[Sent] = field(default_factory=list)
+    current: dict[str, Sent] = field(default_factory=dict)
+    """By path, what lies there."""
+    published: list[tuple[Content, str]] = field(default_factory=list)
+    """What main holds, and under which path it was loaded, as far as that is known."""
+
+    def send(self, path: str, content: Content, rows: tuple[Row, ...]) -> None:
+        """Record that a file lies under a path, in the place of another one if there was one."""
+        self.current[path] = Sent(path, content, rows)
+        self.sent.append(self.current[path])
+
+    def look(self, now: float) -> None:
+        """Record that the zone was listed."""
+        for each in self.current.values():
+            if each.seen_at is None:
+                each.seen_at = now
+            each.is_settled = each.is_settled or now - each.seen_at >= self.settle
+
+    def check(self, rows: Counter[Row]) -> None:
+        """Compare what main holds with what may be there, and note what it got and lost.
+
+        Raises:
+            AssertionError: it may not be there.
+        """
+        held = self._contents_of(rows)
+        for content in held - {each for each, _ in self.published}:
+            self._check_new(content)
+        self.published = [(content, path) for content, path in self.published if content in held]
+        for path in {path for _, path in self.published}:
+            loaded = [content for content, each in self.published if each == path]
+            assert self.overwritten == "load" or len(loaded) == 1, f"main holds {len(loaded)} contents of {path}"
+
+    def rolled_back(self, rows: Counter[Row]) -> None:
+        """Record that main holds these rows after a roll-back."""
+        held = self._contents_of(rows)
+        for content, path in self.published:
+            if content not in held and path in self.current and self.current[path].content == content:
+                self.current[path].was_rolled_back = True
+        self.published = [(content, path) for content, path in self.published if content in held]
+
+    def missing(self, rows: Counter[Row]) -> list[Sent]:
+        """Return what lies in the zone, has settled, and must be on main but is not."""
+        held = self._contents_of(rows)
+        by_path = {path for _, path in self.published}
+        return [
+            each
+            for each in self.current.values()
+            if each.is_settled
+            and each.content not in held
+            and not each.was_rolled_back
+            and (self.overwritten == "load" or each.path not in by_path)
+        ]
+
+    def _contents_of(self, rows: Counter[Row]) -> set[Content]:
+        """Return the contents that main holds, each whole and once."""
+        assert all(number == 1 for number in rows.values()), f"main holds rows twice: {rows}"
+        left, held = set(rows), set()
+        for each in self.sent:
+            if {*each.rows} <= set(rows):
+                held.add(each.content)
+                left -= {*each.rows}
+        assert not left, f"main holds rows that no whole file of the zone has: {left}"
+        return held
+
+    def _check_new(self, content: Content) -> None:
+        sources = [
+            each for each in self.sent if each.content == content and each.is_settled and not each.was_rolled_back
+        ]
+        assert sources, f"main holds {content}, which had not settled, or which a person took back"
+        taken = {path for _, path in self.published}
+        free = [each for each in sources if self.overwritten == "load" or each.path not in taken]
+        assert free, f"main holds {content} beside other content of {sources[0].path}"
+        self.published.append((content, free[-1].path))
