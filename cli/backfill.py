@@ -11,8 +11,16 @@ from typer import Context
 from typer.core import TyperGroup
 
 from cli.backfill_decisions import DecisionRequest, check_reason, decide_backfill
-from cli.backfill_grid import describe_campaign, describe_joint_publish, follow_backfill, read_stages, totals
+from cli.backfill_grid import (
+    describe_campaign,
+    describe_joint_publish,
+    follow_backfill,
+    print_cancelled,
+    read_stages,
+    totals,
+)
 from cli.backfill_start import StartBackfill
+from cli.confirming import Yes, confirm
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
 from cli.layout import print_line
 from cli.values import OLDER_ROWS_WIN, OverYounger
@@ -21,6 +29,7 @@ from runtime.backfills import (
     cancel_backfill,
     change_backfill,
     discard_backfill,
+    find_running_backfill,
     read_backfill,
     start_backfill,
 )
@@ -207,12 +216,16 @@ def reject(
 
 
 @app.command()
-def cancel(pipeline: Named, as_json: AsJson = False) -> None:
+def cancel(pipeline: Named, yes: Yes = False, as_json: AsJson = False) -> None:
     """End a backfill: nothing more is started, its runs are cancelled, and what was collected is deleted."""
 
     async def command(context: CommandContext, _: None) -> int:
         fields = {"workflow_id": backfill_id(context.settings, pipeline), "cancel_requested": True}
-        if await cancel_backfill(context.client, context.settings, pipeline):
+        running = await find_running_backfill(context.client, context.settings, pipeline)
+        await print_cancelled(context, pipeline)
+        confirm(context, "Cancel its runs, and delete what it collected?", yes=yes)
+        if running:
+            await cancel_backfill(running)
             context.print_result(fields, f"Asked the backfill of {pipeline} and its runs to stop.")
             return 0
         left = await discard_backfill(context.client, context.settings, pipeline)
