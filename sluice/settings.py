@@ -265,8 +265,22 @@ def read_environment() -> dict[str, str]:
     Raises:
         BadEnvironment: `.env` cannot be read.
     """
-    given = {**read_dotenv(), **{key: value for key, value in os.environ.items() if value}}
-    return {**read_stack(Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE), **given}
+    given = given_environment()
+    return {**stack_environment(given), **given}
+
+
+def given_environment() -> dict[str, str]:
+    """Read the variables that a person sets: those of the environment and of `.env`; the first of them wins.
+
+    Raises:
+        BadEnvironment: `.env` cannot be read.
+    """
+    return {**read_dotenv(), **{key: value for key, value in os.environ.items() if value}}
+
+
+def stack_environment(given: Mapping[str, str]) -> dict[str, str]:
+    """Read the variables of the local stack of the home that these variables name; none if it is down."""
+    return read_stack(Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE)
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
