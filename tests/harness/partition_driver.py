@@ -91,7 +91,7 @@ class PartitionDriver(LakeDriver):
     async def cancel_backfill(self) -> None:
         """Cancel a backfill that pauses, and wait for its end."""
         handle = backfill_handle(self.client, self.settings, self.pipeline().name)
-        await cancel_backfill(self.client, self.settings, self.pipeline().name)
+        await cancel_backfill(handle)
         with suppress(WorkflowFailureError):
             await handle.result()
 
