@@ -30,6 +30,7 @@ from sluice.publishing.release import (
     check_resume,
     check_resumed_write,
     may_append,
+    not_added_to_main,
 )
 from sluice.publishing.row_counts import written_row_counts
 from sluice.publishing.written_tables import (
@@ -107,7 +108,7 @@ class ResumeBranchActivity:
             catalog_properties=self.catalog.capabilities.own_table_properties,
         )
         if problem:
-            raise InvalidInput(f"main changed since {resume.branch} was written, and {problem}: run the pipeline again")
+            raise InvalidInput(not_added_to_main(resume, problem, input.write, input.tables))
         if not attempt.is_created:
             commits = [table.commit(marks(input.run_ref)) for table in tables]
             properties = {**input.input_properties, RESUMES: resume.branch}

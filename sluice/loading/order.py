@@ -21,15 +21,17 @@ def start_problem(write: Write, tables: Mapping[str, Table], schedule: Schedule 
     if not write.traits.is_for_pipelines:  # a command of Sluice made it of a pipeline that was checked
         return ""
     problems = (
-        _partition_problem(write, tables),
         _schedule_problem(write, tables) if schedule and schedule.overlap == "allow_all" else "",
         _arrival_problem(write, tables, arrival) if arrival else "",
     )
     return next(filter(None, problems), "")
 
 
-def _partition_problem(write: Write, tables: Mapping[str, Table]) -> str:
-    """Return why a write that replaces partitions would replace the whole table, by what its pipeline says."""
+def partition_problem(write: Write, tables: Mapping[str, Table]) -> str:
+    """Return why a write that replaces partitions would replace the whole table, by what its pipeline says.
+
+    It is empty if it would not.
+    """
     whole = [name for name, table in tables.items() if not table.partition_by]
     if not write.built_in or not write.traits.replaces_partitions or not whole:
         return ""

@@ -14,6 +14,7 @@ from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
+from sluice.loading.order import partition_problem
 from sluice.pipeline.arrival import Arrival, BatchLimits
 from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_NODES, MAX_PIPELINE_BYTES, BoundedComposer, count_nodes
 from sluice.pipeline.model import Approval, Pipeline
@@ -102,6 +103,8 @@ def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES)
         pipeline = Pipeline.model_validate(expanded)
         if not pipeline.write.traits.is_for_pipelines:
             problems.append((("write", "mode"), f"`mode: {pipeline.write.mode}` is for the command of that name alone"))
+        if problem := partition_problem(pipeline.write, pipeline.tables):
+            problems.append((("write", "mode"), problem))
         if not problems:
             return _of_a_size(pipeline, name)
     except ValidationError as error:

@@ -9,6 +9,7 @@ from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import TableChange, WriteResult
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.loading.rules import traits_of
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
 from sluice.publishing.written_tables import WrittenTable, check_rebased
@@ -136,6 +137,17 @@ def check_not_published(resume: Resume, workflow_id: str, commit: str) -> None:
 def may_append(input: ResumeBranchInput, verified: VerifiedWrite) -> bool:
     """Return whether quarantined files may be added to a newer main: both pipelines, then and now, must allow it."""
     return verified.appends and input.write.rebases
+
+
+def not_added_to_main(resume: Resume, problem: str, write: Write, tables: Sequence[str]) -> str:
+    """Return the message that quarantined rows cannot be added to a main that changed since they were written."""
+    text = f"main changed since {resume.branch} was written, and {problem}"
+    if not traits_of(write, tables).order_matters:
+        return f"{text}: run the pipeline again"
+    return (
+        f"{text}. Its rows are older than what main got meanwhile, and would take the place of younger ones: discard "
+        "the quarantine, or run the pipeline again if the older rows are to win"
+    )
 
 
 def release_digest(branch: str, head: str) -> str:

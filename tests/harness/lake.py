@@ -34,13 +34,21 @@ class LakeReader:
 
     def rows(self, table: str, ref: str = "main") -> list[dict[str, Any]]:
         """Return all rows of a table on a branch; none where the table does not exist."""
+        version = self._table(table, ref)
+        rows: list[dict[str, Any]] = version.scan().to_arrow().to_pylist() if version else []
+        return rows
+
+    def summaries(self, table: str, ref: str = "main") -> list[dict[str, str]]:
+        """Return what the summary of each snapshot of a table says beside its operation."""
+        version = self._table(table, ref)
+        snapshots = version.snapshots() if version else []
+        return [dict(each.summary.additional_properties) for each in snapshots if each.summary]
+
+    def _table(self, table: str, ref: str) -> StaticTable | None:
         response = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}/contents/{table}", timeout=30)
         if response.status_code == 404:
-            return []
-        metadata_location = response.json()["content"]["metadataLocation"]
-        table_version = StaticTable.from_metadata(metadata_location, self._io)
-        rows: list[dict[str, Any]] = table_version.scan().to_arrow().to_pylist()
-        return rows
+            return None
+        return StaticTable.from_metadata(response.json()["content"]["metadataLocation"], self._io)
 
     def head(self, ref: str = "main") -> str:
         """Return the hash that a branch is at."""

@@ -12,6 +12,8 @@ from temporalio.exceptions import ApplicationError
 from activities.plan_publish import PlanPublishActivity
 from activities.plan_requeue import PlanRequeueActivity
 from activities.verify_write import VerifyWriteActivity
+from engine.job import SparkJob
+from engine.spark.configuration import session
 from lakehouse.catalog import TableVersion
 from lakehouse.later_loads import find_later_runs
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan, RequeueSelection
@@ -21,8 +23,9 @@ from sluice.contracts.references import BranchRef
 from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import ROLLED_BACK, RUN_ID, marks
-from sluice.publishing.load_properties import REQUEUED_RUNS
+from sluice.publishing.certificate import ROLLED_BACK, RUN_ID, SNAPSHOT_PROPERTY, marks
+from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK, REQUEUED_RUNS
+from sluice.settings import Settings
 from tests.harness.branch_run import Run, call
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
@@ -87,6 +90,16 @@ def test_another_pipeline_has_partitions_of_its_own(lake: MemoryLake) -> None:
     branch, written = other.write(1)
     other.publish(branch, written.head)
     assert opened(lake, "r2", "2018-02")
+
+
+def test_snapshots_of_a_job_carry_the_partition_of_their_run() -> None:
+    def properties(partition: str) -> dict[str, str]:
+        job = SparkJob(program=Path("p"), folder=Path(), branch="b", catalog={}, pipeline="rides", partition=partition)
+        named = session(Settings.model_validate({}), job).items()
+        return {key.removeprefix(SNAPSHOT_PROPERTY): each for key, each in named if key.startswith(SNAPSHOT_PROPERTY)}
+
+    assert properties("2018-01").items() >= {PIPELINE_MARK: "rides", PARTITION_MARK: "2018-01"}.items()
+    assert not {PIPELINE_MARK, PARTITION_MARK} & properties("").keys()
 
 
 def test_a_start_is_refused_before_there_is_a_run(lake: MemoryLake) -> None:

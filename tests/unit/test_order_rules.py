@@ -29,7 +29,7 @@ from sluice.loading.rules import Kind, Rule, Way, rule_of, table
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import partition_values
-from sluice.publishing.release import may_append
+from sluice.publishing.release import may_append, not_added_to_main
 from sluice.publishing.requeue import plan_requeue
 from sluice.settings import Settings
 
@@ -191,6 +191,8 @@ def test_only_rows_that_depend_on_nothing_are_released_onto_a_newer_main(
     given = ResumeBranchInput(run_ref=ref, resume=resume, write=write, tables=["t.x"])
     verified = VerifiedWrite(head="1", attempt=1, tables={"t.x": 1}, appends=write.rebases)
     assert not rule.refused and may_append(given, verified) == (rule.guard != "changed table")
+    older_would_win = "if the older rows are to win" in not_added_to_main(resume, "x changed", write, ["t.x"])
+    assert older_would_win == (kind not in ("append", "compact"))
 
 
 @cells("retry")
