@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from cli.context import UNREACHABLE, CommandContext, current_user, run_command
 from cli.layout import print_entries
-from cli.values import OverYounger
+from cli.values import OLDER_ROWS_WIN, OverYounger
 from runtime.installation import with_known_installation
 from runtime.landing_zones import command_batch, list_zones, look_now, read_zone, split_batch
 from runtime.short_workflow import query_lake
@@ -62,6 +62,8 @@ def arrivals_command(
         settings = with_known_installation(context.settings)
         if pipeline is None:
             return await _print_zones(context, settings)
+        if over_younger and (retry or split):
+            context.console.print(OLDER_ROWS_WIN, highlight=False)
         if split:
             return await _split(context, settings, pipeline, split, over_younger=over_younger)
         if retry or set_aside:

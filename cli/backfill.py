@@ -265,7 +265,7 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
         print_line(context.console, Text("merge  "), describe_joint_publish(now.together))
     if workflow == "running" and (waiting or (now.together and now.campaign.paused)):
         print_line(context.console, Text("paused "), now.campaign.paused)
-        if waiting:
+        if waiting and not now.campaign.in_order:
             print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill resume {pipeline}   # go on")
         print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill retry {pipeline}    # all of them")
         if now.together:

@@ -1,18 +1,17 @@
 """Keep the order of loads where it matters: schedules, landing zones, and partitions that are dates."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from sluice.errors import InvalidPipeline
 from sluice.loading.rules import OVER_YOUNGER, kind_of, name_of, rule_of, why_in_order
 from sluice.pipeline.arrival import Arrival
+from sluice.pipeline.placeholders import partition_values
 from sluice.pipeline.schedule import Schedule
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
-_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
-_FIRST_DAY = "-01-01"
 _NAMED = 3
 
 
@@ -108,28 +107,32 @@ def partition_of(values: Mapping[str, str]) -> str:
 
 def is_scheduled_time(partition: str) -> bool:
     """Return whether what a run loads is named by a scheduled time: two times may be of the same partition."""
-    begins = _begin(partition)
-    return begins is not None and begins.tzinfo is not None
+    span = _span(partition)
+    return span is not None and span[0] == span[1]
 
 
 def is_later(one: str, other: str) -> bool:
-    """Return whether a partition, or a scheduled time, comes after another one.
+    """Return whether a partition, or a scheduled time, comes after the whole of another one.
 
-    Dates and times tell, names do not. Of two dates of different forms, the one that begins later is later.
+    Dates and times tell, names do not. The offset of a time does not count: its date is that of its own zone.
     """
-    begins, other_begins = _begin(one), _begin(other)
-    if begins is None or other_begins is None or (begins.tzinfo is None) != (other_begins.tzinfo is None):
+    span, other_span = _span(one), _span(other)
+    if span is None or other_span is None:
         return False
-    return begins > other_begins
+    return span[0] >= other_span[1] and span[0] > other_span[0]
 
 
-def _begin(partition: str) -> datetime | None:
-    """Return when a partition begins; of a range, its last one."""
-    partition = partition.rsplit("..", maxsplit=1)[-1]
-    text = partition + _FIRST_DAY[len(partition) - 4 :] if _DATE.fullmatch(partition) else partition
+def _span(partition: str) -> tuple[datetime, datetime] | None:
+    """Return when a partition begins and ends; of a range, its last one. A time ends when it begins."""
+    last = partition.rsplit("..", maxsplit=1)[-1]
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
+        values = partition_values(last)
+        if "partition.end" in values:
+            begin, end = (datetime.fromisoformat(values[f"partition.{each}"]) for each in ("start", "end"))
+            return begin, end
+        time = datetime.fromisoformat(last).replace(tzinfo=None)
+        return (time, time) if "T" in last else None  # some versions of Python read 20260302, too
+    except (InvalidPipeline, ValueError):
         return None
 
 

@@ -15,6 +15,7 @@ from sluice.publishing.certificate import (
     kept_input_properties,
     quarantine_properties,
 )
+from sluice.publishing.load_properties import PARTITION
 
 OrphanAction = Literal["delete", "quarantine", "report"]
 _KEPT = timedelta(days=14)
@@ -78,6 +79,7 @@ def orphan_quarantine(owner: Mapping[str, str], attempt: int, base: str, now: da
         pipeline=pipeline_name(owner[PIPELINE]),
         label="",
         attempt=attempt,
+        partition=owner.get(PARTITION, ""),
     )
     name = quarantine_branch(run_ref.pipeline, now.date().isoformat(), f"{run_ref.run_id}-a{attempt}")
     expires = (now + _KEPT).isoformat()
