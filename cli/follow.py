@@ -39,7 +39,7 @@ async def start_and_follow(
         tables: what the run may change; None means the tables of the pipeline and their quarantine tables.
         fields: what else `--json` prints of a run that is not followed.
     """
-    order = ANY_ORDER if options.resume else options.order
+    order = ANY_ORDER if options.resume or not options.publish else options.order
     options = replace(options, guarantee=await _ask_guarantee(context, pipeline, tables, order))
     if options.order.over_younger:
         context.console.print(OLDER_ROWS_WIN, highlight=False)

@@ -9,8 +9,8 @@ from lakehouse.iceberg.table_state import TableState, is_compaction, snapshot_pr
 from lakehouse.published_commits import read_published_commits
 from sluice.contracts.load_order import LoadOrder
 from sluice.errors import InvalidPipeline
+from sluice.loading.age import may_be_older
 from sluice.loading.order import latest_of, partition_after_later, rows_before_later
-from sluice.loading.rules import rule_of
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
 from sluice.publishing.load_properties import PARTITION, REQUEUED_RUNS
@@ -35,13 +35,11 @@ class LaterLoads:
         Raises:
             InvalidPipeline: it would.
         """
-        if order.over_younger:
+        if not may_be_older(order, write, tables):
             return
         if order.runs and (later := find_later_runs(self.catalog, self.io, tables[0], order.runs)):
             raise InvalidPipeline(rows_before_later(tables[0], later))
-        if not order.partition or rule_of("by hand", write, tables).guard != "later partition":
-            return
-        if later_one := find_later_partition(self.catalog, pipeline, order.partition):
+        if order.partition and (later_one := find_later_partition(self.catalog, pipeline, order.partition)):
             raise InvalidPipeline(partition_after_later(write, order.partition, f"{later_one}, which main holds"))
 
 

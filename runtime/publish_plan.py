@@ -10,6 +10,7 @@ from sluice.audit.bad_rows import with_quarantine_tables
 from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.errors import ServiceUnavailable
+from sluice.loading.age import may_be_older
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 
@@ -36,14 +37,14 @@ async def plan_publish(
         ServiceUnavailable: no worker could be asked.
     """
     changed = list(with_quarantine_tables(pipeline.tables) if tables is None else tables)
-    has_age = bool(order.partition or order.runs)
-    if len(changed) <= 1 and not has_age:
+    asks_main = may_be_older(order, pipeline.write, pipeline.tables)
+    if len(changed) <= 1 and not asks_main:
         return PublishPlan(guarantee="atomic")
     query = PlanPublishInput(
         tables=changed,
         allow_partial=pipeline.publish.allow_partial,
         pipeline=pipeline.name,
-        write=pipeline.write if has_age else None,
+        write=pipeline.write if asks_main else None,
         order=order,
     )
     try:

@@ -128,7 +128,7 @@ async def make_request(
         again=again,
         one_content_per_path=options.one_content_per_path,
         publish=options.publish,
-        order=options.order,
+        order=options.order if options.publish else options.order.model_copy(update={"over_younger": True}),
         target=options.target,
         policy=_policy(settings, is_watched=options.is_watched),
         search_attributes=await search_attributes_known(client),

@@ -19,13 +19,16 @@ from sluice.arrivals.held_batches import HeldBatches
 from sluice.contracts.arrivals import BatchCommand, BatchRef, SplitBatch
 from sluice.contracts.existing_rows import Resume, ResumeBranchInput
 from sluice.contracts.lake_queries import RequeueSelection
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
+from sluice.contracts.run import RunInput
 from sluice.contracts.starting import EndedRun, PipelineText, PreparedRun, StartPipelineInput
 from sluice.deployment.files import read_files
 from sluice.errors import InvalidPipeline
+from sluice.loading.age import may_be_older
 from sluice.loading.order import is_later, latest_of, out_of_order
-from sluice.loading.rules import Kind, Rule, Way, rule_of, table
+from sluice.loading.rules import TRAITS, Kind, Rule, Way, rule_of, table
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import partition_values
@@ -240,6 +243,33 @@ def test_what_a_pipeline_says_of_conflicts_and_transforms_decides_about_the_orde
     reading = "source: {{path: a.csv}}, transform: SELECT * FROM source WHERE id NOT IN (SELECT id FROM {})"
     assert order(reading.format("lake.T.x")) == "one at a time"
     assert order(reading.format("t.others")) == "any"
+
+
+def test_main_is_asked_where_rows_may_be_older(tmp_path: Path) -> None:
+    def asks(kind: Kind, **order: Any) -> bool:
+        pipeline = pipeline_of(kind, tmp_path)
+        return may_be_older(LoadOrder(**order), pipeline.write, pipeline.tables)
+
+    for kind, traits in TRAITS.items():
+        assert asks(kind, partition="2018") == (traits.order_matters and not traits.replaces_partitions)
+        assert not asks(kind) and not asks(kind, partition="2018", over_younger=True)
+    assert asks("merge", runs=["r"]) and not asks("merge", runs=["r"], over_younger=True)
+
+
+@pytest.mark.parametrize("publish", [True, False])
+def test_a_run_that_publishes_nothing_may_be_of_any_age(
+    publish: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_attributes(_: Client) -> bool:
+        return False
+
+    monkeypatch.setattr(start_run, "search_attributes_known", no_attributes)
+    options = start_run.StartOptions(publish=publish, order=LoadOrder(partition="2018"))
+    starter, loaded = start_run.Starter("ana", tmp_path), RunInput(digest="d")
+    settings, pipeline = Settings.model_validate({}), pipeline_of("merge", tmp_path)
+    making = start_run.make_request(cast(Client, None), settings, pipeline, loaded, starter, options)
+    request, _ = asyncio.run(making)
+    assert request.order == LoadOrder(partition="2018", over_younger=not publish)
 
 
 def test_a_write_of_partitions_needs_partitions() -> None:
