@@ -150,6 +150,7 @@ class CollectBackfillActivity:
             policy=pipeline.write.loaded_files,
             again=False,
             input_digest="",
+            order_matters=pipeline.write.traits.order_matters,
         )
         return self.manifests.write(InputManifest(header=header, files=files))
 

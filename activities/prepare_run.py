@@ -73,9 +73,9 @@ class PrepareRunActivity:
         pipeline = _with_files(pipeline_of_text(input.pipeline, input.values), input.files)
         _check_way(input, pipeline)
         if input.resume:
-            return pipeline, RunInput(digest=input.input_digest)
+            return pipeline, RunInput(digest=input.input_digest, scope=pipeline.scope)
         run_input = find_input(pipeline)
-        if input.expected and identify_input(self._batch(input)).digest != run_input.digest:
+        if input.expected and identify_input(self._batch(input), run_input.scope).digest != run_input.digest:
             raise InputChanged("files were overwritten after they were collected in a batch")
         return pipeline, run_input
 

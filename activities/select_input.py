@@ -13,13 +13,15 @@ from lakehouse.source_files import OnProgress, find_files, identify_input
 from sluice.contracts.input import ManifestRef, SelectedInput, SelectInputInput
 from sluice.contracts.run import InputFile
 from sluice.errors import InputChanged, InputIncomplete
+from sluice.input.held_files import WantedFile
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes
 from sluice.input.selection import (
-    LoadedByIdentity,
+    LoadedByPath,
     asks_what_was_loaded,
     describe_other_content,
     describe_selection,
     name_left_out,
+    refuse_partly_loaded,
     select_files,
 )
 from sluice.publishing.certificate import branch_properties, input_properties
@@ -47,11 +49,8 @@ class SelectInputActivity:
     def _select(self, input: SelectInputInput, on_progress: OnProgress) -> SelectedInput:
         self.catalog.check_identity(input.branch.catalog_id)
         files = self._list(input, on_progress)
-        loaded: LoadedByIdentity = {}
-        if asks_what_was_loaded(input.policy, again=input.again):
-            identities = {file.identity for file in files}
-            loaded = self.loaded_files.find(input.tables, identities)
-        selected = select_files(files, loaded, input.policy, reads_selection=input.reads_selection)
+        loaded = self._find_loaded(input, files)
+        selected = select_files(files, loaded, input.policy, reads_selection=input.reads_selection, scope=input.scope)
         if input.one_content_per_path:
             self._refuse_overwritten(input, [file for file in selected if file.left_out is None])
         manifest = self.loaded_files.manifests.write(_manifest(input, selected))
@@ -67,6 +66,19 @@ class SelectInputActivity:
             summary=describe_selection(selected, loaded),
         )
 
+    def _find_loaded(self, input: SelectInputInput, files: list[InputFile]) -> LoadedByPath:
+        """Return the files that main holds; none where the run loads its files whatever main holds.
+
+        Raises:
+            InvalidInput: main holds a file whole, and the run would load a partition of it, or the reverse.
+        """
+        if not asks_what_was_loaded(input.policy, again=input.again):
+            return {}
+        wanted = [WantedFile(file.path, file.identity, input.scope) for file in files]
+        held = self.loaded_files.find(input.tables, wanted, order_matters=input.order_matters)
+        refuse_partly_loaded(held)
+        return {each.wanted.path: each.load for each in held}
+
     def _list(self, input: SelectInputInput, on_progress: OnProgress) -> list[InputFile]:
         """Return the files of the run: those of its first attempt, or those that are there now.
 
@@ -80,7 +92,7 @@ class SelectInputActivity:
             files = find_files(input.source, on_progress)
         except InputIncomplete as error:  # it was whole when the run was started
             raise InputChanged(f"{error} (it changed since the run was started)") from error
-        if identify_input(files).digest != input.input_digest:
+        if identify_input(files, input.scope).digest != input.input_digest:
             paths = ", ".join(input.source.paths)
             raise InputChanged(f"the files at {paths} changed since the run was started: start it again")
         return files
@@ -117,5 +129,6 @@ def _manifest(input: SelectInputInput, files: list[ManifestFile]) -> InputManife
         again=input.again,
         one_content_per_path=input.one_content_per_path,
         input_digest=input.input_digest,
+        order_matters=input.order_matters,
     )
     return InputManifest(header=header, files=files)

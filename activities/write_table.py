@@ -215,5 +215,8 @@ def _check_unchanged(input: WriteTableInput, loaded: _Loaded, on_progress: OnPro
     source = input.write.source
     assert source
     check_unchanged(loaded.files, source, on_progress, loaded.inspection.states)
-    if not input.write.built_in and identify_input(find_files(source, on_progress)).digest != input.input_digest:
+    if (
+        not input.write.built_in
+        and identify_input(find_files(source, on_progress), input.scope).digest != input.input_digest
+    ):
         raise InputChanged(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")

@@ -15,6 +15,7 @@ from statistics import median
 from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.run import InputFile
+from sluice.input.held_files import WantedFile
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.input.selection import select_files
 from sluice.publishing.certificate import PIPELINE, RUN_ID, WORKFLOW_ID, input_properties
@@ -50,9 +51,8 @@ class Lake:
     def select(self, loaded_files: LoadedFiles, number: int) -> None:
         """Select new files, as a run does."""
         files = [file(10**9 + number * _SELECTED + each) for each in range(_SELECTED)]
-        identities = [each.identity for each in files]
-        loaded = loaded_files.find([_TABLE], identities)
-        selected = select_files(files, loaded, "skip")
+        held = loaded_files.find([_TABLE], [WantedFile(each.path, each.identity) for each in files])
+        selected = select_files(files, {each.wanted.path: each.load for each in held}, "skip")
         assert sum(each.left_out is None for each in selected) == _SELECTED
         self.manifests.write(manifest(f"s{number}", selected))
 

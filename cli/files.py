@@ -51,19 +51,23 @@ def _print(context: CommandContext, listed: ListFilesResult) -> None:
     console = context.console
     if not console.is_terminal:
         console.width = _UNFOLDED
+    names = ["file", "table", "outcome", "run", "since", "commit"]
     rows = [
-        (
+        [
             each.path,
             each.table,
             each.outcome,
             each.workflow_id or each.run_id,
             format_time(each.since),
             each.commit[:_ID_DIGITS],
-        )
+        ]
         for each in listed.files
     ]
+    if any(each.partition for each in listed.files):
+        names.append("loaded for")
+        rows = [[*row, each.partition] for row, each in zip(rows, listed.files, strict=True)]
     if rows:
-        print_entries(console, ("file", "table", "outcome", "run", "since", "commit"), rows, beside=1)
+        print_entries(console, names, rows, beside=1)
     else:
         console.print("No run loaded such a file.")
     if listed.total > len(listed.files):

@@ -42,6 +42,7 @@ def list_files(catalog: BranchCatalog, loaded_files: LoadedFiles, query: ListFil
             outcome="published" if load.in_effect else "rolled back",
             since=load.file.at,
             commit=load.file.commit,
+            partition=load.file.scope.label,
         )
         for load in loads
     ]
@@ -72,6 +73,7 @@ def _files_of_branch(
                     outcome=outcome,
                     since=branch.committed_at.isoformat(),
                     commit=branch.head,
+                    partition=file.scope.label,
                 )
 
 

@@ -5,7 +5,7 @@ before each answer. It is built again where it is missing, damaged, or of anothe
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -16,9 +16,9 @@ from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
 from sluice.contracts.input import PublicationCheck
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
+from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import read_input_record
-from sluice.input.selection import LoadedFile
 from sluice.publishing.certificate import INPUT, PIPELINE
 
 _TRIES = 20
@@ -37,13 +37,32 @@ class LoadedFiles:
         self._catalog, self._folder = catalog, home / _FOLDER
         self._lock = Lock()
 
-    def find(self, tables: Sequence[str], identities: Collection[str]) -> dict[str, LoadedFile]:
-        """Return which of these files main holds now in one of the tables: by identity, the latest load.
+    def find(
+        self, tables: Sequence[str], files: Sequence[WantedFile], *, order_matters: bool = False, but_of_run: str = ""
+    ) -> list[HeldFile]:
+        """Return which of these files main holds now in one of the tables, or holds in another way.
+
+        Args:
+            tables: the tables.
+            files: the files that are to be loaded.
+            order_matters: whether rows of a later load take the place of those of an earlier one.
+            but_of_run: the id of a run whose loads do not count.
 
         Raises:
             ManifestUnreadable: it is not known what a run loaded into one of the tables.
         """
-        return self._ask(lambda index, at: index.find_loaded(at, tables, identities), tables)
+        identities = {file.identity for file in files}
+        paths = {file.path for file in files} if order_matters else set[str]()
+        by_table = self._ask(
+            lambda index, at: [index.find_loads(at, table, identities, paths) for table in tables], tables
+        )
+        found: dict[WantedFile, HeldFile] = {}
+        for loads in by_table:
+            held = LoadsOfTable([load for load in loads if load.run_id != but_of_run], order_matters=order_matters)
+            for file in files:
+                if (each := held.find(file)) and (file not in found or found[file].is_partly):
+                    found[file] = each
+        return list(found.values())
 
     def find_input(self, pipeline: str, digest: str) -> LoadedFile | None:
         """Return the latest run in effect of a pipeline that published the whole input of this identity."""
@@ -51,19 +70,20 @@ class LoadedFiles:
             return None  # no run did, in effect or not: the index need not be built for that
         return self._ask(lambda index, at: index.find_input(at, pipeline, digest))
 
-    def find_overlap(self, check: PublicationCheck, run_id: str) -> dict[str, LoadedFile]:
+    def find_overlap(self, check: PublicationCheck, run_id: str) -> list[HeldFile]:
         """Return what main holds now of the input of a run, by runs other than itself.
 
         Raises:
             ManifestUnreadable: it is not known what this run, or another, loaded.
         """
         if check.manifest:
-            identities = [file.identity for file in self.manifests.read(check.manifest).loaded]
-            loads = self.find(check.tables, identities)
-        else:
-            earlier = self.find_input(check.pipeline, check.digest) if check.digest else None
-            loads = {check.digest: earlier} if earlier else {}
-        return {identity: load for identity, load in loads.items() if load.run_id != run_id}
+            manifest = self.manifests.read(check.manifest)
+            files = [WantedFile(file.path, file.identity, file.scope) for file in manifest.loaded]
+            order_matters = manifest.header.order_matters
+            return self.find(check.tables, files, order_matters=order_matters, but_of_run=run_id)
+        earlier = self.find_input(check.pipeline, check.digest) if check.digest else None
+        is_own = earlier is None or earlier.run_id == run_id
+        return [] if is_own or earlier is None else [HeldFile(WantedFile("", check.digest), earlier)]
 
     def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:
         """Return what main holds now of the paths of an input, with other content, by runs other than itself.

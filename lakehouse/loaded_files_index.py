@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sluice.contracts.input import ManifestRef
+from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import InputRecord, effects_of_rollback
-from sluice.input.selection import LoadedFile
+from sluice.input.scope import LoadScope
 
-_VERSION = 1
+_VERSION = 2
 """The version of the tables below: an index of another version is built again."""
 _WAIT = 30.0
 """Seconds to wait while another process writes."""
@@ -32,8 +33,10 @@ CREATE INDEX runs_with_problems ON runs (seq) WHERE problem != '';
 CREATE INDEX rollbacks ON runs (seq) WHERE rolled_back != '[]';
 CREATE TABLE files (
     table_name TEXT NOT NULL, identity TEXT NOT NULL, seq INTEGER NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
-    PRIMARY KEY (table_name, identity, seq)
+    path_scope TEXT NOT NULL, content_scope TEXT NOT NULL,
+    PRIMARY KEY (table_name, identity, seq, path_scope, content_scope)
 ) WITHOUT ROWID;
+CREATE INDEX files_by_path ON files (path);
 """
 _T = TypeVar("_T")
 
@@ -57,11 +60,15 @@ class FileLoad:
     """A file in the index, with the run that loaded it."""
 
     file: LoadedFile
-    identity: str
     size: int
     pipeline: str
     in_effect: bool
     """False where the run was rolled back."""
+
+    @property
+    def identity(self) -> str:
+        """What the file holds."""
+        return self.file.identity
 
 
 class IndexMoved(Exception):
@@ -123,25 +130,29 @@ class LoadedFilesIndex:
 
         self._use(add)
 
-    def find_loaded(self, at: str, tables: Collection[str], identities: Collection[str]) -> dict[str, LoadedFile]:
-        """Return which of these files runs loaded into one of the tables: by identity, the latest load.
+    def find_loads(
+        self, at: str, table: str, identities: Collection[str], paths: Collection[str] = ()
+    ) -> list[LoadedFile]:
+        """Return the loads in effect of these files into a table, the oldest first.
 
         Args:
             at: the hash of main that the index was caught up to.
+            table: the table.
+            identities: what the files hold.
+            paths: further files, by where they were found.
 
         Raises:
             IndexMoved: it does not know that hash.
         """
 
-        def look(database: sqlite3.Connection) -> dict[str, LoadedFile]:
+        def look(database: sqlite3.Connection) -> list[LoadedFile]:
             database.execute("BEGIN")
             _require(database, at)
-            loaded: dict[str, LoadedFile] = {}
-            for table in tables:
-                for some in _chunks(list(identities)):
-                    rows = database.execute(_FIND.format(", ".join("?" * len(some))), [table, *some])
-                    loaded |= {identity: LoadedFile(table, *fields) for identity, *fields in rows}
-            return loaded
+            rows: set[tuple[object, ...]] = set()
+            for column, values in (("identity", identities), ("path", paths)):
+                for some in _chunks(list(values)):
+                    rows.update(database.execute(_FIND.format(column, ", ".join("?" * len(some))), [table, *some]))
+            return [_loaded_file(fields) for _, *fields in sorted(rows, key=lambda row: (row[0], row[2]))]
 
         return self._use(look)
 
@@ -152,11 +163,11 @@ class LoadedFilesIndex:
             database.execute("BEGIN")
             _require(database, at)
             row = database.execute(
-                "SELECT run_id, workflow_id, hash, at FROM runs "
+                "SELECT '', '', run_id, workflow_id, hash, at, digest, '', '' FROM runs "
                 "WHERE digest = ? AND pipeline = ? AND in_effect ORDER BY seq DESC LIMIT 1",
                 [digest, pipeline],
             ).fetchone()
-            return LoadedFile("", "", *row) if row else None
+            return _loaded_file(row) if row else None
 
         return self._use(look)
 
@@ -182,13 +193,12 @@ class LoadedFilesIndex:
             where = f"FROM files f JOIN runs r ON r.seq = f.seq WHERE {condition or '1'}"
             (total,) = database.execute(f"SELECT count(*) {where}", values).fetchone()
             rows = database.execute(
-                "SELECT f.identity, f.size, r.pipeline, r.in_effect, f.table_name, f.path, r.run_id, r.workflow_id, "
-                f"r.hash, r.at {where} ORDER BY f.seq DESC, f.path LIMIT ?",
+                f"SELECT f.size, r.pipeline, r.in_effect, {_LOAD} {where} ORDER BY f.seq DESC, f.path LIMIT ?",
                 [*values, limit],
             )
             loads = [
-                FileLoad(LoadedFile(*fields), identity, size, pipeline, bool(in_effect))
-                for identity, size, pipeline, in_effect, *fields in rows
+                FileLoad(_loaded_file(fields), size, pipeline, bool(in_effect))
+                for size, pipeline, in_effect, *fields in rows
             ]
             return loads, int(total)
 
@@ -220,10 +230,18 @@ class LoadedFilesIndex:
             yield database
 
 
-_FIND = """
-SELECT f.identity, f.path, r.run_id, r.workflow_id, r.hash, r.at FROM files f JOIN runs r ON r.seq = f.seq
-WHERE f.table_name = ? AND r.in_effect AND f.identity IN ({}) ORDER BY f.seq
+_LOAD = "f.table_name, f.path, r.run_id, r.workflow_id, r.hash, r.at, f.identity, f.path_scope, f.content_scope"
+"""The columns of a load, as `_loaded_file` takes them."""
+_FIND = f"""
+SELECT f.seq, {_LOAD} FROM files f JOIN runs r ON r.seq = f.seq
+WHERE f.table_name = ? AND r.in_effect AND f.{{}} IN ({{}})
 """
+
+
+def _loaded_file(fields: Sequence[Any]) -> LoadedFile:
+    table, path, run_id, workflow_id, commit, at, identity, path_scope, content_scope = fields
+    scope = LoadScope(path=path_scope, content=content_scope)
+    return LoadedFile(table, path, run_id, workflow_id, commit, at, identity, scope)
 
 
 def _create(database: sqlite3.Connection) -> None:
@@ -243,7 +261,12 @@ def _head(database: sqlite3.Connection) -> str:
 
 
 def _require(database: sqlite3.Connection, hash: str) -> None:
-    if database.execute("SELECT seq FROM commits WHERE hash = ?", [hash]).fetchone() is None:
+    """Make sure that the index knows a hash of main; a main without commits has none.
+
+    Raises:
+        IndexMoved: it does not.
+    """
+    if hash and database.execute("SELECT seq FROM commits WHERE hash = ?", [hash]).fetchone() is None:
         raise IndexMoved
 
 
@@ -284,8 +307,13 @@ def _add(database: sqlite3.Connection, commit: IndexedCommit) -> None:
 def _add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
     loaded = [file for file in files if file.left_out is None]
     database.executemany(
-        "INSERT OR IGNORE INTO files (table_name, identity, seq, path, size) VALUES (?, ?, ?, ?, ?)",
-        ((table, file.identity, seq, file.path, file.size) for table in tables for file in loaded),
+        "INSERT OR IGNORE INTO files (table_name, identity, seq, path, size, path_scope, content_scope) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (table, file.identity, seq, file.path, file.size, file.scope.path, file.scope.content)
+            for table in tables
+            for file in loaded
+        ),
     )
 
 

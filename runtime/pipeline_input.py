@@ -1,6 +1,7 @@
 """The pipeline of a start and its input, read where the run is started: this needs no server."""
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from sluice.pipeline.input_columns import (
 )
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.source import Source
+from sluice.pipeline.write import Write
 from sluice.registration.targets import read_targets
 from sluice.settings import read_settings
 
@@ -137,7 +139,7 @@ def resolve_arrival(arrival: Arrival, working_directory: Path) -> Arrival:
 def find_input(pipeline: Pipeline, file: Path | None = None) -> RunInput:
     """Find the files that a pipeline loads, and return their identity.
 
-    A job without a source does not say what it reads: then its program and arguments are the identity.
+    A job without a source does not say what it reads: then what it is started with is the identity.
 
     Args:
         file: the pipeline file, whose lines messages name.
@@ -157,10 +159,15 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         columns = read_column_names(write.source, files)
         _check_columns(pipeline, columns, file)
         hints = hints_on_almost_typed(write.source, files) if write.built_in and write.transform is None else []
-        return InspectedInput(identify_input(files), columns, hints)
+        return InspectedInput(identify_input(files, pipeline.scope), columns, hints)
+    return InspectedInput(identify_input([], pipeline.scope, _identity_of_job(write)))
+
+
+def _identity_of_job(write: Write) -> str:
+    """Return all that decides what a job without a source writes: its program, and what it is started with."""
     program = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
-    options = [f"{key}={value}" for key, value in sorted(write.options.items())]
-    return InspectedInput(identify_input([], "\0".join([write.job, program, *write.args, *write.statements, *options])))
+    stated = (write.args, write.statements, write.options, write.environment, write.conf)
+    return "\0".join([write.job, program, write.mode, *(json.dumps(each, sort_keys=True) for each in stated)])
 
 
 def _check_columns(pipeline: Pipeline, columns: Sequence[str] | None, file: Path | None) -> None:

@@ -17,6 +17,7 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress
 from lakehouse.source_files.arriving import ArrivingFile, file_exists, find_arriving, list_arriving
 from sluice.arrivals.batching import WaitingFile, plan_batches, why_waiting
+from sluice.arrivals.judging import judge
 from sluice.contracts.arrivals import (
     ArrivedFile,
     BatchRef,
@@ -26,7 +27,6 @@ from sluice.contracts.arrivals import (
     KeptOutFile,
     ListArrivalsInput,
     ListArrivalsResult,
-    other_content_in,
 )
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
@@ -109,7 +109,7 @@ class _Look:
         if pipeline.arrival is None or pipeline.write.source is None:
             raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
         self._collector, self._pipeline, self._on_progress = collector, pipeline, on_progress
-        self._loads = FileLoads(collector.loaded_files, list(pipeline.tables))
+        self._loads = FileLoads.of(collector.loaded_files, pipeline)
         self._marked: list[MarkedFile] = []
         self._arrival, self._source = pipeline.arrival, pipeline.write.source
         path = collector.memory_path(pipeline.name)
@@ -132,7 +132,7 @@ class _Look:
         done = self._arrival.done
         return CollectArrivalsResult(
             batches=batches,
-            loaded=self._held.loaded(self._loads.by_identity(sorted(self._held.identities))),
+            loaded=self._held.loaded(self._loads.held_whole(self._held.files)),
             kept_out=[KeptOutFile(path=path, reason=reason) for path, reason in kept_out],
             more_kept_out=number - len(kept_out),
             mark=mark,
@@ -245,23 +245,16 @@ class _Look:
         if reports:
             for each in refused:
                 self._keep_out(each.path, "refused", each.reason, reports=each.is_reported)
-        by_identity = self._loads.by_identity([file.identity for file in identified])
-        by_path = self._loads.by_path([file.path for file in identified])
+        known = self._loads.known(identified, self._held)
         new: list[ArrivedFile] = []
         for file in identified:
-            earlier = by_path.get(file.path)
-            if load := by_identity.get(file.identity):
-                self._mark(file, "loaded", name_run(load), file.identity)
-            elif held := self._held.batch_of(file):
-                self._mark(file, "in a batch", held)
-            elif held := self._held.batch_with_path(file):
-                self._mark(file, "in a batch", other_content_in(held))
-            elif earlier and earlier.in_effect and self._arrival.overwritten != "load":
-                if reports:
-                    reason = f"overwritten: run {earlier.file.workflow_id} loaded this path with other content"
-                    self._keep_out(file.path, "ignored", reason, reports=self._arrival.overwritten == "alert")
-            else:
+            judged = judge(known[file.path], self._arrival.overwritten)
+            if judged.status is None:
                 new.append(file)
+            elif judged.status in ("loaded", "in a batch"):
+                self._mark(file, judged.status, judged.detail, file.identity if judged.status == "loaded" else "")
+            elif reports:
+                self._keep_out(file.path, judged.status, judged.detail, reports=judged.is_told)
         self._record_marks()
         return new
 

@@ -1,11 +1,15 @@
-"""Ask main which runs loaded the files of a landing zone."""
+"""Ask main which runs loaded the files of a landing zone, and which of them it holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lakehouse.arrivals.held_files import HeldFiles, wanted
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
-from sluice.contracts.arrivals import ROLLED_BACK
+from sluice.arrivals.judging import KnownFile
+from sluice.contracts.arrivals import ROLLED_BACK, ArrivedFile
+from sluice.input.held_files import HeldFile, WantedFile
+from sluice.pipeline.model import Pipeline
 
 _AT_ONCE = 400
 
@@ -16,14 +20,48 @@ class FileLoads:
 
     loaded_files: LoadedFiles
     tables: Sequence[str]
+    order_matters: bool = False
+    """Whether rows of a later load take the place of those of an earlier one."""
+
+    @classmethod
+    def of(cls, loaded_files: LoadedFiles, pipeline: Pipeline) -> "FileLoads":
+        """Return the loads into the tables of a pipeline."""
+        return cls(loaded_files, list(pipeline.tables), pipeline.write.traits.order_matters)
+
+    def held(self, files: Sequence[WantedFile]) -> dict[WantedFile, HeldFile]:
+        """Return which of these files main holds, as a run would be told that loads them."""
+        held = self.loaded_files.find(self.tables, files, order_matters=self.order_matters)
+        return {each.wanted: each for each in held}
+
+    def held_whole(self, files: Sequence[WantedFile]) -> set[WantedFile]:
+        """Return which of these files main holds as they are wanted."""
+        return {file for file, each in self.held(files).items() if not each.is_partly}
 
     def by_identity(self, identities: Sequence[str]) -> dict[str, FileLoad]:
         """Return the load of each file with one of these identities: the latest in effect, or else the latest."""
-        return {load.identity: load for load in self._latest("f.identity", identities)}
+        loads = self.all("f.identity", identities)[::-1]
+        return {load.identity: load for load in sorted(loads, key=lambda load: load.in_effect)}
 
-    def by_path(self, paths: Sequence[str]) -> dict[str, FileLoad]:
-        """Return the load of each file with one of these paths: the latest in effect, or else the latest."""
-        return {load.file.path: load for load in self._latest("f.path", paths)}
+    def known(self, files: Sequence[ArrivedFile], batches: HeldFiles) -> dict[str, KnownFile]:
+        """Return what main and the batches have of each file that arrived, by its path."""
+        held = self.held([wanted(file) for file in files])
+        by_path = self.all("f.path", [file.path for file in files])[::-1]  # the latest is last
+        latest = {load.file.path: load for load in by_path}
+        in_effect = {load.file.path: load for load in by_path if load.in_effect}
+        known = {}
+        for file in files:
+            last, earlier = latest.get(file.path), in_effect.get(file.path)
+            is_taken_back = last is not None and not last.in_effect and last.identity == file.identity
+            batch, path_batch = batches.batch_of(file), batches.batch_with_path(file)
+            known[file.path] = KnownFile(
+                held=held.get(wanted(file)),
+                batch=batch,
+                path_batch=path_batch if path_batch != batch else "",
+                order_matters=self.order_matters,
+                rolled_back=last.file.workflow_id if last and is_taken_back else "",
+                replaced=earlier.file.workflow_id if earlier else "",
+            )
+        return known
 
     def all(self, column: str, values: Sequence[str]) -> list[FileLoad]:
         """Return the loads of files with these values of a column, whether they are in effect or not."""
@@ -33,14 +71,6 @@ class FileLoads:
             condition = f"f.table_name IN ({_marks(self.tables)}) AND {column} IN ({_marks(some)})"
             loads += self.loaded_files.list_files(condition, [*self.tables, *some], -1)[0]
         return loads
-
-    def _latest(self, column: str, values: Sequence[str]) -> list[FileLoad]:
-        """Return loads so that the one that counts comes last: the latest, or the latest in effect if there is any.
-
-        A file whose run was rolled back is not loaded again by its landing zone: a person decides that.
-        """
-        loads = self.all(column, values)[::-1]
-        return [load for load in loads if not load.in_effect] + [load for load in loads if load.in_effect]
 
 
 def name_run(load: FileLoad) -> str:

@@ -16,6 +16,7 @@ from lakehouse.source_files.moving import Unmovable, move_file
 from lakehouse.source_files.paths import is_remote, may_list, path_below, without_scheme
 from sluice.contracts.arrivals import BatchRef, FinishArrivalsInput, FinishArrivalsResult
 from sluice.errors import InputChanged, InvalidPipeline, ServiceUnavailable
+from sluice.input.held_files import WantedFile
 from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.model import Pipeline
 
@@ -49,9 +50,9 @@ class ArrivalFinisher:
         reasons = self._reasons_to_wait(pipeline, due, input.held)
         work = _Work(arrival, memory, clock, time.monotonic() + _LIMIT)
         for file in due:
-            if reason := reasons.get(file.identity):
+            if reason := reasons.get(file.path):
                 work.put_off(file, reason)
-        ready = [file for file in due if file.identity not in reasons]
+        ready = [file for file in due if file.path not in reasons]
         problems = [problem for problem in map_in_threads(work.finish, ready, on_progress, arrival.done) if problem]
         return FinishArrivalsResult(
             finished=work.finished,
@@ -61,19 +62,27 @@ class ArrivalFinisher:
         )
 
     def _reasons_to_wait(
-        self, pipeline: Pipeline, due: Sequence[LoadedFile], held: Sequence[BatchRef]
+        self, pipeline: Pipeline, due: Sequence[LoadedFile], held_batches: Sequence[BatchRef]
     ) -> dict[str, str]:
-        """Return which identities are to be left alone now, with the reason: main decides."""
-        identities = sorted({file.identity for file in due})
-        if not identities:
+        """Return which paths are to be left alone now, with the reason: main decides."""
+        if not due:
             return {}
-        loads = FileLoads(self.collector.loaded_files, list(pipeline.tables)).all("f.identity", identities)
-        in_effect = {load.identity for load in loads if load.in_effect}
-        in_batches = {file.identity for ref in held for file in self.collector.batches.read(ref)}
-        rolled_back = {load.identity for load in loads} - in_effect
-        reasons = dict.fromkeys(set(identities) - in_effect, "main does not hold it")
-        reasons |= dict.fromkeys(rolled_back, "its run was rolled back")
-        return reasons | dict.fromkeys(in_batches & set(identities), "a batch has it")
+        wanted = {file: WantedFile(file.path, file.identity) for file in due}
+        loads = FileLoads.of(self.collector.loaded_files, pipeline)
+        held = loads.held_whole(list(wanted.values()))
+        known = loads.all("f.identity", sorted({file.identity for file in due}))
+        in_effect = {load.identity for load in known if load.in_effect}
+        rolled_back = {load.identity for load in known} - in_effect
+        in_batches = {file.identity for ref in held_batches for file in self.collector.batches.read(ref)}
+        reasons: dict[str, str] = {}
+        for file in due:
+            if file.identity in in_batches:
+                reasons[file.path] = "a batch has it"
+            elif file.identity in rolled_back:
+                reasons[file.path] = "its run was rolled back"
+            elif wanted[file] not in held:
+                reasons[file.path] = "main does not hold it"
+        return reasons
 
 
 @dataclass

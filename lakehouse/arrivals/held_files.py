@@ -6,6 +6,12 @@ from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.source_files import identify_input
 from sluice.contracts.arrivals import ArrivedFile, BatchRef, BatchState
 from sluice.contracts.run import InputFile, run_workflow_id
+from sluice.input.held_files import WantedFile
+
+
+def wanted(file: ArrivedFile) -> WantedFile:
+    """Return a file that arrived as one that is to be loaded: whole, and for no scheduled time."""
+    return WantedFile(file.path, file.identity)
 
 
 class HeldFiles:
@@ -40,9 +46,9 @@ class HeldFiles:
         return self._in_state("set aside")
 
     @property
-    def identities(self) -> set[str]:
-        """The contents that some batch holds."""
-        return {*self._identities}
+    def files(self) -> list[WantedFile]:
+        """The files that some batch holds."""
+        return [wanted(file) for files in self._files.values() for file in files]
 
     def add(self, id: str, files: Sequence[ArrivedFile]) -> None:
         """Add a batch that was made just now."""
@@ -56,9 +62,9 @@ class HeldFiles:
         """Return the id of the batch that holds the path of a file and is not set aside; empty if none does."""
         return self._paths.get(file.path, "")
 
-    def loaded(self, identities: Collection[str]) -> list[str]:
-        """Return the ids of the batches whose files all have one of these identities."""
-        return [id for id, files in self._files.items() if all(file.identity in identities for file in files)]
+    def loaded(self, loaded: Collection[WantedFile]) -> list[str]:
+        """Return the ids of the batches whose files are all among those that main holds."""
+        return [id for id, files in self._files.items() if all(wanted(file) in loaded for file in files)]
 
     def runs(self, pipeline: str) -> dict[str, str]:
         """Return the workflow id of the run of each batch, by its id."""

@@ -17,6 +17,7 @@ from lakehouse.source_files.object_store import SCHEMES, describe_object, list_o
 from lakehouse.source_files.paths import absolute_path, base_path, is_remote, partition_of, without_scheme
 from sluice.contracts.run import InputFile, RunInput
 from sluice.errors import InputChanged, InputIncomplete, InvalidInput, NoFiles
+from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Format, Source, format_of
 
 _PARQUET_MAGIC = b"PAR1"
@@ -77,13 +78,15 @@ def distinct_files(files: Sequence[InputFile]) -> tuple[list[InputFile], list[In
     return list(by_identity.values()), copies
 
 
-def identify_input(files: Sequence[InputFile], more: str = "") -> RunInput:
-    """Return the identity of an input: the same for the same set of file contents and the same text `more`."""
+def identify_input(files: Sequence[InputFile], scope: LoadScope = NO_SCOPE, more: str = "") -> RunInput:
+    """Return the identity of an input: the same for the same set of file contents, scope and text `more`."""
     distinct, _ = distinct_files(files)
-    digest = hashlib.sha256(more.encode())
+    digest = hashlib.sha256((more + scope.digest_text).encode())
     for identity in sorted(file.identity for file in distinct):
         digest.update(f"{identity}\n".encode())
-    return RunInput(digest=digest.hexdigest(), files=len(distinct), bytes=sum(file.size for file in distinct))
+    return RunInput(
+        digest=digest.hexdigest(), files=len(distinct), bytes=sum(file.size for file in distinct), scope=scope
+    )
 
 
 def check_unchanged(

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.references import BranchRef, RunRef
+from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.write_modes import LoadedFilePolicy
 
@@ -25,7 +26,11 @@ class SelectInputInput(Model):
     """The tables that the run loads its files into."""
     input_digest: str
     """The identity of the files that the run was started for."""
+    scope: LoadScope = NO_SCOPE
+    """The partition and the scheduled time that the files are loaded for."""
     policy: LoadedFilePolicy
+    order_matters: bool = False
+    """Whether rows of a later load take the place of those of an earlier one."""
     again: bool
     reads_selection: bool
     """Whether the job reads the selected files alone: a program of the user's reads what it wants."""

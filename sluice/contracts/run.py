@@ -16,6 +16,7 @@ from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import LineageParent, RunRef
 from sluice.contracts.registration import Registration
 from sluice.contracts.write import ChangeSummary, TableChange
+from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
 
@@ -58,9 +59,11 @@ class RunInput(Model):
     """The files that a run loads, and their identity."""
 
     digest: str
-    """The SHA-256 over the identities of all files: with the pipeline's name, the identity of the run."""
+    """The SHA-256 over the identities of all files and the scope: with the pipeline's name, the identity of the run."""
     files: int = 0
     bytes: int = 0
+    scope: LoadScope = NO_SCOPE
+    """The partition and the scheduled time that decide what the run writes."""
 
 
 class Policy(Model):

@@ -8,6 +8,7 @@ from sluice.base_model import Model
 from sluice.contracts.input import ManifestRef
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchRef, BranchRequest, LineageParent, RunRef
+from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
@@ -44,6 +45,8 @@ class WriteTableInput(Model):
     write: Write
     tables: dict[str, Table]
     input_digest: str
+    scope: LoadScope = NO_SCOPE
+    """The partition and the scheduled time that the files are loaded for."""
     manifest: ManifestRef | None = None
     """The files to load, where there are any."""
     sorted_tables: list[str] = Field(default_factory=list)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from sluice.base_model import Model
 from sluice.errors import ManifestUnreadable
+from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.write_modes import LoadedFilePolicy
 
 LeftOut = Literal["loaded before", "same content"]
@@ -23,6 +24,8 @@ class ManifestFile(Model):
     """Why it is not loaded; None for a file that is."""
     by: str = ""
     """The id of the run that loaded it before, or the path of the file with the same content."""
+    scope: LoadScope = NO_SCOPE
+    """The partition and the scheduled time that it is loaded for."""
 
 
 class ManifestHeader(Model):
@@ -41,6 +44,8 @@ class ManifestHeader(Model):
     one_content_per_path: bool = False
     """Whether none of these files may be published while main holds other content of its path."""
     input_digest: str
+    order_matters: bool = False
+    """Whether rows of a later load take the place of those of an earlier one."""
 
 
 class InputManifest(Model):

@@ -1,12 +1,13 @@
 """Which files of a source a run loads: none that main holds already, unless it is told to, and none twice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sluice.contracts.input import LeftOutFile
 from sluice.contracts.run import InputFile
-from sluice.errors import AlreadyPublished
+from sluice.errors import AlreadyPublished, InvalidInput
+from sluice.input.held_files import HeldFile, LoadedFile
 from sluice.input.manifest import ManifestFile
+from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.write_modes import LoadedFilePolicy
 from sluice.times import format_time
 
@@ -15,21 +16,8 @@ _NAMED = 5
 _NAME_LENGTH = 300
 
 
-@dataclass(frozen=True)
-class LoadedFile:
-    """A file that main holds: which run loaded it into which table, under which path, and since when."""
-
-    table: str
-    path: str
-    run_id: str
-    workflow_id: str
-    commit: str
-    at: str
-    """When it was published, in ISO 8601."""
-
-
-LoadedByIdentity = Mapping[str, LoadedFile]
-"""By the identity of a file, its latest load."""
+LoadedByPath = Mapping[str, LoadedFile]
+"""By the path of a file that main holds, the load by which main holds it."""
 
 
 def asks_what_was_loaded(policy: LoadedFilePolicy, *, again: bool) -> bool:
@@ -37,41 +25,67 @@ def asks_what_was_loaded(policy: LoadedFilePolicy, *, again: bool) -> bool:
     return policy != "reload" and not again
 
 
+def refuse_partly_loaded(held: Sequence[HeldFile]) -> None:
+    """Check that main holds each file as the run would load it: whole, or partition by partition.
+
+    Raises:
+        InvalidInput: a file was loaded whole, and a partition of it is wanted, or the reverse: rows would be doubled.
+    """
+    for each in held:
+        if each.is_partly:
+            raise InvalidInput(f"{describe_partly(each)}: rows would be loaded twice. Add --again if you mean that")
+
+
+def describe_partly(held: HeldFile) -> str:
+    """Say what main holds of a file, and what is wanted of it."""
+    load, path = held.load, _shortened(held.wanted.path)
+    loaded, wanted = (f"for {each.content}" if each.content else "whole" for each in (load.scope, held.wanted.scope))
+    run = load.workflow_id or load.run_id
+    return f"run {run} loaded {path} {loaded} into {load.table}, and it is to be loaded {wanted} now"
+
+
 def select_files(
-    files: Sequence[InputFile], loaded: LoadedByIdentity, policy: LoadedFilePolicy, *, reads_selection: bool = True
+    files: Sequence[InputFile],
+    loaded: LoadedByPath,
+    policy: LoadedFilePolicy,
+    *,
+    reads_selection: bool = True,
+    scope: LoadScope = NO_SCOPE,
 ) -> list[ManifestFile]:
     """Decide for each file whether it is loaded.
 
     Args:
         loaded: the files that main holds; empty where the run loads its files whatever main holds.
         reads_selection: whether the job can leave files out. A program of the user's reads what it wants.
+        scope: the partition and the scheduled time that they are loaded for.
 
     Raises:
         AlreadyPublished: there is nothing left to load, or a file was loaded before and the pipeline refuses that.
     """
-    before = [file for file in files if file.identity in loaded]
+    before = [file for file in files if file.path in loaded]
     if before and (len(before) == len(files) or policy == "refuse" or not reads_selection):
         raise AlreadyPublished(_refused(before, len(files), loaded))
     selected: list[ManifestFile] = []
     paths: dict[str, str] = {}
     for file in files:
-        fields = {"path": file.path, "size": file.size, "identity": file.identity}
-        if file.identity in loaded:
-            fields |= {"left_out": "loaded before", "by": loaded[file.identity].run_id}
+        fields = {"path": file.path, "size": file.size, "identity": file.identity, "scope": scope}
+        if file.path in loaded:
+            fields |= {"left_out": "loaded before", "by": loaded[file.path].run_id}
         elif reads_selection and file.identity in paths:
             fields |= {"left_out": "same content", "by": paths[file.identity]}
-        paths.setdefault(file.identity, file.path)
+        else:
+            paths.setdefault(file.identity, file.path)
         selected.append(ManifestFile.model_validate(fields))
     return selected
 
 
-def name_left_out(files: Sequence[ManifestFile], loaded: LoadedByIdentity) -> list[LeftOutFile]:
+def name_left_out(files: Sequence[ManifestFile], loaded: LoadedByPath) -> list[LeftOutFile]:
     """Return some of the files that are left out, with the reason, for people."""
     left_out = [file for file in files if file.left_out]
     return [LeftOutFile(path=_shortened(file.path), why=_why(file, loaded)) for file in left_out[:_NAMED]]
 
 
-def describe_selection(files: Sequence[ManifestFile], loaded: LoadedByIdentity) -> str:
+def describe_selection(files: Sequence[ManifestFile], loaded: LoadedByPath) -> str:
     """Say how many files are loaded, and how many are left out and why; empty where all are loaded."""
     before = [file for file in files if file.left_out == "loaded before"]
     duplicates = [file for file in files if file.left_out == "same content"]
@@ -85,9 +99,11 @@ def describe_selection(files: Sequence[ManifestFile], loaded: LoadedByIdentity) 
     return ", ".join(parts)
 
 
-def describe_overlap(overlap: LoadedByIdentity) -> str:
+def describe_overlap(overlap: Sequence[HeldFile]) -> str:
     """Say which files main holds by now, and by which run: why a rebase, a merge or a release is refused."""
-    loads = list(overlap.values())
+    if partly := next((each for each in overlap if each.is_partly), None):
+        return describe_partly(partly)
+    loads = [each.load for each in overlap]
     if not loads[0].path:  # known by the identity of the whole input alone
         return f"main holds its input already, published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
     names = ", ".join(f"{_shortened(each.path)}" for each in loads[:_NAMED])
@@ -109,8 +125,8 @@ def describe_other_content(loads: Sequence[LoadedFile]) -> str:
     )
 
 
-def _refused(before: Sequence[InputFile], matched: int, loaded: LoadedByIdentity) -> str:
-    first = loaded[before[0].identity]
+def _refused(before: Sequence[InputFile], matched: int, loaded: LoadedByPath) -> str:
+    first = loaded[before[0].path]
     which = f"all {matched} files" if matched == len(before) > 1 else f"{len(before)} of {matched} files"
     which = "this input" if matched == len(before) == 1 else which
     return (
@@ -120,8 +136,8 @@ def _refused(before: Sequence[InputFile], matched: int, loaded: LoadedByIdentity
     )
 
 
-def _runs(files: Sequence[InputFile] | Sequence[ManifestFile], loaded: LoadedByIdentity) -> str:
-    runs = list(dict.fromkeys(loaded[file.identity].workflow_id for file in files if file.identity in loaded))
+def _runs(files: Sequence[InputFile] | Sequence[ManifestFile], loaded: LoadedByPath) -> str:
+    runs = list(dict.fromkeys(loaded[file.path].workflow_id for file in files if file.path in loaded))
     more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
     return f"run{'s' if len(runs) > 1 else ''} {', '.join(runs[:_NAMED])}{more}"
 
@@ -131,10 +147,10 @@ def _names(files: Sequence[InputFile] | Sequence[ManifestFile]) -> str:
     return ", ".join(_shortened(file.path) for file in files[:_NAMED]) + more
 
 
-def _why(file: ManifestFile, loaded: LoadedByIdentity) -> str:
+def _why(file: ManifestFile, loaded: LoadedByPath) -> str:
     if file.left_out == "same content":
         return f"same content as {_shortened(file.by)}"
-    load = loaded[file.identity]
+    load = loaded[file.path]
     return f"loaded before by run {load.workflow_id or load.run_id}, commit {load.commit[:12]}, {format_time(load.at)}"
 
 

@@ -15,6 +15,8 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 _SCHEMES = ("s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "adl", "azure", "file")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
+Overwritten = Literal["load", "ignore", "alert"]
+"""What becomes of a file of a path that was loaded before, with other content."""
 
 
 def _bytes(value: object) -> int:
@@ -49,8 +51,7 @@ class Arrival(Model):
     batch: BatchLimits = BatchLimits()
     look: Duration = 300.0
     """The seconds between two listings, whatever notifications tell."""
-    overwritten: Literal["load", "ignore", "alert"] = "alert"
-    """What to do with a file of a path that was loaded before, with other content."""
+    overwritten: Overwritten = "alert"
     at_once: int = Field(default=1, ge=1, le=20)
     """So many batches of this pipeline are loaded at a time, the oldest first."""
     on_failure: Literal["continue", "pause"] = "continue"

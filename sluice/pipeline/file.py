@@ -14,6 +14,7 @@ from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
+from sluice.input.scope import load_scope
 from sluice.loading.order import partition_problem
 from sluice.pipeline.arrival import Arrival, BatchLimits
 from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_NODES, MAX_PIPELINE_BYTES, BoundedComposer, count_nodes
@@ -94,8 +95,8 @@ def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES)
             "limit: write less, or split the pipeline"
         )
     problems: list[tuple[Location, str]] = []
-    plain = _plain(tree)
-    plain = {key: node if key == "name" else _replaced(node, values, (key,), problems) for key, node in plain.items()}
+    written = _plain(tree)
+    plain = {key: node if key == "name" else _replaced(node, values, (key,), problems) for key, node in written.items()}
     if problems:  # with a placeholder in it, no statement can be parsed
         raise _invalid(name, tree, problems)
     expanded, origins = _expand_checks(plain, lambda where: f"{name}:{_line(tree, where)}", problems)
@@ -106,7 +107,7 @@ def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES)
         if problem := partition_problem(pipeline.write, pipeline.tables):
             problems.append((("write", "mode"), problem))
         if not problems:
-            return _of_a_size(pipeline, name)
+            return _of_a_size(pipeline, name).with_scope(load_scope(written, values))
     except ValidationError as error:
         problems += [(_original(where, origins), sentence) for where, sentence in _sentences(error.errors())]
     raise _invalid(name, tree, problems)

@@ -3,10 +3,11 @@
 import hashlib
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
 
 from sluice.base_model import Model
 from sluice.identifiers import branch_name, pipeline_name, table_name
+from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.loading.order import start_problem, with_order_of_arrival
 from sluice.pipeline.arrival import Arrival, with_source_of_arrival
 from sluice.pipeline.durations import Duration
@@ -55,6 +56,7 @@ class Pipeline(Model):
     """The landing zone whose files start runs of it, once `deploy` was told of the file."""
     show_values: bool = False
     """Whether reasons may quote values of rows: they go to Slack, into commits and into lists of runs."""
+    _scope: LoadScope = PrivateAttr(default=NO_SCOPE)
 
     @model_validator(mode="before")
     @classmethod
@@ -128,6 +130,20 @@ class Pipeline(Model):
         if checks > MAX_CHECKS:
             raise ValueError(f"{checks:,} checks are too many for one pipeline: the limit is {MAX_CHECKS:,}")
         return self
+
+    @property
+    def scope(self) -> LoadScope:
+        """The partition and the time that its file's placeholders had, where they decide what it writes.
+
+        A copy keeps it, and no JSON holds it: the input that is found for the pipeline carries it from there.
+        """
+        return self._scope
+
+    def with_scope(self, scope: LoadScope) -> "Pipeline":
+        """Return this pipeline with the scope of its loads."""
+        scoped = self.model_copy()
+        scoped._scope = scope
+        return scoped
 
     @property
     def label(self) -> str:

@@ -17,6 +17,7 @@ from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.quarantine import QuarantineBranchInput, VerifiedWrite
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import OpenBranchInput
+from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.publishing.certificate import (
@@ -65,12 +66,15 @@ class Run:
         policy: str = "skip",
         again: bool = False,
         one_content_per_path: bool = False,
+        scope: LoadScope = NO_SCOPE,
+        order_matters: bool = False,
     ) -> None:
         self.lake, self.catalog, self.source = lake, lake.catalog, source
         run_id = f"{name}-".ljust(36, "0")
         self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline="p", label="p", attempt=0)
         self.policy, self.again, self.one_content_per_path = policy, again, one_content_per_path
-        self.digest = identify_input(find_files(source)).digest
+        self.scope, self.order_matters = scope, order_matters
+        self.digest = identify_input(find_files(source), scope).digest
         self.listed: ManifestRef | None = None
 
     def open(self) -> BranchRef:
@@ -90,7 +94,9 @@ class Run:
                 "source": self.source,
                 "tables": [TABLE],
                 "input_digest": self.digest,
+                "scope": self.scope,
                 "policy": self.policy,
+                "order_matters": self.order_matters,
                 "again": self.again,
                 "one_content_per_path": self.one_content_per_path,
                 "reads_selection": True,

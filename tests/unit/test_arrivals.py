@@ -23,6 +23,7 @@ from sluice.contracts.arrivals import (
 )
 from sluice.contracts.run import InputFile, run_workflow_id
 from sluice.errors import InvalidInput, ManifestUnreadable, ServiceUnavailable
+from sluice.input.scope import LoadScope
 from sluice.pipeline.source import Source
 from tests.harness.loading_run import TABLE, roll_back
 from tests.harness.memory_zone import TEXT, Zone
@@ -187,6 +188,93 @@ async def test_a_file_whose_run_was_rolled_back_is_left_to_people(zone: Zone) ->
         file.unlink()
     assert zone.settled() == []
     assert zone.states()["a.csv"] == ("loaded", "w-r1 (rolled back)")
+
+
+async def test_what_was_rolled_back_is_loaded_from_another_path(zone: Zone) -> None:
+    """It was not: its content was known, and nobody asked where it came from."""
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.look()
+    roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
+    zone.landing.file("corrected.csv", "1")
+    assert zone.settled() == [["corrected.csv"]]
+    await zone.load()
+    zone.look()
+    assert zone.states()["a.csv"] == zone.states()["corrected.csv"] == ("loaded", "w-r2")
+
+
+async def test_content_that_was_rolled_back_and_replaced_is_loaded_when_it_is_sent_again(zone: Zone) -> None:
+    zone.landing.file("a.csv", "1")
+    zone.settled()
+    await zone.load()
+    roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
+    zone.landing.file("a.csv", "2")
+    zone.settled()
+    await zone.load()
+    zone.pipeline = zone.pipeline.model_copy(
+        update={"arrival": zone.pipeline.arrival and zone.pipeline.arrival.model_copy(update={"overwritten": "load"})}
+    )
+    zone.landing.file("a.csv", "1")
+    assert zone.settled() == [["a.csv"]]
+
+
+def merging(zone: Zone) -> None:
+    """Let the pipeline of a zone merge by a key."""
+    write = zone.pipeline.write.model_copy(update={"mode": "merge", "keys": ["id"]})
+    zone.pipeline = zone.pipeline.model_copy(update={"write": write})
+
+
+async def load_in_order(zone: Zone) -> None:
+    for ref in zone.held:
+        paths = [file.path for file in zone.collector.batches.read(ref)]
+        await zone.landing.run(*paths, order_matters=True).load()
+    zone.held = []
+
+
+@pytest.mark.parametrize("merges", [True, False])
+async def test_content_that_comes_again_after_another_is_loaded_where_the_order_matters(
+    tmp_path: Path, merges: bool
+) -> None:
+    """A price file was sent as 10, 20, 10: the third was `loaded`, and main kept 20."""
+    zone = Zone(tmp_path, overwritten="load")
+    if merges:
+        merging(zone)
+    for price in ("10", "20"):
+        zone.landing.file("prices.csv", price)
+        assert zone.settled() == [["prices.csv"]]
+        await load_in_order(zone)
+    zone.landing.file("prices.csv", "10")
+    assert zone.settled() == ([["prices.csv"]] if merges else [])
+    if merges:
+        assert zone.look().loaded == [], "main holds 20"
+        await load_in_order(zone)
+    zone.look()
+    assert zone.states()["prices.csv"] == ("loaded", "w-r3" if merges else "w-r1")
+
+
+async def test_content_whose_path_a_batch_is_about_to_replace_is_judged_after_it(tmp_path: Path) -> None:
+    zone = Zone(tmp_path, overwritten="load")
+    merging(zone)
+    zone.landing.file("prices.csv", "10")
+    zone.settled()
+    await load_in_order(zone)
+    file = zone.landing.file("prices.csv", "20")
+    zone.settled()
+    branch, selected = await (run := zone.landing.run(str(file), order_matters=True)).write()
+    zone.landing.file("prices.csv", "10")
+    assert zone.settled() == [] and zone.states()["prices.csv"][0] == "waiting"
+    assert run.publish(branch, selected).merged
+    zone.held = []
+    assert zone.names(zone.look()) == [["prices.csv"]]
+
+
+async def test_a_file_of_which_main_holds_a_partition_is_refused(zone: Zone) -> None:
+    file = zone.landing.file("a.csv", "1")
+    await zone.landing.run(str(file), scope=LoadScope(content="partition=2018-01")).load()
+    assert zone.settled() == []
+    status, reason = zone.states()["a.csv"]
+    assert status == "refused" and "for partition=2018-01 into t.x" in reason
 
 
 async def test_people_see_that_a_run_was_rolled_back_which_run_loads_a_batch_and_what_a_file_waits_for(

@@ -7,11 +7,11 @@ from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.input import ManifestRef, PublicationCheck
 from sluice.contracts.run import InputFile, RunInput, RunRequest
 from sluice.errors import AlreadyPublished, ManifestUnreadable
+from sluice.input.held_files import HeldFile, LoadedFile, WantedFile
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, manifest_digest, read_manifest
 from sluice.input.publication_check import check_of_quarantine, check_of_run
 from sluice.input.publications import effects_of_rollback, read_input_record
 from sluice.input.selection import (
-    LoadedFile,
     asks_what_was_loaded,
     describe_overlap,
     describe_selection,
@@ -24,7 +24,8 @@ from sluice.publishing.certificate import PIPELINE, ROLLED_BACK, RUN_ID, input_p
 
 A, B = (InputFile(path=f"/in/{name}.csv", size=3, identity=f"id-{name}") for name in "ab")
 COPY = InputFile(path="/in/copy.csv", size=3, identity=A.identity)
-LOADED = {A.identity: LoadedFile("t.x", "/old/a.csv", "r1", "w-1", "c" * 64, "2026-01-02T03:04:05+00:00")}
+LOAD = LoadedFile("t.x", "/old/a.csv", "r1", "w-1", "c" * 64, "2026-01-02T03:04:05+00:00", A.identity)
+LOADED = {A.path: LOAD, COPY.path: LOAD}
 REF = ManifestRef(location="file:///lake/a1.jsonl", digest="d" * 64)
 
 
@@ -147,21 +148,23 @@ def test_what_a_release_asks() -> None:
 
 
 def test_an_overlap_names_files_and_run() -> None:
-    assert "/old/a.csv" in describe_overlap(LOADED) and "run w-1" in describe_overlap(LOADED)
+    described = describe_overlap([HeldFile(WantedFile(A.path, A.identity), LOAD)])
+    assert "/old/a.csv" in described and "run w-1" in described
     whole = LoadedFile("", "", "r1", "w-1", "c" * 64, "")
-    assert "published by run w-1" in describe_overlap({"d": whole})
+    assert "published by run w-1" in describe_overlap([HeldFile(WantedFile("", "d"), whole)])
 
 
 def test_what_goes_through_temporal_is_small_however_many_files_there_are() -> None:
     files = [
         InputFile(path=f"/in/{'d' * 3000}/{number}.csv", size=1, identity=f"id-{number}") for number in range(9999)
     ]
-    loaded = {file.identity: LoadedFile("t.x", file.path, f"r{i}", f"w-{i}", "c", "") for i, file in enumerate(files)}
+    loaded = {file.path: LoadedFile("t.x", file.path, f"r{i}", f"w-{i}", "c", "") for i, file in enumerate(files)}
+    held = [HeldFile(WantedFile(path, ""), load) for path, load in loaded.items()]
     selected = select_files([*files, A, COPY], loaded, "skip")
     names = name_left_out(selected, loaded)
     assert len(names) == 5 and sum(len(each.path) + len(each.why) for each in names) < 3000
     assert len(describe_selection(selected, loaded)) < 4000 and "9999 left out" in describe_selection(selected, loaded)
-    assert len(describe_overlap(loaded)) < 4000
+    assert len(describe_overlap(held)) < 4000
     with pytest.raises(AlreadyPublished) as refused:
         select_files(files, loaded, "skip")
     assert len(str(refused.value)) < 4000

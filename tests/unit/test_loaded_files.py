@@ -24,6 +24,8 @@ from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult, PlanR
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import OpenBranchInput, TableChange, WriteResult
+from sluice.input.held_files import WantedFile
+from sluice.input.scope import LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import (
@@ -300,7 +302,7 @@ async def test_a_manifest_that_is_missing_or_altered_is_refused_until_it_is_rest
         assert refused.value.type == "ManifestUnreadable"
     listed: ListFilesResult = call(ListFilesActivity(folder.lake.catalog, fresh).list_files, ListFilesInput())
     assert listed.unknown
-    assert fresh.find(["t.other"], ["x"]) == {}  # other tables are not concerned
+    assert fresh.find(["t.other"], [WantedFile("x", "x")]) == []  # other tables are not concerned
     assert (await folder.run(again=True).write())[1].files == 1
     path.write_bytes(content)
     with pytest.raises(ApplicationError, match="already published"):
@@ -317,7 +319,7 @@ async def test_a_manifest_in_a_store_that_cannot_be_reached_concerns_its_own_tab
     path.unlink()
     path.mkdir()  # opening it fails, and not because it is missing
     fresh = LoadedFiles(folder.lake.catalog, folder.lake.manifests, tmp_path / "other home")
-    assert fresh.find(["t.other"], ["x"]) == {}
+    assert fresh.find(["t.other"], [WantedFile("x", "x")]) == []
     folder.lake.loaded_files = fresh
     with pytest.raises(ApplicationError, match="cannot be read now") as refused:
         await folder.run().write()
@@ -329,12 +331,13 @@ async def test_many_threads_and_processes_may_share_an_index(folder: Folder, tmp
         folder.file(f"{number}.csv", str(number))
         await folder.run(f"{number}.csv").load()
     catalog, manifests = folder.lake.catalog, folder.lake.manifests
-    identities = [file.identity for file in find_files(Source(path=str(folder.path), format="csv"))]
+    files = find_files(Source(path=str(folder.path), format="csv"))
+    wanted = [WantedFile(file.path, file.identity) for file in files]
     answers: list[int] = []
 
     def ask() -> None:
         loaded = LoadedFiles(catalog, manifests, tmp_path / "shared")
-        answers.append(len(loaded.find([TABLE], identities)))
+        answers.append(len(loaded.find([TABLE], wanted)))
 
     threads = [Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -366,6 +369,89 @@ def outcomes(lake: MemoryLake, **query: str | Sequence[str]) -> list[tuple[str, 
     listed: ListFilesResult = call(ListFilesActivity(lake.catalog, lake.loaded_files).list_files, input)
     assert listed.total == len(listed.files)
     return [(Path(each.path).name, each.outcome) for each in listed.files]
+
+
+def month(number: int, *, is_path: bool = False) -> LoadScope:
+    label = f"partition=2018-{number:02}"
+    return LoadScope(path=label) if is_path else LoadScope(content=label)
+
+
+async def test_each_partition_of_one_file_is_loaded_once(folder: Folder, tmp_path: Path) -> None:
+    """Only the first one was: of the others it was said that main holds their file."""
+    folder.file("a.csv", "1")
+    for number in (1, 2, 3):
+        assert (await folder.run(scope=month(number)).load()).files == 1
+        with pytest.raises(ApplicationError, match="already published"):
+            await folder.run(scope=month(number)).write()
+    assert len(folder.lake.ids(TABLE)) == 3
+    listed: ListFilesResult = call(
+        ListFilesActivity(folder.lake.catalog, folder.lake.loaded_files).list_files, ListFilesInput()
+    )
+    assert [each.partition for each in listed.files if each.outcome == "published"] == [
+        f"partition=2018-0{number}" for number in (3, 2, 1)
+    ]
+    folder.lake.loaded_files = LoadedFiles(folder.lake.catalog, folder.lake.manifests, tmp_path / "other home")
+    with pytest.raises(ApplicationError, match="by run w-r3"):  # the index was built again from main's history
+        await folder.run(scope=month(2)).write()
+    roll_back(folder.lake, "back", "r3-".ljust(36, "0"))
+    assert (await folder.run(scope=month(2)).load()).files == 1
+
+
+async def test_the_same_bytes_of_two_partitions_are_loaded_for_each(folder: Folder) -> None:
+    for name in ("2018-01/a.csv", "2018-02/a.csv"):
+        folder.file(name, "1")
+    await folder.run("2018-01/*.csv", scope=month(1, is_path=True)).load()
+    await folder.run("2018-02/*.csv", scope=month(2, is_path=True)).load()
+    assert len(folder.lake.ids(TABLE)) == 2
+    with pytest.raises(ApplicationError, match="already published"):  # by a run that names no partition
+        await folder.run("2018-02/a.csv").write()
+
+
+async def test_a_file_that_was_loaded_whole_is_a_partition_by_its_path_and_none_by_its_content(folder: Folder) -> None:
+    folder.file("2018-01/a.csv", "1")
+    await folder.run("2018-01/a.csv").load()
+    with pytest.raises(ApplicationError, match="already published"):
+        await folder.run("2018-01/*.csv", scope=month(1, is_path=True)).write()
+    with pytest.raises(ApplicationError, match=r"loaded .*a\.csv whole into t\.x.*--again") as refused:
+        await folder.run("2018-01/a.csv", scope=month(1)).write()
+    assert refused.value.type == "InvalidInput", "it is not skipped"
+    assert (await folder.run("2018-01/a.csv", scope=month(1), again=True).load()).files == 1
+
+
+async def test_two_partitions_of_a_file_at_once_are_both_published(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    first, second = folder.run(scope=month(1)), folder.run(scope=month(2))
+    assert first.digest != second.digest
+    await folder.run().quarantine()  # main has the table
+    mine, other = await first.write(), await second.write()
+    assert first.publish(*mine).merged
+    assert second.publish(*other).conflicts == [TABLE]
+    assert "loaded" not in rebase(folder.lake, second, *other).why_not, "main does not hold this partition"
+
+
+async def test_the_quarantine_of_a_partition_is_released_although_another_was_published(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    first = folder.run(scope=month(1))
+    await first.quarantine()
+    await folder.run(scope=month(2)).load()
+    release(folder.lake, release_plan(folder.lake, first.ref.run_id), first)
+    with pytest.raises(ApplicationError, match="by run w-release"):
+        await folder.run(scope=month(1)).write()
+
+
+async def test_content_that_is_sent_again_after_another_is_loaded_where_the_order_matters(folder: Folder) -> None:
+    """Prices sent as 10, 20, 10 under one path: the third was left out, and main kept 20."""
+    for price in ("10", "20", "10"):
+        folder.file("prices.csv", price)
+        assert (await folder.run("prices.csv", order_matters=True).load()).files == 1
+        with pytest.raises(ApplicationError, match="already published"):
+            await folder.run("prices.csv", order_matters=True).write()
+    folder.file("copy.csv", "20")
+    with pytest.raises(ApplicationError, match="already published"):  # nothing else came from this path
+        await folder.run("copy.csv", order_matters=True).write()
+    folder.file("prices.csv", "20")
+    with pytest.raises(ApplicationError, match="already published"):  # appended rows are there, whatever came since
+        await folder.run("prices.csv").write()
 
 
 async def test_an_input_without_files_is_free_again_after_a_roll_back(lake: MemoryLake) -> None:

@@ -119,6 +119,7 @@ async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: s
         write=write,
         tables=pipeline.tables,
         input_digest=state.request.input.digest,
+        scope=state.request.input.scope,
         manifest=state.manifest,
         sorted_tables=state.branch.sorted_tables,
         folder=state.request.folder,

@@ -1,0 +1,221 @@
+"""The scope of a load: which partition and time are part of what a run is, and what main holds of a file by them."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.pipeline_input import find_input, load_pipeline, pipeline_of_text
+from sluice.contracts.starting import PipelineText
+from sluice.errors import InvalidInput
+from sluice.input.held_files import HeldFile, HeldFiles, LoadedFile, WantedFile
+from sluice.input.scope import NO_SCOPE, LoadScope, load_scope
+from sluice.input.selection import describe_overlap, refuse_partly_loaded
+from sluice.pipeline.file import parse_pipeline
+from sluice.pipeline.placeholders import partition_values, time_values, values_of_all
+
+TIME = datetime(2026, 3, 2, 5, 30, tzinfo=timezone.utc)
+VALUES = partition_values("2018-03-09") | time_values(TIME)
+
+
+def of_partition(write: dict[str, Any], **more: Any) -> tuple[str, str]:
+    scope = load_scope({"write": write, **more}, VALUES)
+    return scope.path, scope.content
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("{{ partition }}", "partition=2018-03-09"),
+        ("{{ partition.year }}", "partition=2018"),
+        ("{{ partition.year }}/{{ partition.month }}", "partition=2018-03"),
+        ("{{ partition.month }}", "partition=2018-03"),
+        ("{{ partition.day }}", "partition=2018-03-09"),
+        ("{{ partition.start }} {{ partition.year }}", "partition=2018-03-09"),
+        ("{{ partition.end }}", "partition=2018-03-09"),
+        ("{{ scheduled_for }}", "scheduled_for=2026-03-02T05:30:00+00:00"),
+        ("{{ scheduled_for.date }}", "scheduled_for=2026-03-02"),
+        ("{{ scheduled_for.month }}", "scheduled_for=2026-03"),
+        ("{{ scheduled_for.hour }}", "scheduled_for=2026-03-02T05"),
+        ("{{ scheduled_for.date }} {{ scheduled_for.minute }}", "scheduled_for=2026-03-02T05:30"),
+        ("{{ partition.year }} {{ scheduled_for.year }}", "partition=2018, scheduled_for=2026"),
+        ("plain", ""),
+    ],
+)
+def test_a_scope_is_as_exact_as_the_finest_part_that_is_used(text: str, label: str) -> None:
+    assert of_partition({"transform": text}) == ("", label)
+    assert of_partition({"source": {"path": text}}) == (label, "")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        {"transform": "{{ partition }}"},
+        {"args": ["--day", "{{ partition }}"]},
+        {"environment": {"DAY": "{{ partition }}"}},
+        {"conf": {"spark.day": "{{ partition }}"}},
+        {"statements": ["DELETE FROM t WHERE day = '{{ partition }}'"]},
+        {"source": {"path": "a.csv", "options": {"comment": "{{ partition }}"}}},
+        {"source": {"path": "a.csv", "schema": "{{ partition }}"}},
+    ],
+)
+def test_every_key_of_the_write_counts(write: dict[str, Any]) -> None:
+    assert of_partition(write) == ("", "partition=2018-03-09")
+
+
+def test_what_writes_nothing_does_not_count() -> None:
+    read_by_people = {"description": "{{ partition }}", "publish": {"message": "{{ partition }}"}}
+    table = {"checks": [{"accepted_values": {"values": ["{{ partition }}"]}}]}
+    assert of_partition({}, **read_by_people, tables={"t.x": table}) == ("", "")
+    assert of_partition({}, tables={"t.x": {**table, "where": "{{ partition }}"}}) == ("", "partition=2018-03-09")
+    assert of_partition({}, tables=["t.x", "t.{{ partition.year }}"]) == ("", "partition=2018")
+    assert of_partition({}, tables={"t.x": None}) == ("", "")
+
+
+def test_a_placeholder_that_stands_elsewhere_too_is_no_part_of_the_path_alone() -> None:
+    write = {"source": {"path": "{{ partition.year }}/*.csv"}, "transform": "{{ partition }} {{ partition.year }}"}
+    assert of_partition(write) == ("", "partition=2018-03-09")
+
+
+def test_a_pipeline_file_has_its_scope_through_every_copy(tmp_path: Path) -> None:
+    (tmp_path / "2018.csv").write_text("id\n1\n")
+    file = tmp_path / "p.yml"
+    text = "name: p\nwrite:\n  source: {path: '{{ partition.year }}.csv'}\n  transform: SELECT '{{ partition }}' AS p\n"
+    file.write_text(f"{text}tables: [t.x]\n")
+    values = partition_values("2018-03")
+    expected = LoadScope(path="partition=2018", content="partition=2018-03")
+    loaded = load_pipeline(file, {}, tmp_path, values)
+    stated = PipelineText(name="p.yml", text=file.read_text(), folder=str(tmp_path))
+    for pipeline in (loaded, pipeline_of_text(stated, values), loaded.model_copy(update={"keep": 5.0})):
+        assert pipeline.scope == expected and find_input(pipeline).scope == expected
+    assert parse_pipeline(file.read_text(), "p.yml", values_of_all(["2018-01", "2018-02"])).scope.content
+
+
+MONTHS = ("2018-01", "2018-02")
+
+
+def digests(tmp_path: Path, write: str) -> set[str]:
+    (tmp_path / "job.py").write_text("pass\n")
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    stated = PipelineText(name="p.yml", text=f"name: p\nwrite: {write}\ntables: [t.x]\n", folder=str(tmp_path))
+    return {find_input(pipeline_of_text(stated, partition_values(month))).digest for month in MONTHS}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "{source: {path: a.csv}, transform: \"SELECT * FROM source WHERE id = '{{ partition }}'\"}",
+        '{job: job.py, environment: {DAY: "{{ partition }}"}}',
+        '{job: job.py, conf: {spark.day: "{{ partition }}"}}',
+        '{job: job.py, args: ["{{ partition }}"]}',
+        '{job: job.py, source: {path: a.csv}, args: ["{{ partition }}"]}',
+        "{mode: sql, statements: [\"DELETE FROM t.x WHERE at = '{{ partition }}'\"]}",
+        '{source: {path: "{{ partition }}.csv"}}',
+    ],
+)
+def test_each_partition_is_a_run_of_its_own(tmp_path: Path, write: str) -> None:
+    """Only the files, or the program with its arguments, were a run's identity: the second month was `skipped`."""
+    for month in MONTHS:
+        (tmp_path / f"{month}.csv").write_text("id\n1\n")
+    assert len(digests(tmp_path, write)) == 2
+
+
+def test_a_check_alone_makes_no_other_run(tmp_path: Path) -> None:
+    assert len(digests(tmp_path, '{source: {path: a.csv}}\ndescription: "{{ partition }}"')) == 1
+
+
+def test_another_environment_of_a_program_is_another_run(tmp_path: Path) -> None:
+    written = ("{job: job.py}", "{job: job.py, environment: {A: b}}", "{job: job.py, args: [A, b]}")
+    assert len(set().union(*(digests(tmp_path, write) for write in written))) == 3
+
+
+def load(
+    path: str = "a.csv", identity: str = "1", path_scope: str = "", content: str = "", run: str = "r"
+) -> LoadedFile:
+    scope = LoadScope(path=path_scope, content=content)
+    return LoadedFile("t.x", path, run, f"w-{run}", "c" * 64, "2026-01-02T03:04:05+00:00", identity, scope)
+
+
+def find(wanted: WantedFile, *loads: LoadedFile, order_matters: bool = False) -> HeldFile | None:
+    return HeldFiles(loads, order_matters=order_matters).find(wanted)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "wanted", "state"),
+    [
+        (("", ""), ("", ""), "held"),
+        (("", "m1"), ("", "m1"), "held"),
+        (("", "m1"), ("", "m2"), "free"),
+        (("m1", ""), ("m1", ""), "held"),
+        (("m1", ""), ("m2", ""), "free"),
+        (("", ""), ("m1", ""), "held"),
+        (("m1", ""), ("", ""), "held"),
+        (("", "m1"), ("y1", "m1"), "held"),
+        (("y1", "m1"), ("y2", "m1"), "free"),
+        (("", ""), ("", "m1"), "partly"),
+        (("", "m1"), ("", ""), "partly"),
+        (("m1", ""), ("m1", "m1"), "partly"),
+    ],
+)
+def test_main_holds_a_partition_of_a_file(loaded: tuple[str, str], wanted: tuple[str, str], state: str) -> None:
+    scope = LoadScope(path=wanted[0], content=wanted[1])
+    held = find(WantedFile("a.csv", "1", scope), load(path_scope=loaded[0], content=loaded[1]))
+    assert ("free" if held is None else "partly" if held.is_partly else "held") == state
+
+
+def test_what_main_holds_otherwise_is_refused_in_one_sentence() -> None:
+    month = WantedFile("a.csv", "1", LoadScope(content="partition=2018-01"))
+    held = find(month, load())
+    assert held
+    with pytest.raises(InvalidInput, match=r"w-r loaded a\.csv whole into t\.x, .*for partition=2018-01 now.*--again"):
+        refuse_partly_loaded([held])
+    whole = find(WantedFile("a.csv", "1"), load(content="partition=2018-01"))
+    assert whole and "loaded a.csv for partition=2018-01 into t.x" in describe_overlap([whole])
+    refuse_partly_loaded([each for each in [find(month, load(content="partition=2018-01"))] if each])
+
+
+def test_where_the_order_matters_the_latest_content_of_a_path_counts() -> None:
+    """A price file was sent as 10, 20, 10: the third was left out, and main kept 20."""
+    ten, twenty = load(identity="10", run="r1"), load(identity="20", run="r2")
+    wanted = WantedFile("a.csv", "10")
+    assert find(wanted, ten, twenty) and find(wanted, ten, order_matters=True)
+    assert find(wanted, ten, twenty, order_matters=True) is None
+    assert find(WantedFile("a.csv", "20"), ten, twenty, order_matters=True)
+    assert find(WantedFile("copy.csv", "10"), ten, twenty, order_matters=True), "nothing else came from this path"
+    third = load(identity="10", run="r3")
+    again = find(wanted, ten, twenty, third, order_matters=True)
+    assert again and again.load.run_id == "r3"
+    other_partition = load(identity="20", content="m2")
+    assert find(wanted, ten, other_partition, order_matters=True)
+
+
+scopes = st.builds(LoadScope, path=st.sampled_from(["", "m1", "m2"]), content=st.sampled_from(["", "m1", "m2"]))
+loads = st.builds(
+    lambda path, identity, scope: load(path, identity, scope.path, scope.content),
+    st.sampled_from(["a", "b"]), st.sampled_from(["1", "2"]), scopes,
+)  # fmt: skip
+
+
+@given(st.lists(loads, max_size=6), scopes, st.booleans())
+def test_what_was_just_loaded_is_held_and_nothing_is_held_that_was_never_loaded(
+    earlier: list[LoadedFile], scope: LoadScope, order_matters: bool
+) -> None:
+    wanted = WantedFile("a", "1", scope)
+    held = find(wanted, *earlier, order_matters=order_matters)
+    if held:
+        assert held.load.identity == "1"
+        assert held.is_partly == (bool(held.load.scope.content) != bool(scope.content))
+    mine = load("a", "1", scope.path, scope.content, run="mine")
+    after = find(wanted, *earlier, mine, order_matters=order_matters)
+    assert after and not after.is_partly
+
+
+@given(scopes, scopes)
+def test_holding_is_mutual_and_excludes_a_partial_overlap(one: LoadScope, other: LoadScope) -> None:
+    assert one.holds(other) == other.holds(one) and one.holds(one)
+    assert not (one.holds(other) and one.overlaps_partly(other))
+    assert (one.digest_text == other.digest_text) == (one == other)
+    assert NO_SCOPE.digest_text == ""
