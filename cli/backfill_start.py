@@ -134,10 +134,19 @@ class StartBackfill:
             return
         console = make_console()
         print_rows(console, ("partition", "files", "bytes", "problem"), [_row(each) for each in planned])
-        files, size = sum(each.files or 0 for each in planned), sum(each.bytes for each in planned)
-        total = f"{format_count(len(planned), 'partition')}, {format_count(files, 'file')}, {format_size(size)}"
         order = ", in this order" if given.campaign.in_order else ""
-        console.print(f"{total}, {at_once} at a time{order}. Nothing was started.", highlight=False)
+        console.print(f"{_total(planned)}, {at_once} at a time{order}. Nothing was started.", highlight=False)
+
+
+def _total(planned: Sequence[PlannedPartition]) -> str:
+    """Return how many files are loaded for how many partitions: several may load the same."""
+    with_files = [each for each in planned if each.files]
+    sources = {tuple(each.paths): each for each in with_files}
+    files, size = sum(each.files or 0 for each in sources.values()), sum(each.bytes for each in sources.values())
+    total = f"{format_count(len(planned), 'partition')}, {format_count(files, 'file')}, {format_size(size)}"
+    if len(sources) == len(with_files):
+        return total
+    return f"{total}: {'the same for each partition' if len(sources) == 1 else 'several partitions load the same'}"
 
 
 def _row(planned: PlannedPartition) -> tuple[str, str, str, str]:

@@ -13,6 +13,7 @@ from runtime.installation import with_known_installation
 from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change
 from sluice.errors import InvalidPipeline
+from sluice.input.repeated_loads import hints_on_repeated_loads
 
 _SIGNS = {"create": "+", "change": "~", "remove": "-", "unchanged": " "}
 
@@ -61,7 +62,9 @@ def _print_plan(context: CommandContext, deploy: Deploy, files: int) -> None:
         details = change.differences if change.action == "change" else []
         if change.action == "create":
             details = [f"{key}: {value}" for key, value in item.properties.items()]
-        for text in [line, *(f"    {detail}" for detail in details)]:
+        file = deploy.files.get(item.pipeline)
+        hints = hints_on_repeated_loads(file.pipeline) if file and file.pipeline.schedule and change.is_work else []
+        for text in [line, *(f"    {detail}" for detail in details), *(f"    hint: {hint}" for hint in hints)]:
             console.print(visible(text), highlight=False, soft_wrap=True)
 
 

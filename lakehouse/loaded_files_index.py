@@ -6,38 +6,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from lakehouse.loaded_files_tables import LOAD_COLUMNS, VERSION, create_tables, loaded_file
 from sluice.contracts.input import ManifestRef
 from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import InputRecord, effects_of_rollback
-from sluice.input.scope import LoadScope
 
-_VERSION = 2
-"""The version of the tables below: an index of another version is built again."""
 _WAIT = 30.0
 """Seconds to wait while another process writes."""
 _AT_ONCE = 500
 """So many values are bound to one statement."""
-_SCHEMA = """
-CREATE TABLE commits (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE);
-CREATE TABLE runs (
-    seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, run_id TEXT NOT NULL, workflow_id TEXT NOT NULL,
-    pipeline TEXT NOT NULL, digest TEXT NOT NULL, at TEXT NOT NULL, tables TEXT NOT NULL, rolled_back TEXT NOT NULL,
-    in_effect INTEGER NOT NULL DEFAULT 1, location TEXT NOT NULL, manifest TEXT NOT NULL, problem TEXT NOT NULL
-);
-CREATE INDEX runs_by_id ON runs (run_id);
-CREATE INDEX runs_by_input ON runs (digest, pipeline);
-CREATE INDEX runs_with_problems ON runs (seq) WHERE problem != '';
-CREATE INDEX rollbacks ON runs (seq) WHERE rolled_back != '[]';
-CREATE TABLE files (
-    table_name TEXT NOT NULL, identity TEXT NOT NULL, seq INTEGER NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
-    path_scope TEXT NOT NULL, content_scope TEXT NOT NULL,
-    PRIMARY KEY (table_name, identity, seq, path_scope, content_scope)
-) WITHOUT ROWID;
-CREATE INDEX files_by_path ON files (path);
-"""
 _T = TypeVar("_T")
 
 
@@ -152,7 +132,7 @@ class LoadedFilesIndex:
             for column, values in (("identity", identities), ("path", paths)):
                 for some in _chunks(list(values)):
                     rows.update(database.execute(_FIND.format(column, ", ".join("?" * len(some))), [table, *some]))
-            return [_loaded_file(fields) for _, *fields in sorted(rows, key=lambda row: (row[0], row[2]))]
+            return [loaded_file(fields) for _, *fields in sorted(rows, key=lambda row: (row[0], row[2]))]
 
         return self._use(look)
 
@@ -167,7 +147,7 @@ class LoadedFilesIndex:
                 "WHERE digest = ? AND pipeline = ? AND in_effect ORDER BY seq DESC LIMIT 1",
                 [digest, pipeline],
             ).fetchone()
-            return _loaded_file(row) if row else None
+            return loaded_file(row) if row else None
 
         return self._use(look)
 
@@ -193,11 +173,11 @@ class LoadedFilesIndex:
             where = f"FROM files f JOIN runs r ON r.seq = f.seq WHERE {condition or '1'}"
             (total,) = database.execute(f"SELECT count(*) {where}", values).fetchone()
             rows = database.execute(
-                f"SELECT f.size, r.pipeline, r.in_effect, {_LOAD} {where} ORDER BY f.seq DESC, f.path LIMIT ?",
+                f"SELECT f.size, r.pipeline, r.in_effect, {LOAD_COLUMNS} {where} ORDER BY f.seq DESC, f.path LIMIT ?",
                 [*values, limit],
             )
             loads = [
-                FileLoad(_loaded_file(fields), size, pipeline, bool(in_effect))
+                FileLoad(loaded_file(fields), size, pipeline, bool(in_effect))
                 for size, pipeline, in_effect, *fields in rows
             ]
             return loads, int(total)
@@ -225,34 +205,15 @@ class LoadedFilesIndex:
     def _open(self) -> Iterator[sqlite3.Connection]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as database:
-            if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):
-                _create(database)
+            if database.execute("PRAGMA user_version").fetchone() != (VERSION,):
+                create_tables(database)
             yield database
 
 
-_LOAD = "f.table_name, f.path, r.run_id, r.workflow_id, r.hash, r.at, f.identity, f.path_scope, f.content_scope"
-"""The columns of a load, as `_loaded_file` takes them."""
 _FIND = f"""
-SELECT f.seq, {_LOAD} FROM files f JOIN runs r ON r.seq = f.seq
+SELECT f.seq, {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
 WHERE f.table_name = ? AND r.in_effect AND f.{{}} IN ({{}})
 """
-
-
-def _loaded_file(fields: Sequence[Any]) -> LoadedFile:
-    table, path, run_id, workflow_id, commit, at, identity, path_scope, content_scope = fields
-    scope = LoadScope(path=path_scope, content=content_scope)
-    return LoadedFile(table, path, run_id, workflow_id, commit, at, identity, scope)
-
-
-def _create(database: sqlite3.Connection) -> None:
-    database.execute("BEGIN IMMEDIATE")
-    if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):  # no other process was first
-        for table in ("commits", "runs", "files"):
-            database.execute(f"DROP TABLE IF EXISTS {table}")
-        for statement in _SCHEMA.split(";"):
-            database.execute(statement)
-        database.execute(f"PRAGMA user_version = {_VERSION}")
-    database.execute("COMMIT")
 
 
 def _head(database: sqlite3.Connection) -> str:

@@ -1,7 +1,7 @@
 """What a backfill would do: its pipeline for each partition, and the files of each. This needs no server."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -10,6 +10,7 @@ from lakehouse.source_files import count_files
 from runtime.pipeline_input import resolve_paths
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.input.scope import placeholders_of_loads
 from sluice.pipeline.file import parse_pipeline, read_pipeline_text
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import differing_placeholders, partition_values, values_of_all
@@ -24,6 +25,8 @@ class PlannedPartition:
     """None where the pipeline has no source, or it cannot be listed."""
     bytes: int = 0
     problem: str = ""
+    paths: list[str] = field(default_factory=list)
+    """Where its files are."""
 
 
 def read_backfill_pipeline(file: Path, folder: Path) -> PipelineText:
@@ -45,32 +48,46 @@ def pipeline_of(stated: PipelineText, partition: str) -> Pipeline:
     return resolve_paths(pipeline, Path(stated.folder))
 
 
-_OTHERS = ("1907-11-23", "1908-12-24")
-"""Two partitions without a part in common, which a single one is compared with."""
-
-
 def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipeline:
     """Validate the pipeline of the first and the last partition; return the first.
 
     Raises:
-        InvalidPipeline: one is not valid, or partitions do not differ.
+        InvalidPipeline: one is not valid, or two partitions would write the same.
     """
-    first, last = pipeline_of(stated, partitions[0]), pipeline_of(stated, partitions[-1])
-    others = [last] if len(partitions) > 1 else [_pipeline_of_other(stated, other) for other in _OTHERS]
-    if all(other == first for other in others):
+    first = pipeline_of(stated, partitions[0])
+    if len(partitions) > 1:
+        pipeline_of(stated, partitions[-1])
+    used = sorted(placeholders_of_loads(YAML(typ="safe").load(stated.text)))
+    if not used:
         raise InvalidPipeline(
             f"{stated.name} is the same for each partition: write {{{{ partition }}}} into the path of its source, or "
             "where it says what it loads"
         )
+    _check_that_all_differ(stated, partitions, used)
     return first
 
 
-def _pipeline_of_other(stated: PipelineText, partition: str) -> Pipeline | None:
-    """Return the pipeline of a partition that nobody asked for; None if it has not all parts that the pipeline has."""
-    try:
-        return pipeline_of(stated, partition)
-    except InvalidPipeline:
-        return None
+def _check_that_all_differ(stated: PipelineText, partitions: Sequence[str], used: Sequence[str]) -> None:
+    """Check that no two partitions write the same.
+
+    Args:
+        stated: the pipeline file.
+        partitions: the partitions.
+        used: the placeholders that decide what is written.
+
+    Raises:
+        InvalidPipeline: two have the same values of these placeholders.
+    """
+    seen: dict[tuple[str, ...], str] = {}
+    for partition in partitions:
+        values = partition_values(partition)
+        other = seen.setdefault(tuple(values.get(name, "") for name in used), partition)
+        if other != partition:
+            names = ", ".join(f"{{{{ {name} }}}}" for name in used)
+            raise InvalidPipeline(
+                f"{stated.name} writes the same for {other} and {partition}, since it has no more of a partition than "
+                f"{names}: write {{{{ partition }}}} where it says what it loads, or name one of both"
+            )
 
 
 def check_together(stated: PipelineText, partitions: Sequence[str]) -> None:
@@ -110,4 +127,5 @@ def plan_partition(stated: PipelineText, partition: str) -> PlannedPartition:
         files, size = count_files(source)
     except (InvalidPipeline, InvalidInput) as error:
         return PlannedPartition(partition, problem=str(error))
-    return PlannedPartition(partition, files, size, "" if files else f"there are no files at {source.paths[0]!r}")
+    problem = "" if files else f"there are no files at {source.paths[0]!r}"
+    return PlannedPartition(partition, files, size, problem, source.paths)

@@ -22,6 +22,7 @@ from lakehouse.source_files import (
 from sluice.contracts.run import RunInput
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.input.repeated_loads import hints_on_repeated_loads
 from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.file import locate, parse_pipeline, read_pipeline
@@ -159,6 +160,7 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         columns = read_column_names(write.source, files)
         _check_columns(pipeline, columns, file)
         hints = hints_on_almost_typed(write.source, files) if write.built_in and write.transform is None else []
+        hints += hints_on_repeated_loads(pipeline)
         return InspectedInput(identify_input(files, pipeline.scope), columns, hints)
     return InspectedInput(identify_input([], pipeline.scope, _identity_of_job(write)))
 

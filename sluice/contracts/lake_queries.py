@@ -210,7 +210,7 @@ class FileEntry(Model):
     commit: str
     """The commit on main that published it, or the head of the branch that holds it."""
     partition: str = ""
-    """The partition or the scheduled time that it was loaded for, as `partition=2018-01`; empty for neither."""
+    """The partition or the scheduled time that it was loaded for, as `2018-01`; empty for neither."""
 
 
 class ListFilesResult(Model):

@@ -75,4 +75,6 @@ class LoadsOfTable:
 
 def _holding(loads: Sequence[LoadedFile], wanted: WantedFile) -> Iterator[LoadedFile]:
     """Yield the loads whose scope covers a file, the latest first."""
-    return (load for load in reversed(loads) if load.scope.holds(wanted.scope))
+    for load in reversed(loads):
+        if load.scope.covers(wanted.scope, is_same_path=load.path == wanted.path):
+            yield load

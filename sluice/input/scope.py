@@ -15,7 +15,10 @@ _EXACTNESS = {"year": _YEAR, "month": _MONTH, "day": _DAY, "date": _DAY, "hour":
 
 
 class LoadScope(Model):
-    """The values of placeholders that a load depends on, as `partition=2018-01`; empty where there are none."""
+    """The values of placeholders that a load depends on, as `2018-01`; empty where there are none.
+
+    A partition and a scheduled time of one value are one scope: both may load the same day.
+    """
 
     path: str = ""
     """Of placeholders that stand in the path of the source alone: they decide where a file is found."""
@@ -32,14 +35,14 @@ class LoadScope(Model):
         """The scope for people."""
         return ", ".join(dict.fromkeys(filter(None, (self.content, self.path))))
 
-    def holds(self, wanted: "LoadScope") -> bool:
-        """Return whether a load with this scope covers the wanted load of the same file.
+    def covers(self, wanted: "LoadScope", *, is_same_path: bool) -> bool:
+        """Return whether a load with this scope is the wanted load of a file with the same content.
 
-        Where a file was found does not matter if one of both names no partition for it.
+        Copies of a file in the folders of two partitions are a file of each. A path that names no partition is of any.
         """
         if self.content != wanted.content:
             return False
-        return self.path == wanted.path or not self.path or not wanted.path
+        return is_same_path or self.path == wanted.path or not self.path or not wanted.path
 
     def overlaps_partly(self, wanted: "LoadScope") -> bool:
         """Return whether one of both loads is of the whole file, and the other of a partition of it."""
@@ -88,7 +91,7 @@ def _describe(names: Collection[str], values: Mapping[str, str]) -> str:
     for name in names:
         root, _, part = name.partition(".")
         parts.setdefault(root, set()).add(part)
-    return ", ".join(f"{root}={_exact(values.get(root, ''), parts[root])}" for root in sorted(parts))
+    return ", ".join(_exact(values.get(root, ""), parts[root]) for root in sorted(parts))
 
 
 def _exact(value: str, parts: set[str]) -> str:

@@ -271,10 +271,10 @@ async def test_content_whose_path_a_batch_is_about_to_replace_is_judged_after_it
 
 async def test_a_file_of_which_main_holds_a_partition_is_refused(zone: Zone) -> None:
     file = zone.landing.file("a.csv", "1")
-    await zone.landing.run(str(file), scope=LoadScope(content="partition=2018-01")).load()
+    await zone.landing.run(str(file), scope=LoadScope(content="2018-01")).load()
     assert zone.settled() == []
     status, reason = zone.states()["a.csv"]
-    assert status == "refused" and "for partition=2018-01 into t.x" in reason
+    assert status == "refused" and "for 2018-01 into t.x" in reason
 
 
 async def test_people_see_that_a_run_was_rolled_back_which_run_loads_a_batch_and_what_a_file_waits_for(

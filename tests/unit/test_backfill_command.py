@@ -116,6 +116,43 @@ def test_a_single_partition_is_enough_where_the_pipeline_names_it(file: Path, pl
     assert code == 0, err
 
 
+def transforming(file: Path, placeholder: str, path: str = "*.csv") -> None:
+    file.write_text(
+        f'name: rides\nwrite: {{source: {{path: "{file.parent}/{path}"}}, '
+        f"transform: \"SELECT * FROM source WHERE id = '{{{{ {placeholder} }}}}'\"}}\n"
+        "tables: [t.rides]\n"
+    )
+
+
+def test_the_plan_says_that_partitions_load_the_same_files(file: Path) -> None:
+    """It said that 3 partitions would load 3 files, where each would load the same one."""
+    transforming(file, "partition", "2018-01.csv")
+    code, out, _ = command(str(file), "--partitions", "2018-01..2018-03", "--dry-run")
+    assert code == 0 and "3 partitions, 1 file, 5 bytes: the same for each partition, 4 at a time" in " ".join(
+        out.split()
+    )
+    transforming(file, "partition", "{{ partition.year }}-*.csv")
+    _, out, _ = command(str(file), "--partitions", "2018-01,2018-02,2019-01", "--dry-run")
+    assert "3 partitions, 2 files, 10 bytes: several partitions load the same" in " ".join(out.split())
+    _, out, _ = command(str(file), "--partitions", "2018-01,2018-02", "--dry-run", "--json")
+    assert [each["paths"] for each in json.loads(out)["partitions"]] == [[f"{file.parent}/2018-*.csv"]] * 2
+
+
+@pytest.mark.parametrize("path", ["*.csv", "{{ partition.year }}*.csv"])
+def test_partitions_that_write_the_same_are_refused_with_both_names(file: Path, path: str) -> None:
+    transforming(file, "partition.year", path)
+    code, _, err = command(str(file), "--partitions", "2017-12..2018-02", "--dry-run")
+    assert code == 2 and "writes the same for 2018-01 and 2018-02" in err and "{{ partition.year }}" in err
+    assert command(str(file), "--partitions", "2017..2018", "--dry-run")[0] == 0
+    assert command(str(file), "--partitions", "2018-01", "--dry-run")[0] == 0
+
+
+def test_a_partition_in_a_check_alone_makes_no_partitions(file: Path) -> None:
+    file.write_text(file.read_text().replace("{{ partition }}", "2018-01").replace("[id]", '["{{ partition }}"]'))
+    code, _, err = command(str(file), "--partitions", "2018-01..2018-02", "--dry-run")
+    assert code == 2 and "is the same for each partition" in err
+
+
 def test_the_last_partition_is_validated_too(file: Path) -> None:
     file.write_text(file.read_text().replace("{{ partition }}", "{{ partition.month }}"))
     code, _, err = command(str(file), "--partitions", "2018-01,2018")

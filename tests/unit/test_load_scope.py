@@ -18,6 +18,7 @@ from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.placeholders import partition_values, time_values, values_of_all
 
 TIME = datetime(2026, 3, 2, 5, 30, tzinfo=timezone.utc)
+LAST_OF_JANUARY = partition_values("2018-01-31") | time_values(datetime(2018, 1, 31, tzinfo=timezone.utc))
 VALUES = partition_values("2018-03-09") | time_values(TIME)
 
 
@@ -29,19 +30,19 @@ def of_partition(write: dict[str, Any], **more: Any) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ("{{ partition }}", "partition=2018-03-09"),
-        ("{{ partition.year }}", "partition=2018"),
-        ("{{ partition.year }}/{{ partition.month }}", "partition=2018-03"),
-        ("{{ partition.month }}", "partition=2018-03"),
-        ("{{ partition.day }}", "partition=2018-03-09"),
-        ("{{ partition.start }} {{ partition.year }}", "partition=2018-03-09"),
-        ("{{ partition.end }}", "partition=2018-03-09"),
-        ("{{ scheduled_for }}", "scheduled_for=2026-03-02T05:30:00+00:00"),
-        ("{{ scheduled_for.date }}", "scheduled_for=2026-03-02"),
-        ("{{ scheduled_for.month }}", "scheduled_for=2026-03"),
-        ("{{ scheduled_for.hour }}", "scheduled_for=2026-03-02T05"),
-        ("{{ scheduled_for.date }} {{ scheduled_for.minute }}", "scheduled_for=2026-03-02T05:30"),
-        ("{{ partition.year }} {{ scheduled_for.year }}", "partition=2018, scheduled_for=2026"),
+        ("{{ partition }}", "2018-03-09"),
+        ("{{ partition.year }}", "2018"),
+        ("{{ partition.year }}/{{ partition.month }}", "2018-03"),
+        ("{{ partition.month }}", "2018-03"),
+        ("{{ partition.day }}", "2018-03-09"),
+        ("{{ partition.start }} {{ partition.year }}", "2018-03-09"),
+        ("{{ partition.end }}", "2018-03-09"),
+        ("{{ scheduled_for }}", "2026-03-02T05:30:00+00:00"),
+        ("{{ scheduled_for.date }}", "2026-03-02"),
+        ("{{ scheduled_for.month }}", "2026-03"),
+        ("{{ scheduled_for.hour }}", "2026-03-02T05"),
+        ("{{ scheduled_for.date }} {{ scheduled_for.minute }}", "2026-03-02T05:30"),
+        ("{{ partition.year }} {{ scheduled_for.year }}", "2018, 2026"),
         ("plain", ""),
     ],
 )
@@ -63,21 +64,21 @@ def test_a_scope_is_as_exact_as_the_finest_part_that_is_used(text: str, label: s
     ],
 )
 def test_every_key_of_the_write_counts(write: dict[str, Any]) -> None:
-    assert of_partition(write) == ("", "partition=2018-03-09")
+    assert of_partition(write) == ("", "2018-03-09")
 
 
 def test_what_writes_nothing_does_not_count() -> None:
     read_by_people = {"description": "{{ partition }}", "publish": {"message": "{{ partition }}"}}
     table = {"checks": [{"accepted_values": {"values": ["{{ partition }}"]}}]}
     assert of_partition({}, **read_by_people, tables={"t.x": table}) == ("", "")
-    assert of_partition({}, tables={"t.x": {**table, "where": "{{ partition }}"}}) == ("", "partition=2018-03-09")
-    assert of_partition({}, tables=["t.x", "t.{{ partition.year }}"]) == ("", "partition=2018")
+    assert of_partition({}, tables={"t.x": {**table, "where": "{{ partition }}"}}) == ("", "2018-03-09")
+    assert of_partition({}, tables=["t.x", "t.{{ partition.year }}"]) == ("", "2018")
     assert of_partition({}, tables={"t.x": None}) == ("", "")
 
 
 def test_a_placeholder_that_stands_elsewhere_too_is_no_part_of_the_path_alone() -> None:
     write = {"source": {"path": "{{ partition.year }}/*.csv"}, "transform": "{{ partition }} {{ partition.year }}"}
-    assert of_partition(write) == ("", "partition=2018-03-09")
+    assert of_partition(write) == ("", "2018-03-09")
 
 
 def test_a_pipeline_file_has_its_scope_through_every_copy(tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_pipeline_file_has_its_scope_through_every_copy(tmp_path: Path) -> Non
     text = "name: p\nwrite:\n  source: {path: '{{ partition.year }}.csv'}\n  transform: SELECT '{{ partition }}' AS p\n"
     file.write_text(f"{text}tables: [t.x]\n")
     values = partition_values("2018-03")
-    expected = LoadScope(path="partition=2018", content="partition=2018-03")
+    expected = LoadScope(path="2018", content="2018-03")
     loaded = load_pipeline(file, {}, tmp_path, values)
     stated = PipelineText(name="p.yml", text=file.read_text(), folder=str(tmp_path))
     for pipeline in (loaded, pipeline_of_text(stated, values), loaded.model_copy(update={"keep": 5.0})):
@@ -162,19 +163,29 @@ def find(wanted: WantedFile, *loads: LoadedFile, order_matters: bool = False) ->
 )
 def test_main_holds_a_partition_of_a_file(loaded: tuple[str, str], wanted: tuple[str, str], state: str) -> None:
     scope = LoadScope(path=wanted[0], content=wanted[1])
-    held = find(WantedFile("a.csv", "1", scope), load(path_scope=loaded[0], content=loaded[1]))
+    held = find(WantedFile("other/a.csv", "1", scope), load(path_scope=loaded[0], content=loaded[1]))
     assert ("free" if held is None else "partly" if held.is_partly else "held") == state
 
 
+def test_a_file_at_its_own_path_is_of_no_other_partition() -> None:
+    """A schedule and a backfill may name the same folder in two ways."""
+    day, month = LoadScope(path="2018-01-31"), LoadScope(path="2018-01")
+    assert find(WantedFile("a.csv", "1", day), load(path_scope="2018-01")), "it was found at this path before"
+    assert find(WantedFile("copy.csv", "1", day), load(path_scope="2018-01")) is None
+    assert day == load_scope({"write": {"source": {"path": "{{ scheduled_for.date }}"}}}, LAST_OF_JANUARY)
+    assert day == load_scope({"write": {"source": {"path": "{{ partition }}"}}}, LAST_OF_JANUARY)
+    assert month == load_scope({"write": {"source": {"path": "{{ scheduled_for.month }}"}}}, LAST_OF_JANUARY)
+
+
 def test_what_main_holds_otherwise_is_refused_in_one_sentence() -> None:
-    month = WantedFile("a.csv", "1", LoadScope(content="partition=2018-01"))
+    month = WantedFile("a.csv", "1", LoadScope(content="2018-01"))
     held = find(month, load())
     assert held
-    with pytest.raises(InvalidInput, match=r"w-r loaded a\.csv whole into t\.x, .*for partition=2018-01 now.*--again"):
+    with pytest.raises(InvalidInput, match=r"w-r loaded a\.csv whole into t\.x, .*for 2018-01 now.*--again"):
         refuse_partly_loaded([held])
-    whole = find(WantedFile("a.csv", "1"), load(content="partition=2018-01"))
-    assert whole and "loaded a.csv for partition=2018-01 into t.x" in describe_overlap([whole])
-    refuse_partly_loaded([each for each in [find(month, load(content="partition=2018-01"))] if each])
+    whole = find(WantedFile("a.csv", "1"), load(content="2018-01"))
+    assert whole and "loaded a.csv for 2018-01 into t.x" in describe_overlap([whole])
+    refuse_partly_loaded([each for each in [find(month, load(content="2018-01"))] if each])
 
 
 def test_where_the_order_matters_the_latest_content_of_a_path_counts() -> None:
@@ -215,7 +226,9 @@ def test_what_was_just_loaded_is_held_and_nothing_is_held_that_was_never_loaded(
 
 @given(scopes, scopes)
 def test_holding_is_mutual_and_excludes_a_partial_overlap(one: LoadScope, other: LoadScope) -> None:
-    assert one.holds(other) == other.holds(one) and one.holds(one)
-    assert not (one.holds(other) and one.overlaps_partly(other))
+    for is_same_path in (True, False):
+        assert one.covers(other, is_same_path=is_same_path) == other.covers(one, is_same_path=is_same_path)
+        assert one.covers(one, is_same_path=is_same_path)
+        assert not (one.covers(other, is_same_path=is_same_path) and one.overlaps_partly(other))
     assert (one.digest_text == other.digest_text) == (one == other)
     assert NO_SCOPE.digest_text == ""

@@ -1,0 +1,50 @@
+"""The tables of the index of loaded files, and how a load is read from them."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from sluice.input.held_files import LoadedFile
+from sluice.input.scope import LoadScope
+
+VERSION = 2
+"""The version of the tables below: an index of another version is built again."""
+_SCHEMA = """
+CREATE TABLE commits (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE);
+CREATE TABLE runs (
+    seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, run_id TEXT NOT NULL, workflow_id TEXT NOT NULL,
+    pipeline TEXT NOT NULL, digest TEXT NOT NULL, at TEXT NOT NULL, tables TEXT NOT NULL, rolled_back TEXT NOT NULL,
+    in_effect INTEGER NOT NULL DEFAULT 1, location TEXT NOT NULL, manifest TEXT NOT NULL, problem TEXT NOT NULL
+);
+CREATE INDEX runs_by_id ON runs (run_id);
+CREATE INDEX runs_by_input ON runs (digest, pipeline);
+CREATE INDEX runs_with_problems ON runs (seq) WHERE problem != '';
+CREATE INDEX rollbacks ON runs (seq) WHERE rolled_back != '[]';
+CREATE TABLE files (
+    table_name TEXT NOT NULL, identity TEXT NOT NULL, seq INTEGER NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
+    path_scope TEXT NOT NULL, content_scope TEXT NOT NULL,
+    PRIMARY KEY (table_name, identity, seq, path_scope, content_scope)
+) WITHOUT ROWID;
+CREATE INDEX files_by_path ON files (path);
+"""
+LOAD_COLUMNS = "f.table_name, f.path, r.run_id, r.workflow_id, r.hash, r.at, f.identity, f.path_scope, f.content_scope"
+"""The columns of a load, as `loaded_file` takes them."""
+
+
+def create_tables(database: sqlite3.Connection) -> None:
+    """Create the tables, unless another process was first; those of another version are dropped."""
+    database.execute("BEGIN IMMEDIATE")
+    if database.execute("PRAGMA user_version").fetchone() != (VERSION,):  # no other process was first
+        for table in ("commits", "runs", "files"):
+            database.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in _SCHEMA.split(";"):
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {VERSION}")
+    database.execute("COMMIT")
+
+
+def loaded_file(fields: Sequence[Any]) -> LoadedFile:
+    """Return the load that a row of these columns is."""
+    table, path, run_id, workflow_id, commit, at, identity, path_scope, content_scope = fields
+    scope = LoadScope(path=path_scope, content=content_scope)
+    return LoadedFile(table, path, run_id, workflow_id, commit, at, identity, scope)

@@ -1,0 +1,122 @@
+"""Partitions and scheduled times that stand outside of the path: each is loaded once, by the real activities."""
+
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.backfills import start_backfill
+from sluice.campaigns.campaign import partition_states
+from sluice.contracts.backfill import BackfillInput, CampaignState, CampaignStatus, JointPublish
+from sluice.contracts.starting import EndedRun, PipelineText, StartPipelineInput
+from sluice.pipeline.placeholders import time_values
+from tests.harness.memory_system import MemorySystem, memory_system
+from workflows.start_pipeline import StartPipeline
+
+MONTHS = ["2018-01", "2018-02", "2018-03"]
+BY_MONTH = "write: {source: {path: rides.csv}, transform: SELECT * FROM source WHERE v = {{ partition.month }}}\n"
+
+
+@pytest.fixture(scope="module")
+def memory(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemorySystem]:
+    with memory_system(home / "bin" / "temporal", tmp_path_factory.mktemp("partitions")) as system:
+        yield system
+
+
+class Rides:
+    """A file with the rides of three months, and a pipeline that loads it."""
+
+    def __init__(self, memory: MemorySystem, folder: Path) -> None:
+        self.memory, self.folder = memory, folder
+        self.name = f"p{uuid.uuid4().hex[:8]}"
+        self.table = f"t.{self.name}"
+        rides = "".join(f"{month}{ride},{month}\n" for month in (1, 2, 3) for ride in (1, 2, 3))
+        (folder / "rides.csv").write_text(f"id,v\n{rides}")
+
+    def stated(self, write: str) -> PipelineText:
+        text = f"name: {self.name}\n{write}tables: {{{self.table}: {{checks: [not_null: [id]]}}}}\n"
+        return PipelineText(name="p.yml", text=text.replace("TABLE", self.table), folder=str(self.folder))
+
+    def backfill(self, write: str, *, partitions: list[str] = MONTHS, is_together: bool = False) -> CampaignStatus:
+        given = BackfillInput(
+            pipeline=self.stated(write),
+            name=self.name,
+            starter="ana",
+            campaign=CampaignState(partitions=partitions),
+            together=JointPublish() if is_together else None,
+            keep=1000.0,
+        )
+
+        async def end() -> CampaignStatus:
+            handle, _ = await start_backfill(self.memory.client, self.memory.settings, given)
+            return await handle.result()
+
+        return self.memory.run(end())
+
+    def start(self, write: str, values: dict[str, str]) -> EndedRun:
+        given = StartPipelineInput(pipeline=self.stated(write), starter=f"schedule {self.name}", values=values)
+        starting: Any = self.memory.client.execute_workflow(
+            StartPipeline.run,
+            given,
+            id=f"start-{uuid.uuid4()}",
+            task_queue=self.memory.settings.sluice_task_queue,
+            result_type=EndedRun,
+        )
+        ended: EndedRun = self.memory.run(starting)
+        return ended
+
+    @property
+    def ids(self) -> list[int]:
+        return self.memory.lake.ids(self.table)
+
+
+@pytest.fixture
+def rides(memory: MemorySystem, tmp_path: Path) -> Rides:
+    return Rides(memory, tmp_path)
+
+
+ALL = [11, 12, 13, 21, 22, 23, 31, 32, 33]
+
+
+def states(status: CampaignStatus) -> list[str]:
+    return list(partition_states(status.campaign).values())
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+def test_each_partition_of_one_file_is_loaded_once(rides: Rides, is_together: bool) -> None:
+    """The first was published, and the others `skipped`, with exit code 0; together, three of nine rows were."""
+    first = rides.backfill(BY_MONTH, is_together=is_together)
+    assert states(first) == ["published"] * 3, first.campaign.notes
+    assert rides.ids == ALL
+    again = rides.backfill(BY_MONTH, is_together=is_together)
+    assert (states(again), rides.ids) == (["skipped"] * 3, ALL)
+    fewer = rides.backfill(BY_MONTH, partitions=["2018-02"])
+    assert (states(fewer), rides.ids) == (["skipped"], ALL)
+
+
+def test_statements_run_once_for_each_partition(rides: Rides) -> None:
+    """Their text was always part of what a run is: it stays so."""
+    rides.backfill(BY_MONTH)
+    delete = "write: {mode: sql, statements: ['DELETE FROM TABLE WHERE v = {{ partition.month }}']}\n"
+    assert states(rides.backfill(delete, partitions=MONTHS[:2])) == ["published"] * 2
+    assert rides.ids == ALL[6:]
+    assert states(rides.backfill(delete, partitions=MONTHS[:2])) == ["skipped"] * 2
+
+
+def test_a_file_that_was_loaded_whole_is_no_partition_that_is_skipped(rides: Rides) -> None:
+    assert rides.start("write: {source: {path: rides.csv}}\n", {}).outcome == "published"
+    ended = rides.backfill(BY_MONTH, partitions=["2018-01"])
+    assert states(ended) == ["failed"] and rides.ids == ALL
+    assert "whole" in ended.campaign.notes["2018-01"].reason and "--again" in ended.campaign.notes["2018-01"].reason
+
+
+def test_each_scheduled_time_is_loaded_once(rides: Rides) -> None:
+    """The first was, and then there was `nothing new` for ever."""
+    write = "write: {source: {path: rides.csv}, transform: SELECT * FROM source WHERE v = {{ scheduled_for.month }}}\n"
+    for month in (1, 2, 2):
+        ended = rides.start(write, time_values(datetime(2026, month, 1, tzinfo=timezone.utc)))
+        assert ended.is_done
+    assert (ended.cause, rides.ids) == ("already_published", ALL[:6])
