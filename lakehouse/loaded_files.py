@@ -56,13 +56,13 @@ class LoadedFiles:
         by_table = self._ask(
             lambda index, at: [index.find_loads(at, table, identities, paths) for table in tables], tables
         )
-        found: dict[WantedFile, HeldFile] = {}
+        by_file: dict[WantedFile, HeldFile] = {}
         for loads in by_table:
             held = LoadsOfTable([load for load in loads if load.run_id != but_of_run], order_matters=order_matters)
             for file in files:
-                if (each := held.find(file)) and (file not in found or found[file].is_partly):
-                    found[file] = each
-        return list(found.values())
+                if (each := held.find(file)) and (file not in by_file or by_file[file].is_partly):
+                    by_file[file] = each
+        return list(by_file.values())
 
     def find_input(self, pipeline: str, digest: str) -> LoadedFile | None:
         """Return the latest run in effect of a pipeline that published the whole input of this identity."""

@@ -254,7 +254,7 @@ class _Look:
             elif judged.status in ("loaded", "in a batch"):
                 self._mark(file, judged.status, judged.detail, file.identity if judged.status == "loaded" else "")
             elif reports:
-                self._keep_out(file.path, judged.status, judged.detail, reports=judged.is_told)
+                self._keep_out(file.path, judged.status, judged.detail, reports=judged.is_reported)
         self._record_marks()
         return new
 

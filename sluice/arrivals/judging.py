@@ -33,7 +33,7 @@ class Judgement:
     status: FileStatus | None
     """Its status from now on; None for one that is loaded now."""
     detail: str = ""
-    is_told: bool = False
+    is_reported: bool = False
     """Whether people are told."""
 
 
@@ -43,19 +43,23 @@ def judge(file: KnownFile, overwritten: Overwritten) -> Judgement:
     Other content of a path that a batch has waits until the batch is gone. A file is not loaded again by itself if the
     run was rolled back that loaded this content from this path.
     """
-    held = file.held
-    is_overtaken = bool(file.path_batch) and file.order_matters
+    if known := _judge_what_is_known(file):
+        return known
+    if file.rolled_back:
+        return Judgement("loaded", file.rolled_back + ROLLED_BACK)
+    if file.replaced and overwritten != "load":
+        reason = f"overwritten: run {file.replaced} loaded this path with other content"
+        return Judgement("ignored", reason, is_reported=overwritten == "alert")
+    return Judgement(None)
+
+
+def _judge_what_is_known(file: KnownFile) -> Judgement | None:
+    """Return what becomes of a file that main or a batch has; None if neither has it."""
+    held, is_overtaken = file.held, bool(file.path_batch) and file.order_matters
     if held and not held.is_partly and not is_overtaken:
         return Judgement("loaded", held.load.workflow_id)
     if file.batch:
         return Judgement("in a batch", file.batch)
     if file.path_batch:
         return Judgement("in a batch", other_content_in(file.path_batch))
-    if held:
-        return Judgement("refused", describe_partly(held), is_told=True)
-    if file.rolled_back:
-        return Judgement("loaded", file.rolled_back + ROLLED_BACK)
-    if file.replaced and overwritten != "load":
-        reason = f"overwritten: run {file.replaced} loaded this path with other content"
-        return Judgement("ignored", reason, is_told=overwritten == "alert")
-    return Judgement(None)
+    return Judgement("refused", describe_partly(held), is_reported=True) if held else None

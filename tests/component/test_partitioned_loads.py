@@ -1,10 +1,10 @@
 """Partitions and scheduled times that stand outside of the path: each is loaded once, by the real activities."""
 
+import asyncio
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.harness.memory_system import MemorySystem, memory_system
 from workflows.start_pipeline import StartPipeline
 
 MONTHS = ["2018-01", "2018-02", "2018-03"]
-BY_MONTH = "write: {source: {path: rides.csv}, transform: SELECT * FROM source WHERE v = {{ partition.month }}}\n"
+BY_MONTH = "write: {source: {path: rides.csv}, transform: 'SELECT * FROM source WHERE v = {{ partition.month }}'}\n"
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +52,16 @@ class Rides:
 
         async def end() -> CampaignStatus:
             handle, _ = await start_backfill(self.memory.client, self.memory.settings, given)
-            return await handle.result()
+            return await asyncio.wait_for(handle.result(), 200)
 
         return self.memory.run(end())
 
     def start(self, write: str, values: dict[str, str]) -> EndedRun:
         given = StartPipelineInput(pipeline=self.stated(write), starter=f"schedule {self.name}", values=values)
-        starting: Any = self.memory.client.execute_workflow(
-            StartPipeline.run,
-            given,
-            id=f"start-{uuid.uuid4()}",
-            task_queue=self.memory.settings.sluice_task_queue,
-            result_type=EndedRun,
+        queue = self.memory.settings.sluice_task_queue
+        return self.memory.run(
+            self.memory.client.execute_workflow(StartPipeline.run, given, id=f"start-{uuid.uuid4()}", task_queue=queue)
         )
-        ended: EndedRun = self.memory.run(starting)
-        return ended
 
     @property
     def ids(self) -> list[int]:
@@ -115,7 +110,8 @@ def test_a_file_that_was_loaded_whole_is_no_partition_that_is_skipped(rides: Rid
 
 def test_each_scheduled_time_is_loaded_once(rides: Rides) -> None:
     """The first was, and then there was `nothing new` for ever."""
-    write = "write: {source: {path: rides.csv}, transform: SELECT * FROM source WHERE v = {{ scheduled_for.month }}}\n"
+    transform = "SELECT * FROM source WHERE v = {{ scheduled_for.month }}"
+    write = f"write: {{source: {{path: rides.csv}}, transform: '{transform}'}}\n"
     for month in (1, 2, 2):
         ended = rides.start(write, time_values(datetime(2026, month, 1, tzinfo=timezone.utc)))
         assert ended.is_done

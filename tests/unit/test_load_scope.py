@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runtime.pipeline_input import find_input, load_pipeline, pipeline_of_text
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput
-from sluice.input.held_files import HeldFile, HeldFiles, LoadedFile, WantedFile
+from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile
 from sluice.input.scope import NO_SCOPE, LoadScope, load_scope
 from sluice.input.selection import describe_overlap, refuse_partly_loaded
 from sluice.pipeline.file import parse_pipeline
@@ -141,7 +141,7 @@ def load(
 
 
 def find(wanted: WantedFile, *loads: LoadedFile, order_matters: bool = False) -> HeldFile | None:
-    return HeldFiles(loads, order_matters=order_matters).find(wanted)
+    return LoadsOfTable(loads, order_matters=order_matters).find(wanted)
 
 
 @pytest.mark.parametrize(
