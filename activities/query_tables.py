@@ -1,16 +1,17 @@
 """Query tables of main or of a branch by SQL."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from temporalio import activity
 
 from activities.errors import as_application_error
-from engine.duckdb_session import DuckDBSession, ParquetView
+from engine.duckdb_session import ParquetView
+from engine.queries.runner import QueryRunner
+from engine.queries.sql import asks_for_tables
 from lakehouse.catalog import BranchCatalog
-from lakehouse.queried_tables import read_queried_tables, resolve_ref
-from lakehouse.sql_query import asks_for_tables, read_rows, tables_in
+from lakehouse.queried_tables import QueriedTable, read_queried_tables, resolve_ref
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 
 
@@ -18,30 +19,29 @@ from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 class QueryTablesActivity:
     """The activity `query_tables`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, how much memory a query may use, and a folder
-    for what does not fit into it.
+    Needs the catalog, the properties by which Iceberg reads the lake, and what runs queries. A cancelled query ends.
     """
 
     catalog: BranchCatalog
     io: Mapping[str, str]
-    memory: str
-    scratch: Path
+    queries: QueryRunner
 
     @activity.defn(name="query_tables")
-    def query_tables(self, input: QueryTablesInput) -> QueryRows:
+    async def query_tables(self, input: QueryTablesInput) -> QueryRows:
         """Return the rows of a query; all tables are read at one hash. `SHOW TABLES` lists them."""
         with as_application_error():
             if asks_for_tables(input.sql):
-                branch, head = resolve_ref(self.catalog, input.ref)
-                names = self.catalog.list_tables(branch, head)
-                return QueryRows(columns=["name"], rows=[[name] for name in names], head=head)
-            names = tables_in(input.sql)
-            branch, head = resolve_ref(self.catalog, input.ref)
-            tables = read_queried_tables(self.catalog, self.io, branch, head, names)
+                return await asyncio.to_thread(self._list_tables, input.ref)
+            names = await self.queries.tables_in(input.sql)
+            tables = await asyncio.to_thread(self._read_tables, input.ref, names)
             files = [ParquetView(each.name, each.fields, each.paths) for each in tables if each.rows is None]
             rows = {each.name: each.rows for each in tables if each.rows is not None}
-            with (
-                DuckDBSession(self.memory, self.scratch, io=self.io) as session,
-                session.tables(files, rows) as connection,
-            ):
-                return read_rows(connection, input.sql)
+            return await self.queries.read(input.sql, files, rows)
+
+    def _list_tables(self, ref: str) -> QueryRows:
+        branch, head = resolve_ref(self.catalog, ref)
+        return QueryRows(columns=["name"], rows=[[name] for name in self.catalog.list_tables(branch, head)], head=head)
+
+    def _read_tables(self, ref: str, names: Sequence[str]) -> list[QueriedTable]:
+        branch, head = resolve_ref(self.catalog, ref)
+        return read_queried_tables(self.catalog, self.io, branch, head, names)

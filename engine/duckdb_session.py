@@ -88,12 +88,16 @@ class DuckDBSession:
     validation of `sql` and expressions is refused here.
     """
 
-    def __init__(self, memory: str, scratch: Path, threads: int = 0, io: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, memory: str, scratch: Path, threads: int = 0, io: Mapping[str, str] | None = None, max_spill: str = ""
+    ) -> None:
         """Prepare a session; `io` has the properties by which Iceberg reads files in a store."""
         self._scratch, self._io = scratch, io or {}
         self.store_trouble: OSError | None = None
         """Why the object store did not serve the last answer, if the store is away and did not refuse."""
         self._config: dict[str, Any] = {**_CONFIG, "memory_limit": memory}
+        if max_spill:
+            self._config["max_temp_directory_size"] = max_spill
         if threads:
             self._config["threads"] = threads
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -167,6 +171,9 @@ class DuckDBSession:
                 connection.register(f"sluice_rows_{number}", table)
                 connection.execute(f"CREATE VIEW {_created(connection, name)} AS FROM sluice_rows_{number}")
             yield connection
+        except duckdb.Error:
+            self.store_trouble = self._store.trouble if self._store else None
+            raise
         finally:
             self._close()
 
@@ -234,8 +241,10 @@ def _check_field_ids(connection: duckdb.DuckDBPyConnection, views: Sequence[Parq
 
 
 def _created(connection: duckdb.DuckDBPyConnection, table: str) -> str:
-    """Return the name of a table for SQL, once its namespace exists."""
+    """Return the name of a table for SQL, once its namespace exists, if it has one."""
     *namespace, name = name_elements(table)
+    if not namespace:
+        return DUCKDB.column(name)
     schema = DUCKDB.column(".".join(namespace))
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     return f"{schema}.{DUCKDB.column(name)}"

@@ -12,6 +12,7 @@ from temporalio.client import Client
 from activities.require_approval import ApprovalPolicy
 from activities.running_workflows import RunningWorkflows
 from activities.start_registrations import StartRegistrationsActivity
+from engine.queries.runner import QueryRunner
 from engine.scan import SamplingEngine
 from engine.scan_engines import in_process_engines
 from lakehouse.arrivals.batch_store import BatchStore
@@ -56,6 +57,11 @@ class Shared:
     def engines(self) -> Sequence[SamplingEngine]:
         """The scan engines in this process."""
         return in_process_engines(self.settings, self.io)
+
+    @cached_property
+    def queries(self) -> QueryRunner:
+        """Runs queries of people in processes of their own."""
+        return QueryRunner(self.settings.sluice_scan_memory, self.settings.runs / "duckdb", self.io)
 
     @cached_property
     def policy(self) -> ApprovalPolicy:

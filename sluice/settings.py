@@ -103,7 +103,7 @@ class Settings(Model):
     sluice_scan_bytes: ByteSize = ByteSize(8 * 1024**3)
     """Above this size of data files, rows are scanned by Spark."""
     sluice_scan_memory: str = Field(default="2GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$")
-    """How much memory DuckDB may use in a worker, before it spills to disk."""
+    """How much memory DuckDB may use for an audit, or for a query, before it spills to disk."""
 
     # --- Advanced: workers ---
     sluice_task_queue: str = "sluice"

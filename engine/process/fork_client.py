@@ -104,7 +104,7 @@ class ForkServer:
             if guard:
                 return SupervisedProcess(guard)
             await running.end()
-        raise ServiceUnavailable(f"a process for jobs on Spark Connect cannot be started: see {self._log}")
+        raise ServiceUnavailable(f"a process cannot be started: see {self._log}")
 
     async def close(self) -> None:
         """End the fork server. The jobs that run are ended by their guards, not from here."""

@@ -1,4 +1,4 @@
-"""The fork server: a process with the imports of Spark Connect clients, which forks itself for each job.
+"""The fork server: a process with the imports of its jobs, which forks itself for each job.
 
     python fork_server.py SOCKET MODULE...
 
@@ -45,6 +45,7 @@ def main(control: socket.socket, modules: list[str]) -> None:
     """Fork a guard and a job for each request; only in the process of a job does this return."""
     runner, *_ = [importlib.import_module(name) for name in modules]
     set_process_name("sluice-forks")
+    hide_process()  # its environment may have the credentials of an object store
     gc.freeze()  # objects of this process live as long as it does: no job needs to look through them
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # guards are not waited for: each reports its exit code to the worker
     specification = _serve(control)

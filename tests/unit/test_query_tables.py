@@ -1,5 +1,6 @@
 """SQL over tables of main or of a branch: at one hash, from files or from rows, and nothing else is reached."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,12 +11,15 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.query_tables import QueryTablesActivity
+from engine.queries.sql import tables_in
 from lakehouse import queried_tables
-from lakehouse.sql_query import tables_in
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import InvalidInput
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.queries import BlockingQueries, blocking_queries
+
+Query = Callable[..., QueryRows]
 
 RUN, OTHER = "0198a1b2-0000-7000-8000-000000000001", "0198a1b2-0000-7000-8000-000000000002"
 BRANCH = f"wap/x/{RUN}/a1"
@@ -33,15 +37,25 @@ def lake(tmp_path: Path) -> MemoryLake:
     return lake
 
 
-def _query(lake: MemoryLake, tmp_path: Path, sql: str, ref: str = "") -> QueryRows:
-    activity = QueryTablesActivity(lake.catalog, {}, "1GB", tmp_path / "scratch")
-    answer: QueryRows = ActivityEnvironment().run(activity.query_tables, QueryTablesInput(sql=sql, ref=ref))
-    return answer
+@pytest.fixture(scope="module")
+def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingQueries]:
+    with blocking_queries(tmp_path_factory.mktemp("queries")) as queries:
+        yield queries
+
+
+@pytest.fixture
+def query(lake: MemoryLake, queries: BlockingQueries) -> Query:
+    def run(sql: str, ref: str = "") -> QueryRows:
+        activity = QueryTablesActivity(lake.catalog, {}, queries.runner)
+        running = ActivityEnvironment().run(activity.query_tables, QueryTablesInput(sql=sql, ref=ref))
+        return queries.wait_for(running)
+
+    return run
 
 
 @pytest.mark.parametrize(("ref", "total"), [("", 30), ("main", 30), (BRANCH, 60), (RUN, 60)])
-def test_main_a_branch_and_the_branch_of_a_run(lake: MemoryLake, tmp_path: Path, ref: str, total: int) -> None:
-    answer = _query(lake, tmp_path, "SELECT sum(v)::INT AS total FROM shop.orders", ref)
+def test_main_a_branch_and_the_branch_of_a_run(lake: MemoryLake, query: Query, ref: str, total: int) -> None:
+    answer = query("SELECT sum(v)::INT AS total FROM shop.orders", ref)
     assert (answer.columns, answer.rows) == (["total"], [[total]])
 
 
@@ -53,11 +67,11 @@ def test_main_a_branch_and_the_branch_of_a_run(lake: MemoryLake, tmp_path: Path,
         'SELECT id, (SELECT max(v) FROM "a.b".items) FROM shop.orders o, shop.orders p WHERE o.id = 1 AND p.id = 1',
     ],
 )
-def test_queries_over_several_tables(lake: MemoryLake, tmp_path: Path, sql: str) -> None:
-    assert _query(lake, tmp_path, sql.replace("SELECT id, (", "SELECT o.id, (")).rows == [[1, 5]]
+def test_queries_over_several_tables(lake: MemoryLake, query: Query, sql: str) -> None:
+    assert query(sql.replace("SELECT id, (", "SELECT o.id, (")).rows == [[1, 5]]
 
 
-def test_nested_columns_are_read_as_rows(lake: MemoryLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nested_columns_are_read_as_rows(lake: MemoryLake, query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     def add_list(table: Table) -> None:
         with table.update_schema() as update:
             update.add_column("many", ListType(10, LongType(), element_required=False))
@@ -69,10 +83,10 @@ def test_nested_columns_are_read_as_rows(lake: MemoryLake, tmp_path: Path, monke
     lake.change("main", "shop.orders", add_list)
     lake.change("main", "shop.orders", add_row)
     sql = "SELECT many FROM shop.orders WHERE id IN (1, 9) ORDER BY id"
-    assert _query(lake, tmp_path, sql).rows == [[None], [[1, None]]]
+    assert query(sql).rows == [[None], [[1, None]]]
     monkeypatch.setattr(queried_tables, "_MAX_BYTES", 10)
     with pytest.raises(ApplicationError, match=r"docs/reading\.md"):
-        _query(lake, tmp_path, sql)
+        query(sql)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +106,9 @@ def test_nested_columns_are_read_as_rows(lake: MemoryLake, tmp_path: Path, monke
         ("SELECT * FROM shop.orders", "nobody's", "there is no branch"),
     ],
 )
-def test_what_is_refused(lake: MemoryLake, tmp_path: Path, sql: str, ref: str, message: str) -> None:
+def test_what_is_refused(lake: MemoryLake, query: Query, sql: str, ref: str, message: str) -> None:
     with pytest.raises(ApplicationError) as refused:
-        _query(lake, tmp_path, sql, ref)
+        query(sql, ref)
     assert message in str(refused.value)
 
 
@@ -109,37 +123,37 @@ def test_what_is_refused(lake: MemoryLake, tmp_path: Path, sql: str, ref: str, m
         "ATTACH '{file}' AS x",
     ],
 )
-def test_no_other_file_is_read(lake: MemoryLake, tmp_path: Path, sql: str) -> None:
+def test_no_other_file_is_read(query: Query, tmp_path: Path, sql: str) -> None:
     file = tmp_path / "secret.csv"
     file.write_text("secret\n")
     with pytest.raises(ApplicationError) as refused:
-        _query(lake, tmp_path, sql.format(file=file))
+        query(sql.format(file=file))
     assert "secret\n" not in str(refused.value)
 
 
-def test_descriptions_and_pivots(lake: MemoryLake, tmp_path: Path) -> None:
-    described = _query(lake, tmp_path, "DESCRIBE shop.orders").rows
+def test_descriptions_and_pivots(lake: MemoryLake, query: Query) -> None:
+    described = query("DESCRIBE shop.orders").rows
     assert [row[0] for row in described] == ["id", "v"]
-    assert len(_query(lake, tmp_path, "SUMMARIZE shop.orders").rows) == 2
-    pivoted = _query(lake, tmp_path, "SELECT * FROM (PIVOT shop.orders ON id IN (1, 2) USING sum(v)::INT)")
+    assert len(query("SUMMARIZE shop.orders").rows) == 2
+    pivoted = query("SELECT * FROM (PIVOT shop.orders ON id IN (1, 2) USING sum(v)::INT)")
     assert pivoted.rows == [[10, 20]] or len(pivoted.rows) == 2
 
 
 @pytest.mark.parametrize("sql", ["SHOW TABLES", "show all tables;"])
-def test_the_tables_of_a_ref_are_listed(lake: MemoryLake, tmp_path: Path, sql: str) -> None:
+def test_the_tables_of_a_ref_are_listed(lake: MemoryLake, query: Query, sql: str) -> None:
     lake.append_rows(BRANCH, "shop.returns", [{"id": 3, "v": 30}])
     tables, head = [["a.b.items"], ["shop.orders"]], lake.catalog.head("main")
-    assert _query(lake, tmp_path, sql) == QueryRows(columns=["name"], rows=tables, head=head)
-    assert _query(lake, tmp_path, sql, RUN).rows == [["a.b.items"], ["shop.orders"], ["shop.returns"]]
+    assert query(sql) == QueryRows(columns=["name"], rows=tables, head=head)
+    assert query(sql, RUN).rows == [["a.b.items"], ["shop.orders"], ["shop.returns"]]
 
 
-def test_the_latest_attempt_of_a_run_is_read(lake: MemoryLake, tmp_path: Path) -> None:
+def test_the_latest_attempt_of_a_run_is_read(lake: MemoryLake, query: Query) -> None:
     for attempt, ids in ((9, [4]), (10, [5, 6])):
         lake.catalog.create_branch(f"wap/{RUN}/{OTHER}/a{attempt}", lake.catalog.head("main"))
         lake.append_rows(f"wap/{RUN}/{OTHER}/a{attempt}", "shop.orders", [{"id": each, "v": 0} for each in ids])
     count = "SELECT count(*)::INT FROM shop.orders"
-    assert _query(lake, tmp_path, count, OTHER).rows == [[4]]
-    assert _query(lake, tmp_path, count, RUN).rows == [[3]], "not the branches of that label"
+    assert query(count, OTHER).rows == [[4]]
+    assert query(count, RUN).rows == [[3]], "not the branches of that label"
 
 
 def test_the_tables_of_a_query_are_those_that_it_does_not_define() -> None:

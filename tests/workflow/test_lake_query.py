@@ -23,6 +23,7 @@ from activities.query_audit_results import QueryAuditResultsActivity
 from cli.context import CommandContext, Interruption, make_console
 from cli.follow import start_and_follow
 from devstack.temporal_cli import find_temporal_cli
+from engine.queries.runner import QueryRunner
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.quarantine import create_quarantine
 from lakehouse.report_store import ReportStore
@@ -85,7 +86,7 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
     }
     create_quarantine(catalog, "quarantine/cities/2026-01-01/run-1", main, "wap/x/a1", properties)
     results = AuditResultsTable(catalog, location, {})
-    settings = Settings(sluice_task_queue=uuid.uuid4().hex)
+    settings, queries = Settings(sluice_task_queue=uuid.uuid4().hex), QueryRunner("1GB", tmp_path / "queries")
     async with Worker(
         server,
         task_queue=settings.sluice_task_queue,
@@ -98,10 +99,11 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
             PlanPublishActivity(catalog, {}).plan_publish,
             PlanReleaseActivity(catalog, "here").plan_release,
             PlanRollbackActivity(catalog).plan_rollback,
-            QueryAuditResultsActivity(results, "1GB").query_audit_results,
+            QueryAuditResultsActivity(results, queries).query_audit_results,
         ],
     ):
         yield Lake(server, settings, catalog, results)
+    await queries.close()
 
 
 async def test_a_quarantine_is_listed_described_and_planned_to_be_released(lake: Lake) -> None:

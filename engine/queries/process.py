@@ -1,0 +1,67 @@
+"""The process of one query: forked by the fork server, it runs the SQL of a person within its limits, and ends.
+
+SQL that a person wrote is parsed here too: very deep SQL can end the process that parses it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from engine.duckdb_session import DuckDBSession
+from engine.private_files import write_private
+from engine.queries.limits import limit_this_process
+from engine.queries.specification import QueryAnswer, QuerySpecification
+from engine.queries.sql import NESTED, read_rows, tables_in
+from sluice.errors import InvalidInput
+
+ANSWER = "answer.json"
+_MAX_SPILL = "16GB"
+"""How much of a query may spill to disk."""
+_MEMORY_ERRORS = (duckdb.OutOfMemoryException, pa.ArrowMemoryError)
+_WANT_OF_MEMORY = ("bad_alloc", "allocat", "Cannot allocate memory", "Out of Memory", "Resource temporarily")
+"""Parts of messages for want of memory: of C++, DuckDB, Arrow and of the system, for memory and for threads."""
+
+
+def main(text: str) -> None:
+    """Answer the query of a specification, and write the answer into its folder."""
+    query = QuerySpecification.model_validate_json(text)
+    limit_this_process(query.memory_limit, query.seconds, query.threads)
+    try:
+        answer = _answer(query).model_dump_json()
+    except MemoryError:
+        answer = QueryAnswer(out_of_memory=True).model_dump_json()
+    write_private(Path(query.folder) / ANSWER, answer)
+
+
+def _answer(query: QuerySpecification) -> QueryAnswer:
+    """Return the answer, or why there is none."""
+    try:
+        if query.kind == "parse":
+            return QueryAnswer(tables=tables_in(query.sql))
+        with _tables(query) as connection:
+            return QueryAnswer(rows=read_rows(connection, query.sql))
+    except InvalidInput as error:
+        return QueryAnswer(refused=str(error))
+    except RecursionError:
+        return QueryAnswer(refused=NESTED)
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        message = str(error).split("\n\n")[0]
+        out_of_memory = isinstance(error, _MEMORY_ERRORS) or any(each in message for each in _WANT_OF_MEMORY)
+        return QueryAnswer(out_of_memory=True) if out_of_memory else QueryAnswer(refused=message)
+
+
+@contextmanager
+def _tables(query: QuerySpecification) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a locked database with the tables of a query, and nothing else."""
+    rows = {name: pa.ipc.open_file(pa.memory_map(path)).read_all() for name, path in query.rows.items()}
+    for path in query.rows.values():
+        with suppress(OSError):
+            Path(path).unlink()
+    with (
+        DuckDBSession(query.memory, Path(query.folder), query.threads, query.io, _MAX_SPILL) as session,
+        session.tables(query.files, rows) as connection,
+    ):
+        yield connection

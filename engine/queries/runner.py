@@ -1,0 +1,180 @@
+"""The worker's side of queries: start a process for each, wait for its answer, and end it in time.
+
+A query that uses too much memory ends its own process, and never the worker (ADR 49).
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pydantic import ByteSize, TypeAdapter, ValidationError
+
+from engine.duckdb_session import ParquetView
+from engine.private_files import private_folder
+from engine.process.fork_client import ForkServer
+from engine.process.heartbeat import no_heartbeat
+from engine.queries.process import ANSWER
+from engine.queries.specification import QueryAnswer, QuerySpecification
+from engine.queries.sql import NARROW
+from sluice.contracts.lake_queries import MAX_RESULT_BYTES, QueryRows
+from sluice.errors import InvalidInput, ServiceUnavailable, SluiceError
+from sluice.job_environment import job_environment
+from sluice.sizes import format_size
+
+_log = logging.getLogger("sluice.engine")
+SECONDS = 45
+"""How long a query may take: less than its activity has."""
+_MODULE = "engine.queries.process"
+_ROOT = Path(__file__).resolve().parents[2]
+_AT_ONCE = 4
+"""How many queries a worker runs at a time: so many times the memory of one are its most."""
+_QUEUE_TIMEOUT = 10.0
+"""How many seconds a query waits for a slot."""
+_THREADS = 4
+_PREFIX = "query-"
+_STALE = 3600.0
+"""Age in seconds at which the folder of a query is removed that a killed worker left."""
+_SIGNAL_BASE = 128
+_SIGXCPU, _SIGALRM = 24, 14
+
+
+class QueryRunner:
+    """Runs queries of people, each in a process forked from one that has its imports."""
+
+    def __init__(self, memory: str, scratch: Path, io: Mapping[str, str] | None = None, seconds: int = SECONDS) -> None:
+        """Prepare; nothing is started before the first query.
+
+        Args:
+            memory: how much memory DuckDB may use for a query before it spills, as `2GB`. Its process may have half as
+                much again.
+            scratch: the folder for what does not fit into memory.
+            io: the properties by which Iceberg reads files in a store.
+            seconds: how long a query may take.
+        """
+        self._memory, self._scratch, self._io, self._seconds = memory, scratch, dict(io or {}), seconds
+        self._limit = int(TypeAdapter(ByteSize).validate_python(memory)) * 3 // 2
+        self._threads = min(_THREADS, os.cpu_count() or 1)
+        self._forks = ForkServer([_MODULE], scratch / "processes.log")
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def tables_in(self, sql: str) -> list[str]:
+        """Return the full names of the tables that a query reads.
+
+        Raises:
+            InvalidInput: it is not one query, or its parsing exceeds a limit.
+        """
+        async with self._folder() as folder:
+            return (await self._run(folder, kind="parse", sql=sql)).tables
+
+    async def read(self, sql: str, files: Sequence[ParquetView] = (), rows: Mapping[str, pa.Table] = {}) -> QueryRows:
+        """Return the rows of a query over data files, and over rows in memory.
+
+        Raises:
+            InvalidInput: DuckDB refuses the query, it exceeds a limit, or its result is too large.
+        """
+        async with self._folder() as folder:
+            written = await asyncio.to_thread(_write_rows, folder, rows)
+            answer = await self._run(folder, kind="read", sql=sql, files=files, rows=written, io=self._io)
+            assert answer.rows
+            return answer.rows
+
+    async def close(self) -> None:
+        """End the process that is forked; a query that runs is ended by its guard."""
+        await self._forks.close()
+
+    @asynccontextmanager
+    async def _folder(self) -> AsyncIterator[Path]:
+        """Yield a folder for one query, once a slot is free."""
+        try:
+            await asyncio.wait_for(self._slots.acquire(), _QUEUE_TIMEOUT)
+        except asyncio.TimeoutError:
+            raise ServiceUnavailable(
+                f"this worker runs {_AT_ONCE} other queries: run the command again in a moment"
+            ) from None
+        try:
+            folder = await asyncio.to_thread(_make_folder, self._scratch)
+            try:
+                yield folder
+            finally:
+                await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+        finally:
+            self._slots.release()
+
+    async def _run(self, folder: Path, **query: Any) -> QueryAnswer:
+        """Run a process to its end, or end it; return its answer."""
+        mapped = sum(Path(each).stat().st_size for each in query.get("rows", {}).values())
+        specification = QuerySpecification(
+            folder=str(folder),
+            memory=self._memory,
+            memory_limit=self._limit + mapped,
+            seconds=self._seconds,
+            threads=self._threads,
+            **query,
+        )
+        process = await self._forks.start_job(specification.model_dump_json(), _environment(with_s3=bool(self._io)))
+        try:
+            ended = await asyncio.wait_for(process.watch(folder / "query.log", no_heartbeat), self._seconds)
+        except asyncio.TimeoutError:
+            raise self._took_too_long() from None
+        answer = await asyncio.to_thread(_read_answer, folder / ANSWER)
+        if answer and answer.refused:
+            raise InvalidInput(answer.refused)
+        if answer and not answer.out_of_memory:
+            return answer
+        if ended.code - _SIGNAL_BASE in (_SIGXCPU, _SIGALRM):
+            raise self._took_too_long()
+        if ended.code <= _SIGNAL_BASE and not answer:
+            _log.error("the process of a query ended with code %s: %s", ended.code, "\n".join(ended.tail))
+            raise SluiceError("the process of the query failed: see the worker's log")
+        nested = "" if answer else ", or is nested too deeply"  # the process was ended before it could say which
+        raise InvalidInput(
+            f"the query used more than {format_size(self._limit)} of memory{nested}, and was ended: {NARROW}. "
+            "SLUICE_SCAN_MEMORY on the worker sets the limit"
+        )
+
+    def _took_too_long(self) -> InvalidInput:
+        return InvalidInput(f"the query took longer than {self._seconds} seconds, and was ended: {NARROW}")
+
+
+def _environment(*, with_s3: bool) -> dict[str, str]:
+    """Return the environment of the processes: that of a job, and little address space for each thread."""
+    return {
+        **job_environment(os.environ, with_s3=with_s3),
+        **{"PYTHONPATH": str(_ROOT), "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"},
+    }
+
+
+def _make_folder(scratch: Path) -> Path:
+    """Return a new folder, after removing those of queries whose worker was killed."""
+    for left in private_folder(scratch).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE:
+                shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=scratch))
+
+
+def _write_rows(folder: Path, rows: Mapping[str, pa.Table]) -> dict[str, str]:
+    """Write tables into Arrow files that the process of the query maps into its memory; return their paths."""
+    written = {}
+    for number, (name, table) in enumerate(rows.items()):
+        path = folder / f"rows-{number}.arrow"
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        written[name] = str(path)
+    return written
+
+
+def _read_answer(file: Path) -> QueryAnswer | None:
+    """Return the answer that a process wrote, or None if it ended before it had."""
+    with suppress(OSError, ValidationError):
+        if file.stat().st_size <= 2 * MAX_RESULT_BYTES:
+            return QueryAnswer.model_validate_json(file.read_bytes())
+    return None

@@ -1,0 +1,53 @@
+"""A runner of queries for tests that are no coroutines, with an event loop of its own."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+import pyarrow as pa
+
+from engine.queries.runner import QueryRunner
+from sluice.contracts.lake_queries import QueryRows
+
+MEMORY, SECONDS = "256MB", 20
+T = TypeVar("T")
+
+
+class BlockingQueries:
+    """Runs queries one after the other. The process that forks theirs is started once."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._loop = asyncio.new_event_loop()
+        self.scratch = scratch
+        self.runner = QueryRunner(MEMORY, scratch, seconds=SECONDS)
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop of this runner."""
+        return self._loop.run_until_complete(work)
+
+    def read(self, sql: str, rows: Mapping[str, pa.Table] = {}) -> QueryRows:
+        """Return the rows of a query over tables in memory."""
+        return self.wait_for(self.runner.read(sql, rows=rows))
+
+    def close(self) -> None:
+        """End the process that is forked."""
+        self.wait_for(self.runner.close())
+        self._loop.close()
+
+
+@contextmanager
+def blocking_queries(scratch: Path) -> Iterator[BlockingQueries]:
+    """Yield a runner of queries, and end it."""
+    queries = BlockingQueries(scratch)
+    try:
+        yield queries
+    finally:
+        queries.close()
+
+
+def query_processes(parent: int) -> list[psutil.Process]:
+    """Return the processes of queries that a process started, by way of the one that is forked."""
+    return [each for each in psutil.Process(parent).children(recursive=True) if each.name() == "sluice-job"]
