@@ -42,6 +42,7 @@ from lakehouse.report_store import ReportStore
 from runtime.background import end_background, register_with_temporal, start_background
 from runtime.installation import with_installation
 from runtime.log_context import RunLogContext
+from runtime.reached_installation import check_task_queue, worker_identity
 from runtime.shutdown import exit_after
 from runtime.store_access import export_store_access
 from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
@@ -166,6 +167,7 @@ def make_worker(
     deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
     return Worker(
         client,
+        identity=worker_identity(settings.sluice_installation),
         task_queue=queue,
         workflows=[AUTO_UPGRADE.get(each, each) for each in workflows] if deployment else workflows,
         workflow_runner=sandbox(),
@@ -195,6 +197,8 @@ async def serve() -> None:
         if not class_path(settings) and not settings.spark_packages:
             raise BadEnvironment(f"there are no jars for Spark under {settings.sluice_home}: run `make setup`")
     client = await connect(environment, **start_telemetry(settings))
+    if warning := await check_task_queue(client, settings, environment):
+        log.warning("%s", warning)
     await register_with_temporal(client, settings)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_LOOP_THREADS, thread_name_prefix="loop"))
     stop = asyncio.Event()

@@ -17,8 +17,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.report import print_report
+from runtime.reached_installation import connect_command
 from runtime.start_run import Starter
-from runtime.temporal_client import connect
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.presentation.markdown import markdown_report
@@ -147,9 +147,11 @@ async def _connect_and_run(
 ) -> int:
     environment = read_environment()
     settings = read_settings(environment)
-    client = await connect(environment)
+    reached = await connect_command(environment)
+    if reached.hint:
+        print(f"sluice: {reached.hint}", file=sys.stderr)
     console = make_console(to_stderr=as_json or report is not None)
-    return await command(CommandContext(client, settings, console, as_json, interruption, report), prepared)
+    return await command(CommandContext(reached.client, settings, console, as_json, interruption, report), prepared)
 
 
 def print_error(error: Exception, as_json: bool, code: int) -> int:

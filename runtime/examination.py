@@ -16,8 +16,9 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from runtime.reached_installation import connect_command
 from runtime.short_workflow import query_lake
-from runtime.temporal_client import connect, missing_search_attributes
+from runtime.temporal_client import missing_search_attributes
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding, failed
 from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.settings import Settings, read_settings
@@ -35,7 +36,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         return [failed("settings", str(error), "`.env.example` documents every setting")]
     findings = [Finding(part="settings", state="ok", detail=f"home {settings.sluice_home}")]
     try:
-        client = await connect(environment)
+        client = (await connect_command(environment)).client
     except SluiceError as error:
         return [*findings, failed("Temporal", str(error))]
     findings += [await _temporal(client), await _search_attributes(client), await asyncio.to_thread(_web_ui, settings)]

@@ -12,9 +12,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from lakehouse.source_files import check_writable, local_folder, suffix_of, write_rows
+from runtime.reached_installation import connect_command
 from runtime.row_engine import DuckDBRows
 from runtime.short_workflow import query_lake
-from runtime.temporal_client import connect
 from sluice.checks.references import Relationships
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import SluiceError
@@ -79,7 +79,7 @@ def needs_lake(pipeline: Pipeline | None) -> bool:
 async def ask_lake(pipeline: Pipeline, environment: Mapping[str, str]) -> LakeAnswers:
     """Ask a worker for the columns of a pipeline's table, and for the keys of tables that it refers to."""
     try:
-        client = await connect(environment)
+        client = (await connect_command(environment)).client
     except SluiceError as error:
         return LakeAnswers(problems=[f"the lake was not asked: {error}"])
     return await ask_worker(client, pipeline, environment)

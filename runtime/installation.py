@@ -29,12 +29,23 @@ def with_known_installation(settings: Settings) -> Settings:
     Raises:
         BadEnvironment: it is not set, and this home has none.
     """
-    if not settings.sluice_installation and not (settings.sluice_home.absolute() / FILE).exists():
+    if not known_installation(settings):
         raise BadEnvironment(
             f"the id of this installation is not known: {settings.sluice_home.absolute()} has none, as no worker was "
             "started with it. Start one, or set SLUICE_INSTALLATION to the worker's"
         )
     return with_installation(settings)
+
+
+def known_installation(settings: Settings) -> str:
+    """Return the id of the installation, or nothing where the home has none yet.
+
+    Raises:
+        BadEnvironment: the id cannot be read.
+    """
+    if settings.sluice_installation or (settings.sluice_home.absolute() / FILE).exists():
+        return with_installation(settings).sluice_installation
+    return ""
 
 
 def _read_or_create(file: Path) -> str:

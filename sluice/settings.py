@@ -253,14 +253,24 @@ class Settings(Model):
 
 def read_environment() -> dict[str, str]:
     """Read the variables of the environment, of `.env` and of the local stack; the first of them wins."""
+    given = given_environment()
+    return {**stack_environment(given), **given}
+
+
+def given_environment() -> dict[str, str]:
+    """Read the variables that a person sets: those of the environment and of `.env`; the first of them wins."""
     dotenv = {key: value for key, value in dotenv_values(".env").items() if value}
-    given = {**dotenv, **{key: value for key, value in os.environ.items() if value}}
+    return {**dotenv, **{key: value for key, value in os.environ.items() if value}}
+
+
+def stack_environment(given: Mapping[str, str]) -> dict[str, str]:
+    """Read the variables of the local stack of the home that these variables name; none if it is down."""
     stack = Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE
     try:
-        local = json.loads(stack.read_text())["environment"]
+        local: dict[str, str] = json.loads(stack.read_text())["environment"]
     except (OSError, ValueError, KeyError):
-        local = {}
-    return {**local, **given}
+        return {}
+    return local
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

@@ -30,6 +30,7 @@ from lakehouse.report_store import ReportStore
 from runtime import short_workflow
 from runtime.find_run import read_request
 from runtime.publish_plan import plan_publish
+from runtime.reached_installation import serving_installations, worker_identity
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import (
@@ -90,6 +91,7 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
     async with Worker(
         server,
         task_queue=settings.sluice_task_queue,
+        identity=worker_identity("here"),
         workflows=[LakeQuery],
         workflow_runner=sandbox(),
         activity_executor=ThreadPoolExecutor(4),
@@ -161,6 +163,12 @@ async def test_a_start_without_a_worker_says_that_the_guarantee_is_not_known(
     assert not await start_and_follow(context, loads("a.b", "a.c"), digest, StartOptions(), detach=True)
     await lake.client.get_workflow_handle("p-d3").terminate()
     assert "hint: what the publish guarantees is not known yet: no worker takes work" in capsys.readouterr().err
+
+
+async def test_workers_say_of_which_installation_they_are(lake: Lake) -> None:
+    await lake.ask(ListQuarantineInput())
+    assert await serving_installations(lake.client, lake.settings.sluice_task_queue) == {"here"}
+    assert await serving_installations(lake.client, "nobody") == set()
 
 
 async def test_audit_results_are_queried(lake: Lake) -> None:

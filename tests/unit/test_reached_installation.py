@@ -1,0 +1,163 @@
+"""A command reaches the stack of its folder, or the Temporal that a person chose, and no other installation."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime import reached_installation
+from runtime.installation import FILE
+from runtime.reached_installation import check_task_queue, connect_command, worker_identity
+from sluice.errors import BadEnvironment, ServiceUnavailable
+from sluice.settings import STACK_FILE, Settings, read_environment
+from tests.harness.command_line import run_command
+
+OWN, OTHER, USUAL = "own-1", "other-2", "127.0.0.1:7233"
+
+
+class Temporal:
+    """A server: the workers that ask for work have these identities, and these schedules are there."""
+
+    def __init__(self, *identities: str, schedules: tuple[str, ...] = (), answers: bool = True) -> None:
+        self.identities, self.schedules, self.answers = identities, schedules, answers
+        self.workflow_service = self
+        self.service_client = SimpleNamespace(config=SimpleNamespace(target_host=USUAL))
+        self.namespace = "default"
+
+    async def connect(self, environment: Mapping[str, str]) -> "Temporal":
+        if not self.answers:
+            raise ServiceUnavailable("Temporal does not answer")
+        return self
+
+    async def describe_task_queue(self, _: Any) -> Any:
+        return SimpleNamespace(pollers=[SimpleNamespace(identity=each) for each in self.identities])
+
+    def get_schedule_handle(self, name: str) -> Any:
+        async def describe() -> None:
+            if name not in self.schedules:
+                raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
+
+        return SimpleNamespace(describe=describe)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home with an id, whose stack is down."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))  # no configuration file of Temporal's
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / FILE).write_text(f"{OWN}\n")
+    return tmp_path / "home"
+
+
+def start_stack(home: Path) -> None:
+    (home / STACK_FILE).write_text(json.dumps({"environment": {"TEMPORAL_ADDRESS": USUAL}}))
+
+
+async def reach(monkeypatch: pytest.MonkeyPatch, temporal: Temporal) -> str:
+    """Connect as a command does; return the hint."""
+    monkeypatch.setattr(reached_installation, "connect", temporal.connect)
+    return (await connect_command(read_environment())).hint
+
+
+async def test_a_stack_that_is_down_is_said_to_be_down(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ServiceUnavailable, match=r"the stack of this folder is down: `make up`.*TEMPORAL_ADDRESS"):
+        await reach(monkeypatch, Temporal(answers=False))
+
+
+@pytest.mark.parametrize(
+    ("temporal", "who"),
+    [
+        (Temporal(f"1@host#{OTHER}"), f"At {USUAL} listens the stack of installation {OTHER}"),
+        (Temporal("1@host", schedules=(f"sluice-reaper-{OTHER}",)), "a Temporal that this folder does not know"),
+        (Temporal(), "a Temporal that this folder does not know"),
+    ],
+)
+async def test_another_stack_on_the_usual_port_is_not_talked_to(
+    home: Path, monkeypatch: pytest.MonkeyPatch, temporal: Temporal, who: str
+) -> None:
+    with pytest.raises(ServiceUnavailable, match=f"is down: `make up` starts it.*{who}"):
+        await reach(monkeypatch, temporal)
+    start_stack(home)  # it was not stopped, as before a reboot
+    with pytest.raises(ServiceUnavailable, match=f"listens at {USUAL}: run `make down`, then `make up`"):
+        await reach(monkeypatch, temporal)
+    (home / FILE).unlink()
+    with pytest.raises(ServiceUnavailable, match="the stack of this folder is down"):
+        await reach(monkeypatch, temporal)
+
+
+@pytest.mark.parametrize(
+    "temporal",
+    [
+        Temporal(f"1@host#{OWN}"),
+        Temporal(f"1@host#{OTHER}", f"1@host#{OWN}"),
+        Temporal("1@host", schedules=(f"sluice-reaper-{OWN}",)),
+        Temporal(schedules=(f"sluice-reaper-{OWN}",)),
+    ],
+)
+async def test_its_own_installation_is_reached_without_a_word(
+    home: Path, monkeypatch: pytest.MonkeyPatch, temporal: Temporal
+) -> None:
+    assert not await reach(monkeypatch, temporal), "a Temporal and a worker that somebody started by hand"
+    start_stack(home)
+    assert not await reach(monkeypatch, temporal)
+
+
+async def test_a_stack_without_a_reaper_is_known_by_its_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_REAP_EVERY", "0")
+    with pytest.raises(ServiceUnavailable):
+        await reach(monkeypatch, Temporal())
+    start_stack(home)
+    assert not await reach(monkeypatch, Temporal())
+
+
+@pytest.mark.parametrize("where", ["variable", "dotenv", "profile"])
+async def test_who_sets_an_address_chose_it(home: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    if where == "variable":
+        monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
+    elif where == "dotenv":
+        Path(".env").write_text("TEMPORAL_ADDRESS=temporal.example:7233\n")
+    else:
+        Path("temporal.toml").write_text('[profile.default]\naddress = "temporal.example:7233"\n')
+        monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(Path("temporal.toml").absolute()))
+    assert not await reach(monkeypatch, Temporal())
+    assert not await reach(monkeypatch, Temporal("1@host"))
+    hint = await reach(monkeypatch, Temporal(f"1@host#{OTHER}"))
+    assert hint == f"the workers at {USUAL} are of installation {OTHER}, and not of this folder's {OWN}"
+    (home / FILE).unlink()
+    assert not await reach(monkeypatch, Temporal(f"1@host#{OTHER}")), "a machine without a worker has no id"
+    monkeypatch.setenv("SLUICE_INSTALLATION", OTHER)
+    assert not await reach(monkeypatch, Temporal(f"1@host#{OTHER}"))
+    monkeypatch.setenv("SLUICE_INSTALLATION", "third")
+    with pytest.raises(BadEnvironment, match=f"are of installation {OTHER}, and SLUICE_INSTALLATION is third: nothing"):
+        await reach(monkeypatch, Temporal(f"1@host#{OTHER}"))
+    assert not await reach(monkeypatch, Temporal()), "no worker runs yet"
+
+
+async def test_a_worker_takes_no_work_of_another_stack(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client: Any = Temporal(f"1@host#{OTHER}", f"1@host#{OWN}")
+    settings = Settings(sluice_installation=OWN, sluice_home=home)
+    with pytest.raises(BadEnvironment, match=rf"installation {OTHER} take work from the task queue 'sluice'.*make up"):
+        await check_task_queue(client, settings, read_environment())
+    own: Any = Temporal(f"1@host#{OWN}", "1@host")
+    assert not await check_task_queue(own, settings, read_environment())
+    monkeypatch.setenv("TEMPORAL_ADDRESS", USUAL)
+    assert OTHER in await check_task_queue(client, settings, read_environment())
+
+
+def test_a_worker_names_its_installation() -> None:
+    assert worker_identity(OWN).startswith(f"{os.getpid()}@") and worker_identity(OWN).endswith(f"#{OWN}")
+    assert "#" not in worker_identity("")
+
+
+def test_a_command_in_a_folder_whose_stack_is_down(home: Path, tmp_path: Path) -> None:
+    """Whatever listens on the usual port of this machine."""
+    ended = run_command(tmp_path, os.environ, "list", "--json")
+    assert (ended.code, ended.json["exit_code"]) == (7, 7)
+    assert "the stack of this folder is down: `make up`" in ended.err
