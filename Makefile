@@ -98,8 +98,8 @@ bench-audit: setup ## Measure the audit beside SQL by hand and the checking libr
 docs: setup-python ## Renew the tables in docs/checks.md and docs/order.md
 	$(VENV)/bin/python -m sluice.presentation.reference
 
-clean: down ## Remove the environment, the tools and the local lake
-	rm -rf $(VENV) .sluice data
+clean: python-version ## Show what set-up and the local stack made, ask, and remove it; YES=1 does not ask
+	@$(PYTHON) -m devstack.clean $(if $(filter-out 0 no false,$(YES)),--yes)
 
 setup-python: python-version
 	$(SET_UP) python

@@ -1,9 +1,9 @@
 """The film permits of the examples: synthetic rows in the form of New York's list, the same on every machine."""
 
 import csv
+import io
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 
 BOROUGHS = {"Manhattan": 480, "Brooklyn": 300, "Queens": 150, "Bronx": 45, "Staten Island": 25}
 """How many of the 1,000 permits each borough has."""
@@ -16,15 +16,11 @@ _DAYS = 180
 _SEED = 2026
 
 
-def write_film_permits(file: Path) -> None:
-    """Write the permits as CSV, in one piece, unless they are there."""
-    if file.exists():
-        return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_name(f"_{file.name}.new")  # readers of the folder leave such a file out
-    with new.open("w", newline="", encoding="utf-8") as opened:
-        csv.writer(opened, lineterminator="\n").writerows([_HEADER, *_permits()])
-    new.replace(file)
+def film_permits() -> bytes:
+    """Return the permits as CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([_HEADER, *_permits()])
+    return file.getvalue().encode()
 
 
 def _permits() -> list[tuple[str, ...]]:

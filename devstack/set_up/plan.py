@@ -186,7 +186,7 @@ class Plan:
             name="data",
             title="the flights of the demo, one file a month, and film permits",
             commands=(self._program("landing", data),),
-            stamp=Stamp(data / "done", lambda: "flights and permits"),
+            stamp=Stamp(data / "done", lambda: "flights and permits, and a list of them"),
             needs=("packages",),
         )
 

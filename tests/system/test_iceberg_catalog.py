@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyiceberg.table import StaticTable
 
-from devstack.film_permits import BOROUGHS, write_film_permits
+from devstack.film_permits import BOROUGHS, film_permits
 from devstack.stack import ROOT, Stack
 from tests.harness.system import SystemHarness, link_tools
 
@@ -101,7 +101,9 @@ def test_permits_are_deleted_on_a_branch_and_jobs_cannot_leave_theirs(
     iceberg: SystemHarness, home: Path, tmp_path: Path
 ) -> None:
     reader = Reader(home)
-    write_film_permits(tmp_path / "data" / "permits" / "permits.csv")
+    permits = tmp_path / "data" / "permits" / "permits.csv"
+    permits.parent.mkdir(parents=True)
+    permits.write_bytes(film_permits())
     loaded = iceberg.run(LOAD)
     assert (loaded.json["outcome"], loaded.json["guarantee"]) == ("published", "atomic"), loaded
     assert boroughs(reader) == BOROUGHS

@@ -1,0 +1,127 @@
+"""`make clean` says what it removes and asks, and a person's own files in `data` stay."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devstack.clean import LISTED, Removal, clean
+from devstack.landing import lay_out
+from devstack.stack import ROOT
+
+
+@pytest.fixture(scope="session")
+def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a `data` as set-up writes it."""
+    data = tmp_path_factory.mktemp("laid-out") / "data"
+    lay_out(data)
+    (data / "done").write_text("flights and permits")
+    return data
+
+
+@pytest.fixture
+def checkout(laid_out: Path, tmp_path: Path) -> Path:
+    """Return a folder as set-up and a stack left it, with some files of its user."""
+    shutil.copytree(laid_out, tmp_path / "data")
+    for table in ("nyc/flights_1", "nyc/delays_2"):
+        metadata = tmp_path / ".sluice" / "lake" / table / "metadata"
+        metadata.mkdir(parents=True)
+        (metadata / "00000.metadata.json").write_text("{}")
+    (tmp_path / ".sluice" / "temporal.db").write_text("runs")
+    (tmp_path / ".sluice" / "nessie").mkdir()
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / "pipelines").mkdir()
+    return tmp_path
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Answer the question as at a terminal."""
+    terminal = io.StringIO(f"{text}\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", terminal)
+
+
+def test_it_says_what_goes_and_what_stays(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / "data" / "mine.csv").write_text("id\n1\n")
+    assert clean(checkout, yes=True) == 0
+    out = capsys.readouterr().out
+    assert "the lake .sluice/lake: 2 tables, 4 bytes" in out
+    assert "the history of all runs" in out and "17 files that set-up wrote" in out
+    assert "What stays: data/mine.csv" in out and out.endswith("Removed.\n")
+    assert sorted(each.name for each in checkout.iterdir()) == ["data", "pipelines"]
+    assert [each.name for each in (checkout / "data").rglob("*")] == ["mine.csv"]
+
+
+def test_a_folder_without_files_of_a_person_is_left_as_it_came(checkout: Path) -> None:
+    assert clean(checkout, yes=True) == 0
+    assert [each.name for each in checkout.iterdir()] == ["pipelines"]
+
+
+@pytest.mark.parametrize("name", ["flights/2013-01.csv", "permits/permits.csv"])
+def test_a_file_that_a_person_changed_stays(checkout: Path, name: str) -> None:
+    file = checkout / "data" / name
+    file.write_text("mine\n")
+    lay_out(checkout / "data")
+    assert clean(checkout, yes=True) == 0
+    assert file.read_text() == "mine\n"
+    (checkout / "data" / LISTED).unlink(missing_ok=True)
+    lay_out(checkout / "data")
+    assert file.read_text() == "mine\n", "nor does set-up write over it"
+
+
+def test_files_that_no_list_names_stay(checkout: Path) -> None:
+    (checkout / "data" / LISTED).unlink()
+    assert clean(checkout, yes=True) == 0
+    assert len(list((checkout / "data").rglob("*.csv"))) == 15
+
+
+def test_links_are_not_followed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "kept.csv").write_text("kept")
+    shutil.rmtree(checkout / ".venv")
+    (checkout / ".venv").symlink_to(elsewhere)
+    (checkout / "data" / "linked").symlink_to(elsewhere)
+    assert clean(checkout, yes=True) == 0
+    assert (elsewhere / "kept.csv").exists() and not os.path.lexists(checkout / ".venv")
+    assert (checkout / "data" / "linked").is_symlink()
+
+
+@pytest.mark.parametrize("text", ["", "n", "later"])
+def test_a_person_who_does_not_agree_loses_nothing(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    answer(monkeypatch, text)
+    before = Removal.plan(checkout)
+    assert clean(checkout, yes=False) == 0
+    assert Removal.plan(checkout) == before and "Nothing was removed." in capsys.readouterr().out
+
+
+def test_a_person_who_agrees(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, "y")
+    assert clean(checkout, yes=False) == 0
+    assert not (checkout / ".sluice").exists()
+    assert clean(checkout, yes=False) == 0, "there is nothing to ask about"
+
+
+def test_without_a_terminal_nothing_is_removed(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert clean(checkout, yes=False) == 2
+    assert (checkout / ".sluice").exists() and "`make clean YES=1`" in capsys.readouterr().err
+
+
+def test_make_asks_by_the_program(tmp_path: Path) -> None:
+    """In a copy of the project that has nothing to remove."""
+    for name in ("Makefile", "devstack", "sluice"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".sluice").mkdir()
+    refused = subprocess.run(["make", "clean"], cwd=tmp_path, stdin=subprocess.DEVNULL, check=False)
+    assert refused.returncode == 2 and (tmp_path / ".sluice").exists()
+    assert subprocess.run(["make", "clean", "YES=1"], cwd=tmp_path, check=False).returncode == 0
+    assert not (tmp_path / ".sluice").exists()
