@@ -54,9 +54,11 @@ class Removal:
         if self.data:
             lines.append(f"  {'data':8} {format_count(len(self.data), 'file')} that set-up wrote")
         if self.kept:
-            named = [str(path.relative_to(root)) for path in self.kept[:_NAMED]]
-            more = f" and {len(self.kept) - _NAMED:,} more" if len(self.kept) > _NAMED else ""
-            lines.append(f"What stays: {', '.join(named)}{more}")
+            lines.append(
+                f"What stays: {format_count(len(self.kept), 'file')} that set-up did not write, or not like that"
+            )
+            lines += [f"  {path.relative_to(root)}" for path in self.kept[:_NAMED]]
+            lines += ["  …"] if len(self.kept) > _NAMED else []
         return lines
 
     def remove(self, root: Path) -> None:
@@ -164,10 +166,10 @@ def _size(folder: Path) -> int:
     seen: dict[tuple[int, int], int] = {}
     for path in _walk(folder):
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             continue
-        seen[(found.st_dev, found.st_ino)] = found.st_size
+        seen[(status.st_dev, status.st_ino)] = status.st_size
     return sum(seen.values())
 
 

@@ -66,7 +66,7 @@ async def connect_command(environment: Mapping[str, str]) -> ReachedTemporal:
         return ReachedTemporal(client, _hint(client, settings, own, served))
     if not served and await _has_worked_here(client, settings, own, has_stack=has_stack):
         return ReachedTemporal(client)
-    raise ServiceUnavailable(_not_ours(client, served, has_stack=has_stack))
+    raise ServiceUnavailable(_refusal(client, served, has_stack=has_stack))
 
 
 async def check_task_queue(client: Client, settings: Settings, environment: Mapping[str, str]) -> str:
@@ -78,13 +78,13 @@ async def check_task_queue(client: Client, settings: Settings, environment: Mapp
     others = await serving_installations(client, settings.sluice_task_queue) - {settings.sluice_installation}
     if not others:
         return ""
-    found = (
+    mixed = (
         f"workers of {_named(others)} take work from the task queue {settings.sluice_task_queue!r} at "
         f"{_address(client)}, and this worker is of installation {settings.sluice_installation}"
     )
     if not _is_chosen(environment) and not stack_environment(environment):
-        raise BadEnvironment(f"{found}. Set {_ADDRESS} or SLUICE_TASK_QUEUE, or start a stack of your own by `make up`")
-    return found
+        raise BadEnvironment(f"{mixed}. Set {_ADDRESS} or SLUICE_TASK_QUEUE, or start a stack of your own by `make up`")
+    return mixed
 
 
 async def serving_installations(client: Client, queue: str) -> set[str]:
@@ -98,7 +98,7 @@ async def serving_installations(client: Client, queue: str) -> set[str]:
         described = await client.workflow_service.describe_task_queue(request)
     except RPCError:
         return set()
-    return {found[1] for poller in described.pollers if (found := _IDENTITY.search(poller.identity))}
+    return {named[1] for poller in described.pollers if (named := _IDENTITY.search(poller.identity))}
 
 
 def _is_chosen(environment: Mapping[str, str]) -> bool:
@@ -142,7 +142,7 @@ def _hint(client: Client, settings: Settings, own: str, served: set[str]) -> str
     return f"{reached}, and not of this folder's {own}"
 
 
-def _not_ours(client: Client, served: set[str], *, has_stack: bool) -> str:
+def _refusal(client: Client, served: set[str], *, has_stack: bool) -> str:
     address = _address(client)
     who = f"the stack of {_named(served)}" if served else "a Temporal that this folder does not know"
     if has_stack:

@@ -51,7 +51,9 @@ def test_it_says_what_goes_and_what_stays(checkout: Path, capsys: pytest.Capture
     out = capsys.readouterr().out
     assert "the lake .sluice/lake: 2 tables, 4 bytes" in out
     assert "the history of all runs" in out and "17 files that set-up wrote" in out
-    assert "What stays: data/mine.csv" in out and out.endswith("Removed.\n")
+    assert "What stays: 1 file that set-up did not write, or not like that\n  data/mine.csv\n" in out and out.endswith(
+        "Removed.\n"
+    )
     assert sorted(each.name for each in checkout.iterdir()) == ["data", "pipelines"]
     assert [each.name for each in (checkout / "data").rglob("*")] == ["mine.csv"]
 
@@ -80,13 +82,13 @@ def test_files_that_no_list_names_stay(checkout: Path) -> None:
 
 
 def test_links_are_not_followed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    (elsewhere / "kept.csv").write_text("kept")
+    target = tmp_path_factory.mktemp("target")
+    (target / "kept.csv").write_text("kept")
     shutil.rmtree(checkout / ".venv")
-    (checkout / ".venv").symlink_to(elsewhere)
-    (checkout / "data" / "linked").symlink_to(elsewhere)
+    (checkout / ".venv").symlink_to(target)
+    (checkout / "data" / "linked").symlink_to(target)
     assert clean(checkout, yes=True) == 0
-    assert (elsewhere / "kept.csv").exists() and not os.path.lexists(checkout / ".venv")
+    assert (target / "kept.csv").exists() and not os.path.lexists(checkout / ".venv")
     assert (checkout / "data" / "linked").is_symlink()
 
 
