@@ -58,6 +58,7 @@ class PrepareRunActivity:
                 resume=input.resume,
                 order=LoadOrder(partition=partition_of(input.values), over_younger=input.over_younger),
                 target=input.target,
+                is_watched=False,
             )
             request, workflow_id = await make_request(self.client, self.settings, pipeline, run_input, starter, options)
             return PreparedRun(workflow_id=workflow_id, request=request, summary=describe_work(request))

@@ -54,9 +54,7 @@ class Removal:
         if self.data:
             lines.append(f"  {'data':8} {format_count(len(self.data), 'file')} that set-up wrote")
         if self.kept:
-            lines.append(
-                f"What stays: {format_count(len(self.kept), 'file')} that set-up did not write, or not like that"
-            )
+            lines.append(f"What stays: {format_count(len(self.kept), 'file')} that set-up did not write")
             lines += [f"  {path.relative_to(root)}" for path in self.kept[:_NAMED]]
             lines += ["  …"] if len(self.kept) > _NAMED else []
         return lines

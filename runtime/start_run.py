@@ -57,6 +57,8 @@ class StartOptions:
     """How old the rows are."""
     target: str = ""
     """The branch to publish to, where that is not main."""
+    is_watched: bool = True
+    """Whether a person waits for an answer. Otherwise the run waits for services from its first step on."""
     guarantee: str = ""
     """What its publish guarantees, where a worker was asked: the Web UI shows it from the start."""
 
@@ -128,7 +130,7 @@ async def make_request(
         publish=options.publish,
         order=options.order,
         target=options.target,
-        policy=_policy(settings),
+        policy=_policy(settings, is_watched=options.is_watched),
         search_attributes=await search_attributes_known(client),
         guarantee=options.guarantee,
         revision=REVISION,
@@ -147,10 +149,10 @@ def _digest(model: Resume | Restore | Pipeline) -> str:
     return hashlib.sha256(model.model_dump_json().encode()).hexdigest()
 
 
-def _policy(settings: Settings) -> Policy:
+def _policy(settings: Settings, *, is_watched: bool) -> Policy:
     return Policy(
         heartbeat_timeout=settings.sluice_heartbeat_timeout,
-        open_timeout=settings.sluice_open_timeout,
+        open_timeout=settings.sluice_open_timeout if is_watched else settings.sluice_step_timeout,
         step_timeout=settings.sluice_step_timeout,
         wait_timeout=settings.sluice_wait_timeout,
         spark_queue=settings.spark_queue,

@@ -119,7 +119,7 @@ class Settings(Model):
     sluice_heartbeat_timeout: float = Field(default=15.0, ge=1)
     """Without a heartbeat for this long, a worker counts as dead."""
     sluice_open_timeout: float = Field(default=60.0, ge=1)
-    """How long the catalog may be unavailable when a run starts."""
+    """How long the catalog may be unavailable when a run of a person starts."""
     sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
     """How long a service may be unavailable in the middle of a run."""
     sluice_wait_timeout: float = Field(default=24 * 3600.0, ge=1)

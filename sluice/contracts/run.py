@@ -69,7 +69,8 @@ class Policy(Model):
     heartbeat_timeout: float = 15.0
     """After this long without a heartbeat, Temporal considers a worker dead."""
     open_timeout: float = 60.0
-    """How long the catalog may be unavailable when a run begins, before the run gives up."""
+    """How long the catalog may be unavailable when a run begins, before the run gives up. That of a run that no person
+    started is `step_timeout`."""
     step_timeout: float = 24 * 3600.0
     """How long a service may be unavailable in the middle of a run, and how long a scan may take."""
     wait_timeout: float = 24 * 3600.0

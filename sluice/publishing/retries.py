@@ -121,6 +121,8 @@ class AttemptLimit:
 
 _OPENING_TRIES = 5
 _LONGEST_OPENING_DELAY = 5.0
+_QUICK_OPENING_TRIES = 20
+"""Tries to open an attempt before the delays grow further: a day of short ones would fill the history of the run."""
 
 
 @dataclass
@@ -144,6 +146,8 @@ class OpeningLimit:
             return None
         self._tries += 1
         delay = min(_LONGEST_OPENING_DELAY, 0.5 * 2.0 ** min(self._tries - 1, 10))
+        if self._tries > _QUICK_OPENING_TRIES:
+            delay = max(delay, loss_delay(self._tries - _QUICK_OPENING_TRIES))
         if failure.blame == "service" or failure.kind == TIMED_OUT:
             since = self._unavailable_since = self._unavailable_since or now
             return delay if (now - since).total_seconds() + delay <= self.unavailable else None

@@ -51,9 +51,7 @@ def test_it_says_what_goes_and_what_stays(checkout: Path, capsys: pytest.Capture
     out = capsys.readouterr().out
     assert "the lake .sluice/lake: 2 tables, 4 bytes" in out
     assert "the history of all runs" in out and "17 files that set-up wrote" in out
-    assert "What stays: 1 file that set-up did not write, or not like that\n  data/mine.csv\n" in out and out.endswith(
-        "Removed.\n"
-    )
+    assert out.endswith("What stays: 1 file that set-up did not write\n  data/mine.csv\nRemoved.\n")
     assert sorted(each.name for each in checkout.iterdir()) == ["data", "pipelines"]
     assert [each.name for each in (checkout / "data").rglob("*")] == ["mine.csv"]
 

@@ -140,6 +140,16 @@ def test_opening_gives_up_when_the_catalog_is_away_without_a_break() -> None:
     assert opened(OpeningLimit(60, DAY), (0, NESSIE), (59.6, NESSIE)) == [0.5, None]
 
 
+def test_a_day_of_tries_to_open_fills_no_history() -> None:
+    limit, at, delays = OpeningLimit(DAY, DAY), 0.0, []
+    while (delay := limit.after(NESSIE, NOW + timedelta(seconds=at))) is not None:
+        delays.append(delay)
+        at += delay
+    assert DAY - 300 < at <= DAY
+    assert len(delays) < 400, "each try takes a dozen events, and Temporal ends a run at 51,200"
+    assert max(delays[:20]) == 5 and max(delays) == 300
+
+
 def test_a_lost_worker_does_not_use_up_the_time_for_the_catalog() -> None:
     """As when workers and Nessie are killed in turn: each loss of a worker takes a heartbeat time-out."""
     limit = OpeningLimit(60, DAY)

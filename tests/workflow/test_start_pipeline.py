@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from activities.cancel_started_runs import CancelStartedRunsActivity
@@ -21,10 +22,12 @@ from lakehouse.source_files import find_files
 from sluice.approval.required import RequiredApproval
 from sluice.contracts.arrivals import ArrivedFile
 from sluice.contracts.publish import RequireApprovalInput
+from sluice.contracts.references import BranchRef
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, PreparedRun, StartPipelineInput
+from sluice.contracts.write import OpenBranchInput
 from sluice.pipeline.source import Source
 from sluice.settings import Settings
-from tests.harness.workflow import FakeActivities, fails_for_good
+from tests.harness.workflow import FakeActivities, fails_for_good, opened
 from workflows.sandbox import sandbox
 from workflows.start_pipeline import StartPipeline
 from workflows.write_audit_publish import WriteAuditPublish
@@ -99,7 +102,7 @@ class Starts:
 @pytest.fixture
 async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
     starts = Starts(client, tmp_path)
-    settings = Settings(sluice_task_queue=starts.queue)
+    settings = Settings(sluice_task_queue=starts.queue, sluice_open_timeout=1)
     of_runs = starts.fakes.activities()
     control = Worker(
         client,
@@ -181,6 +184,17 @@ def _held(entered: asyncio.Event, may_go_on: asyncio.Event) -> Any:
         return False
 
     return held
+
+
+async def test_a_run_that_nobody_started_by_hand_waits_for_the_catalog(starts: Starts) -> None:
+    async def away(input: OpenBranchInput, number: int) -> BranchRef:
+        if number <= 6:
+            raise ApplicationError("Nessie does not answer", type="ServiceUnavailable")
+        return opened(input.run_ref.branch)
+
+    starts.fakes.overrides["open_branch"] = away
+    ended = await (await starts.start()).result()
+    assert ended.outcome == "published", "a person's run gives up after SLUICE_OPEN_TIMEOUT, here a second"
 
 
 async def test_what_is_not_valid_is_refused_and_starts_no_run(starts: Starts) -> None:

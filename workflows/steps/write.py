@@ -94,7 +94,7 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
 
 
 async def _try_to_open(calls: ActivityCalls, state: RunState, input: OpenBranchInput) -> BranchRef:
-    """Open a branch. A run that has nothing to lose yet soon gives up when the catalog is unavailable."""
+    """Open a branch. A run of a person, with nothing to lose yet, soon gives up when the catalog is unavailable."""
     policy = state.request.policy
     limit = OpeningLimit(policy.open_timeout if state.catalog_id is None else policy.step_timeout, policy.wait_timeout)
     while True:
