@@ -12,7 +12,16 @@ import typer
 from cli.context import check_locally, make_console
 from cli.layout import print_rows
 from cli.values import Partition, ScheduledFor
-from runtime.generated_files import LakeAnswers, Options, ask_lake, generate_file, needs_lake, prepare_request
+from runtime.generated_files import (
+    LakeAnswers,
+    Options,
+    ask_lake,
+    generate_file,
+    needs_lake,
+    prepare_request,
+    source_of,
+    source_of_environment,
+)
 from runtime.pipeline_input import load_pipeline
 from runtime.placeholder_values import placeholder_values
 from sluice.generation.labels import check_labels, parse_faults
@@ -55,7 +64,8 @@ def generate(
         answers = asyncio.run(ask_lake(loaded, environment)) if loaded and needs_lake(loaded) else LakeAnswers()
         options = Options(rows, seed, no_null, fault or (), values)
         request = prepare_request(loaded, answers, options, datetime.now(timezone.utc))
-        path, generated, count = generate_file(loaded, request, options, to)
+        source = source_of(loaded) if loaded else source_of_environment(environment)
+        path, generated, count = generate_file(loaded, request, options, to, source)
         for note in (*answers.problems, *generated.notes):
             print(f"hint: {note}", file=sys.stderr)
         if as_json:

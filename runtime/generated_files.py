@@ -35,12 +35,12 @@ from sluice.generation.requests import (
 from sluice.generation.rows import without_computed
 from sluice.identifiers import name_elements
 from sluice.pipeline.model import Pipeline
-from sluice.pipeline.source import Source
+from sluice.pipeline.source import Source, format_of
 from sluice.settings import read_settings
 from sluice.sql.dialect import DUCKDB
 
-DEFAULT_SOURCE = Source(path="rows.csv")
-"""How files are written without a pipeline."""
+_SOURCE_OF_PROGRAMS = Source(path="rows.csv")
+"""How files are written for a pipeline that states no source."""
 _MOST_KEYS = 10_000
 
 
@@ -135,16 +135,18 @@ def prepare_request(pipeline: Pipeline | None, answers: LakeAnswers, options: Op
 
 
 def generate_file(
-    pipeline: Pipeline | None, request: Request, options: Options, folder: str
+    pipeline: Pipeline | None, request: Request, options: Options, folder: str, source: Source
 ) -> tuple[Path, Generated, int]:
     """Write a file of generated rows; return its path, the rows, and their number.
+
+    Args:
+        source: how the file will be read.
 
     Raises:
         InvalidPipeline: the checks cannot be satisfied, or a fault cannot be planted.
         InvalidInput: the file cannot be written.
     """
     generated = generate(request, DuckDBRows(), options.faults)
-    source = source_of(pipeline)
     path = local_folder(folder) / _file_name(pipeline, options, len(generated.rows), source)
     write_file(path, generated.rows, request, source)
     return path, generated, len(generated.rows)
@@ -156,9 +158,14 @@ def write_file(path: Path, rows: Sequence[Row], request: Request, source: Source
     write_rows(path, without_computed(rows, request.shape), types, source)
 
 
-def source_of(pipeline: Pipeline | None) -> Source:
+def source_of(pipeline: Pipeline) -> Source:
     """Return how the files of a pipeline are read."""
-    return DEFAULT_SOURCE if pipeline is None or pipeline.write.source is None else pipeline.write.source
+    return pipeline.write.source or _SOURCE_OF_PROGRAMS
+
+
+def source_of_environment(environment: Mapping[str, str]) -> Source:
+    """Return how files are read without a pipeline file: as the suffix of S3_PATH says, else as Parquet."""
+    return Source(path=f"rows{suffix_of(format_of(environment.get('S3_PATH', '').strip()) or 'parquet')}")
 
 
 def _file_name(pipeline: Pipeline | None, options: Options, rows: int, source: Source) -> str:

@@ -97,7 +97,26 @@ def test_without_a_pipeline_and_with_a_description(tmp_path: Path) -> None:
         ["my_col_1", "string"],
         ["my_col_2", "double"],
     ]
-    assert len((tmp_path / "rows-seed1-3.csv").read_text().splitlines()) == 4
+    assert parquet.read_table(tmp_path / "rows-seed1-3.parquet").num_rows == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "suffix"),
+    [
+        ("s3://source/orders/*.parquet", "parquet"),
+        ("s3://source/orders/", "parquet"),
+        ("landing/*.csv", "csv"),
+        ("landing/orders.jsonl", "json"),
+    ],
+)
+def test_without_a_pipeline_the_format_is_that_of_s3_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, suffix: str
+) -> None:
+    """As the loader with these variables will read it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text(f"TABLE_NAME=orders\nNAMESPACE=shop\nS3_PATH={path}\n")
+    code, out, _ = run("-n", "3", "--json")
+    assert (code, Path(json.loads(out)["file"]).name) == (0, f"rows-seed7-3.{suffix}")
 
 
 @pytest.mark.parametrize(
