@@ -274,10 +274,10 @@ class ActivityCalls(ActivityCaller):
         lambda query: query.pipeline.name, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     query_audit_results = ActivityCall(
         "query_audit_results", QueryAuditResultsInput, QueryRows, Kind.ACTIVITY,
-        lambda query: query.sql[:100], timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+        lambda query: query.sql[:100], timeout=fixed(100), total_timeout=fixed(200), retry=_QUERY)
     query_tables = ActivityCall(
         "query_tables", QueryTablesInput, QueryRows, Kind.ACTIVITY,
-        lambda query: query.sql[:100], timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
+        lambda query: query.sql[:100], timeout=fixed(100), total_timeout=fixed(200), retry=_QUERY)
     list_files = ActivityCall(
         "list_files", ListFilesInput, ListFilesResult, Kind.ACTIVITY,
         lambda query: query.run or query.table or "all files",

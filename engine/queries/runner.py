@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -32,6 +33,8 @@ from sluice.sizes import format_size
 _log = logging.getLogger("sluice.engine")
 SECONDS = 45
 """How long a query may take: less than its activity has."""
+_PARSE_SECONDS = 10
+"""How long its SQL may take to be parsed."""
 _MODULE = "engine.queries.process"
 _ROOT = Path(__file__).resolve().parents[2]
 _AT_ONCE = 4
@@ -43,7 +46,6 @@ _PREFIX = "query-"
 _STALE = 3600.0
 """Age in seconds at which the folder of a query is removed that a killed worker left."""
 _SIGNAL_BASE = 128
-_SIGXCPU, _SIGALRM = 24, 14
 
 
 class QueryRunner:
@@ -72,7 +74,7 @@ class QueryRunner:
             InvalidInput: it is not one query, or its parsing exceeds a limit.
         """
         async with self._folder() as folder:
-            return (await self._run(folder, kind="parse", sql=sql)).tables
+            return (await self._run(folder, min(_PARSE_SECONDS, self._seconds), kind="parse", sql=sql)).tables
 
     async def read(self, sql: str, files: Sequence[ParquetView] = (), rows: Mapping[str, pa.Table] = {}) -> QueryRows:
         """Return the rows of a query over data files, and over rows in memory.
@@ -82,7 +84,9 @@ class QueryRunner:
         """
         async with self._folder() as folder:
             written = await asyncio.to_thread(_write_rows, folder, rows)
-            answer = await self._run(folder, kind="read", sql=sql, files=files, rows=written, io=self._io)
+            answer = await self._run(
+                folder, self._seconds, kind="read", sql=sql, files=files, rows=written, io=self._io
+            )
             assert answer.rows
             return answer.rows
 
@@ -108,29 +112,29 @@ class QueryRunner:
         finally:
             self._slots.release()
 
-    async def _run(self, folder: Path, **query: Any) -> QueryAnswer:
+    async def _run(self, folder: Path, seconds: int, **query: Any) -> QueryAnswer:
         """Run a process to its end, or end it; return its answer."""
         mapped = sum(Path(each).stat().st_size for each in query.get("rows", {}).values())
         specification = QuerySpecification(
             folder=str(folder),
             memory=self._memory,
             memory_limit=self._limit + mapped,
-            seconds=self._seconds,
+            seconds=seconds,
             threads=self._threads,
             **query,
         )
         process = await self._forks.start_job(specification.model_dump_json(), _environment(with_s3=bool(self._io)))
         try:
-            ended = await asyncio.wait_for(process.watch(folder / "query.log", no_heartbeat), self._seconds)
+            ended = await asyncio.wait_for(process.watch(folder / "query.log", no_heartbeat), seconds)
         except asyncio.TimeoutError:
-            raise self._took_too_long() from None
+            raise _took_too_long(seconds) from None
         answer = await asyncio.to_thread(_read_answer, folder / ANSWER)
         if answer and answer.refused:
             raise InvalidInput(answer.refused)
         if answer and not answer.out_of_memory:
             return answer
-        if ended.code - _SIGNAL_BASE in (_SIGXCPU, _SIGALRM):
-            raise self._took_too_long()
+        if ended.code - _SIGNAL_BASE in (signal.SIGXCPU, signal.SIGALRM):
+            raise _took_too_long(seconds)
         if ended.code <= _SIGNAL_BASE and not answer:
             _log.error("the process of a query ended with code %s: %s", ended.code, "\n".join(ended.tail))
             raise SluiceError("the process of the query failed: see the worker's log")
@@ -140,8 +144,9 @@ class QueryRunner:
             "SLUICE_SCAN_MEMORY on the worker sets the limit"
         )
 
-    def _took_too_long(self) -> InvalidInput:
-        return InvalidInput(f"the query took longer than {self._seconds} seconds, and was ended: {NARROW}")
+
+def _took_too_long(seconds: int) -> InvalidInput:
+    return InvalidInput(f"the query took longer than {seconds} seconds, and was ended: {NARROW}")
 
 
 def _environment(*, with_s3: bool) -> dict[str, str]:

@@ -21,12 +21,12 @@ async def _interrupt(*_: Any, **__: Any) -> Any:
 
 
 async def _connected(*_: Any, **__: Any) -> Any:
-    return SimpleNamespace(namespace="default")
+    return SimpleNamespace(client=SimpleNamespace(namespace="default"), hint="")
 
 
 @pytest.fixture(autouse=True)
 def connected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "connect", _connected)
+    monkeypatch.setattr(context, "connect_command", _connected)
 
 
 def interrupted(command: Any, capsys: pytest.CaptureFixture[str]) -> str:

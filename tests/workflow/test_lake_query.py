@@ -1,8 +1,10 @@
 """What the command line asks about the lake: answered by real activities on a catalog in memory."""
 
+import asyncio
+import json
+import os
 import uuid
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,6 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Worker
 
 from activities.describe_quarantine import DescribeQuarantineActivity
 from activities.list_quarantine import ListQuarantineActivity
@@ -30,7 +31,7 @@ from lakehouse.report_store import ReportStore
 from runtime import short_workflow
 from runtime.find_run import read_request
 from runtime.publish_plan import plan_publish
-from runtime.reached_installation import serving_installations, worker_identity
+from runtime.reached_installation import serving_installations
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import (
@@ -49,9 +50,10 @@ from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.publishing.certificate import BASE, EXPIRES, INSTALLATION, PIPELINE, RUN_ID, VERIFIED, WORKFLOW_ID
 from sluice.settings import Settings
+from tests.harness.command_line import run_command
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
+from worker import make_worker
 from workflows.lake_query import LakeQuery
-from workflows.sandbox import sandbox
 
 
 @dataclass
@@ -87,15 +89,13 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
     }
     create_quarantine(catalog, "quarantine/cities/2026-01-01/run-1", main, "wap/x/a1", properties)
     results = AuditResultsTable(catalog, location, {})
-    settings, queries = Settings(sluice_task_queue=uuid.uuid4().hex), QueryRunner("1GB", tmp_path / "queries")
-    async with Worker(
+    settings = Settings(sluice_task_queue=uuid.uuid4().hex, sluice_installation="here")
+    queries = QueryRunner("1GB", tmp_path / "queries")
+    async with make_worker(
         server,
-        task_queue=settings.sluice_task_queue,
-        identity=worker_identity("here"),
-        workflows=[LakeQuery],
-        workflow_runner=sandbox(),
-        activity_executor=ThreadPoolExecutor(4),
-        activities=[
+        settings,
+        settings.sluice_task_queue,
+        [
             ListQuarantineActivity(catalog, {}).list_quarantine,
             DescribeQuarantineActivity(catalog, {}, ReportStore(location, {})).describe_quarantine,
             PlanPublishActivity(catalog, {}).plan_publish,
@@ -103,6 +103,7 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
             PlanRollbackActivity(catalog).plan_rollback,
             QueryAuditResultsActivity(results, queries).query_audit_results,
         ],
+        [LakeQuery],
     ):
         yield Lake(server, settings, catalog, results)
     await queries.close()
@@ -169,6 +170,25 @@ async def test_workers_say_of_which_installation_they_are(lake: Lake) -> None:
     await lake.ask(ListQuarantineInput())
     assert await serving_installations(lake.client, lake.settings.sluice_task_queue) == {"here"}
     assert await serving_installations(lake.client, "nobody") == set()
+
+
+@pytest.mark.parametrize(("installation", "code"), [("here", 0), ("another", 7)])
+async def test_a_command_of_a_folder_talks_to_its_own_installation(
+    lake: Lake, tmp_path: Path, installation: str, code: int
+) -> None:
+    """As after `make down`, when another stack has the port that this folder's stack had."""
+    lake.results.record("run-1", [{"run_id": "run-1", "pipeline": "cities"}], again=False)
+    address = lake.client.service_client.config.target_host
+    (tmp_path / "stack.json").write_text(json.dumps({"environment": {"TEMPORAL_ADDRESS": address}}))
+    (tmp_path / "installation").write_text(f"{installation}\n")
+    environment = {**os.environ, "SLUICE_HOME": str(tmp_path), "SLUICE_TASK_QUEUE": lake.settings.sluice_task_queue}
+    asked = ("results", "SELECT pipeline FROM results", "--json")
+    ended = await asyncio.to_thread(run_command, tmp_path, environment, *asked)
+    assert ended.code == code, ended
+    if code:
+        assert "is down, and the stack of installation here listens at" in ended.err
+    else:
+        assert (ended.json, ended.err) == ({"rows": [{"pipeline": "cities"}]}, "")
 
 
 async def test_audit_results_are_queried(lake: Lake) -> None:
