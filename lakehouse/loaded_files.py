@@ -7,11 +7,13 @@ before each answer. It is built again where it is missing, damaged, or of anothe
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
+from lakehouse.iceberg.table_identity import loads_that_main_holds
 from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
 from sluice.contracts.input import PublicationCheck
@@ -48,27 +50,39 @@ class LoadedFiles:
             order_matters: whether rows of a later load take the place of those of an earlier one.
             but_of_run: the id of a run whose loads do not count.
 
+        A load into a table that was dropped does not count, also where there is another table of its name.
+
         Raises:
             ManifestUnreadable: it is not known what a run loaded into one of the tables.
         """
         identities = {file.identity for file in files}
         paths = {file.path for file in files} if order_matters else set[str]()
-        by_table = self._ask(
-            lambda index, at: [index.find_loads(at, table, identities, paths) for table in tables], tables
+        found, at = self._ask(
+            lambda index, at: ([index.find_loads(at, table, identities, paths) for table in tables], at), tables
         )
         by_file: dict[WantedFile, HeldFile] = {}
-        for loads in by_table:
-            held = LoadsOfTable([load for load in loads if load.run_id != but_of_run], order_matters=order_matters)
+        for loads in found:
+            of_others = [load for load in loads if load.run_id != but_of_run]
+            present = loads_that_main_holds(self._catalog, self.manifests.io, of_others, at)
+            held = LoadsOfTable(present, order_matters=order_matters)
             for file in files:
                 if (each := held.find(file)) and (file not in by_file or by_file[file].is_partly):
                     by_file[file] = each
         return list(by_file.values())
 
-    def find_input(self, pipeline: str, digest: str) -> LoadedFile | None:
-        """Return the latest run in effect of a pipeline that published the whole input of this identity."""
+    def find_input(self, pipeline: str, digest: str, tables: Sequence[str] = ()) -> LoadedFile | None:
+        """Return the latest run in effect of a pipeline that published the whole input of this identity.
+
+        Args:
+            tables: its tables. Where all of them were dropped since, the run does not count.
+        """
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
             return None  # no run did, in effect or not: the index need not be built for that
-        return self._ask(lambda index, at: index.find_input(at, pipeline, digest))
+        load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest), at))
+        if load is None or not tables:
+            return load
+        loads = [replace(load, table=table) for table in tables]
+        return load if loads_that_main_holds(self._catalog, self.manifests.io, loads, at) else None
 
     def find_overlap(self, check: PublicationCheck, run_id: str) -> list[HeldFile]:
         """Return what main holds now of the input of a run, by runs other than itself.
@@ -81,7 +95,7 @@ class LoadedFiles:
             files = [WantedFile(file.path, file.identity, file.scope) for file in manifest.loaded]
             order_matters = manifest.header.order_matters
             return self.find(check.tables, files, order_matters=order_matters, but_of_run=run_id)
-        earlier = self.find_input(check.pipeline, check.digest) if check.digest else None
+        earlier = self.find_input(check.pipeline, check.digest, check.tables) if check.digest else None
         is_own = earlier is None or earlier.run_id == run_id
         return [] if is_own or earlier is None else [HeldFile(WantedFile("", check.digest), earlier)]
 
@@ -116,7 +130,10 @@ class LoadedFiles:
             for load in loads:
                 if load.identity != identities[load.file.path]:
                     latest.setdefault(load.file.path, load.file)
-        return list(latest.values())
+        if not latest:
+            return []
+        head = self._catalog.head(self._catalog.main)
+        return list(loads_that_main_holds(self._catalog, self.manifests.io, latest, head).values())
 
     def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
         """Return loads that fulfil a condition of the index, the latest first, and how many there are in all."""

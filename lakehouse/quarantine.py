@@ -21,7 +21,6 @@ from sluice.presentation.several import describe_several
 from sluice.publishing.certificate import (
     BASE,
     CAUSE,
-    CREATED,
     EXPIRES,
     INSTALLATION,
     PIPELINE,
@@ -35,6 +34,8 @@ from sluice.publishing.certificate import (
 from sluice.times import format_time
 
 PREFIX = "quarantine/"
+CREATED = "sluice.created"
+"""The property of a quarantine that says when it was made, in ISO 8601."""
 _DAY = re.compile(r"/(\d{4}-\d\d-\d\d)/")
 _NEEDED = (RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION, BASE, QUARANTINED, EXPIRES)
 """What every quarantine says of itself. One that was made by hand may not."""

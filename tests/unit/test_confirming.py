@@ -21,7 +21,7 @@ from activities.manage_quarantine import ManageQuarantineActivity
 from activities.plan_release import PlanReleaseActivity
 from cli import app as command_line
 from cli import cancel, confirming, context, quarantine, requeue
-from lakehouse.quarantine import create_quarantine, find_quarantined_branch, list_quarantined_branches
+from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_branch, list_quarantined_branches
 from lakehouse.report_store import ReportStore
 from sluice import errors
 from sluice.contracts.lake_queries import QueryRows
@@ -29,7 +29,6 @@ from sluice.contracts.quarantine import VerifiedWrite
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.certificate import (
     BASE,
-    CREATED,
     EXPIRES,
     INSTALLATION,
     PIPELINE,
