@@ -133,7 +133,7 @@ class LoadedFiles:
         if not latest:
             return []
         head = self._catalog.head(self._catalog.main)
-        return list(loads_that_main_holds(self._catalog, self.manifests.io, latest, head).values())
+        return loads_that_main_holds(self._catalog, self.manifests.io, list(latest.values()), head)
 
     def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
         """Return loads that fulfil a condition of the index, the latest first, and how many there are in all."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import load_table
 from sluice.errors import CatalogRefused, NoSuchBranch
-from sluice.input.selection import LoadedFile
+from sluice.input.held_files import LoadedFile
 
 
 def table_uuid(version: TableVersion, io: Mapping[str, str]) -> str:
