@@ -42,6 +42,11 @@ class FileLoads:
         loads = self.all("f.identity", identities)[::-1]
         return {load.identity: load for load in sorted(loads, key=lambda load: load.in_effect)}
 
+    def by_path(self, paths: Sequence[str]) -> dict[str, FileLoad]:
+        """Return the load of each file with one of these paths: the latest in effect, or else the latest."""
+        loads = self.all("f.path", paths)[::-1]
+        return {load.file.path: load for load in sorted(loads, key=lambda load: load.in_effect)}
+
     def known(self, files: Sequence[ArrivedFile], batches: HeldFiles) -> dict[str, KnownFile]:
         """Return what main and the batches have of each file that arrived, by its path."""
         held = self.held([wanted(file) for file in files])

@@ -50,6 +50,11 @@ class HeldFiles:
         """The files that some batch holds."""
         return [wanted(file) for files in self._files.values() for file in files]
 
+    def paths_to_load(self, loaded: Collection[WantedFile]) -> list[str]:
+        """Return the paths of the batches that are not set aside, but for those of files that main holds."""
+        done = {file.path for files in self._files.values() for file in files if wanted(file) in loaded}
+        return [path for path in self._paths if path not in done]
+
     def add(self, id: str, files: Sequence[ArrivedFile]) -> None:
         """Add a batch that was made just now."""
         self._index(id, files)

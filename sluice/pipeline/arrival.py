@@ -53,6 +53,8 @@ class Arrival(Model):
     batch: BatchLimits = BatchLimits()
     look: Duration = 300.0
     """The seconds between two listings, whatever notifications tell."""
+    follow_links: bool = False
+    """Whether symbolic links are followed that lead out of the landing zone."""
     overwritten: Overwritten = "alert"
     at_once: int = Field(default=1, ge=1, le=20)
     """So many batches of this pipeline are loaded at a time, the oldest first."""
@@ -106,6 +108,7 @@ class Arrival(Model):
             "settle": format_duration(self.settle),
             "batch": batch,
             "look": format_duration(self.look),
+            "follow links": "yes" if self.follow_links else "no",
             "overwritten": self.overwritten,
             "at once": str(self.at_once),
             "on failure": self.on_failure,
