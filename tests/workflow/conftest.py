@@ -13,7 +13,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from engine.spark.java import find_java
-from tests.harness.processes import LIMIT
+from tests.harness.waiting import LIMIT
 from tests.harness.workflow import FakeActivities, WorkflowHarness
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
