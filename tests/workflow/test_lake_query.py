@@ -4,6 +4,7 @@ import uuid
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ from sluice.pipeline.table import Table
 from sluice.publishing.certificate import BASE, EXPIRES, INSTALLATION, PIPELINE, RUN_ID, VERIFIED, WORKFLOW_ID
 from sluice.settings import Settings
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
+from tests.harness.waiting import LIMIT
 from workflows.lake_query import LakeQuery
 from workflows.sandbox import sandbox
 
@@ -68,7 +70,9 @@ async def server(home: Path) -> AsyncIterator[Client]:
     """Temporal's development server: these tests are about real seconds."""
     cli = str(find_temporal_cli(home))
     async with await WorkflowEnvironment.start_local(
-        data_converter=pydantic_data_converter, dev_server_existing_path=cli
+        data_converter=pydantic_data_converter,
+        dev_server_existing_path=cli,
+        dev_server_startup_timeout=timedelta(seconds=LIMIT),
     ) as environment:
         yield environment.client
 
