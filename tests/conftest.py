@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from temporalio.client import Client
 
@@ -31,6 +32,9 @@ _PREFIXES = (
     "S3_PATH",
     "NOT_NULL",
 )
+
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,7 +14,6 @@ from temporalio.client import (
     WorkflowFailureError,
     WorkflowHandle,
 )
-from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 from temporalio.workflow import ParentClosePolicy
 
@@ -33,6 +32,8 @@ from sluice.contracts.backfill import (
 from sluice.contracts.run import RunResult
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
 from sluice.settings import Settings
+from tests.harness.waiting import in_time, until
+from tests.harness.zone_workflow import is_known
 from workflows.backfill import Backfill
 from workflows.sandbox import sandbox
 
@@ -170,12 +171,15 @@ class Backfills:
         return list((await self.status()).children)
 
     async def wait(self, reached: Callable[[CampaignStatus], bool]) -> CampaignStatus:
-        for _ in range(600):
+        status = await self.status()
+
+        async def is_reached() -> bool:
+            nonlocal status
             status = await self.status()
-            if reached(status):
-                return status
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"not reached: {status}")
+            return reached(status)
+
+        await until(is_reached, lambda: f"not reached: {status}")
+        return status
 
     async def end(self, partition: str, outcome: Any = "published", cause: Any = None) -> None:
         child = await self.child(partition)
@@ -194,12 +198,12 @@ class Backfills:
 
 async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
     """Wait until a campaign that was cancelled has asked what it started to end."""
-    for _ in range(300):
+
+    async def is_requested() -> bool:
         events = [event.WhichOneof("attributes") async for event in child.fetch_history_events()]
-        if "workflow_execution_cancel_requested_event_attributes" in events:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("it was not asked to end")
+        return "workflow_execution_cancel_requested_event_attributes" in events
+
+    await until(is_requested, lambda: "it was not asked to end")
 
 
 async def cancel_and_terminate(handle: WorkflowHandle[Any, Any], child: WorkflowHandle[Any, Any]) -> None:
@@ -209,18 +213,14 @@ async def cancel_and_terminate(handle: WorkflowHandle[Any, Any], child: Workflow
     await until_cancel_requested(child)
     await child.terminate("killed")
     with pytest.raises(WorkflowFailureError):
-        await asyncio.wait_for(handle.result(), 60)
+        await in_time(handle.result())
 
 
 async def until_it_runs(handle: WorkflowHandle[Any, Any]) -> None:
-    for _ in range(300):
-        try:
-            if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
-                return
-        except RPCError as error:
-            assert error.status == RPCStatusCode.NOT_FOUND, error
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{handle.id} was not started")
+    async def runs() -> bool:
+        return await is_known(handle) and (await handle.describe()).status == WorkflowExecutionStatus.RUNNING
+
+    await until(runs, lambda: f"{handle.id} was not started")
 
 
 def pipeline(text: str) -> PipelineText:

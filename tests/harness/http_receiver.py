@@ -26,7 +26,7 @@ class HttpReceiver(ThreadingHTTPServer):
         self.requests: list[ReceivedRequest] = []
         self.answer: Callable[[int], int] = lambda number: 204
         self.more_headers: dict[str, str] = {}
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def url(self) -> str:

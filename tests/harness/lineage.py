@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
 def lineage_receiver() -> Iterator[LineageReceiver]:
     """Run a receiver of events."""
     server = LineageReceiver()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield server

@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ from sluice.settings import Settings
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_engine import MemoryEngine
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.waiting import LIMIT
 from worker import WORKFLOWS
 from workflows.target_header import TargetHeader
 
@@ -113,7 +115,9 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
         sluice_task_queue="memory",
     )
     async with await WorkflowEnvironment.start_local(
-        data_converter=pydantic_data_converter, dev_server_existing_path=str(temporal_cli)
+        data_converter=pydantic_data_converter,
+        dev_server_existing_path=str(temporal_cli),
+        dev_server_startup_timeout=timedelta(seconds=LIMIT),
     ) as environment:
         catalog = MemoryCatalog()
         lake = MemoryLake(catalog, folder / "tables", COLUMNS)

@@ -46,7 +46,7 @@ class NestedSession:
 
     def wait_until_nothing_is_left(self) -> None:
         """Wait until everything that the session started has ended."""
-        wait_for(lambda: not self.started, lambda: f"these run on: {self.started}", 60)
+        wait_for(lambda: not self.started, lambda: f"these run on: {self.started}")
 
     def stop(self) -> None:
         """End the session, if it has not ended."""

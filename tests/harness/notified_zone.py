@@ -21,10 +21,9 @@ from sluice.contracts.arrivals import (
 )
 from sluice.contracts.starting import PipelineText
 from sluice.settings import Settings
+from tests.harness.waiting import in_time, until
 from workflows.landing_zone import LandingZone
 from workflows.sandbox import sandbox
-
-_LIMIT = 60
 
 
 class NotifiedZones:
@@ -71,14 +70,11 @@ class NotifiedZones:
     async def end(self, name: str) -> None:
         await self.client.get_workflow_handle(self.id(name)).terminate()
 
-    async def until(self, name: str, looks: int, limit: float = _LIMIT) -> float:
-        """Wait until a zone has looked so often; return the seconds that this took."""
-        started = asyncio.get_running_loop().time()
-        while self.looks.get(name, 0) < looks:
-            passed = asyncio.get_running_loop().time() - started
-            assert passed < limit, f"{name} has not looked {looks} times: {self.looks}"
-            await asyncio.sleep(0.05)
-        return asyncio.get_running_loop().time() - started
+    async def until(self, name: str, looks: int) -> None:
+        """Wait until a zone has looked so often: by itself it would do so after an hour."""
+        await until(
+            lambda: self.looks.get(name, 0) >= looks, lambda: f"{name} has not looked {looks} times: {self.looks}"
+        )
 
     @asynccontextmanager
     async def receiving(self, client: Client | None = None, **settings: object) -> AsyncIterator[Receivers]:
@@ -87,7 +83,7 @@ class NotifiedZones:
         receivers = Receivers(client or self.client, stated)
         task = asyncio.create_task(receivers.run())
         try:
-            await asyncio.wait_for(receivers.known.until_known(), _LIMIT)
+            await in_time(receivers.known.until_known())
             yield receivers
             assert not task.done(), "no trouble ends the receivers"
         finally:

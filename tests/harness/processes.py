@@ -12,9 +12,7 @@ import psutil
 
 from devstack.stack import ROOT
 from runtime.telemetry import WORKER_READY
-
-LIMIT = 360
-"""Seconds after which a wait is a hang, on a machine that is slow and does much else; not a measure of speed."""
+from tests.harness.waiting import LIMIT
 
 
 class WorkerProcess:

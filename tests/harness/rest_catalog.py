@@ -30,7 +30,7 @@ class RestCatalogServer(ThreadingHTTPServer):
         self.can_overwrite = True
         self.refusal = _error(409, "AlreadyExistsException")
         """How it refuses to overwrite a table, where it cannot."""
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def uri(self) -> str:

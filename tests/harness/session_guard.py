@@ -14,10 +14,14 @@ import sys
 import time
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from engine.process.guard import end_processes, is_running, open_pidfd
+
+if TYPE_CHECKING:
+    import pytest
 
 MARK = "STARTED_BY_TESTS"
 """The variable with the marks of the test processes that a process descends from, the outermost first."""
@@ -46,16 +50,21 @@ class SessionGuard:
         )
         os.environ[MARK] = "/".join(filter(None, [os.environ.get(MARK, ""), mark]))
 
-    def pytest_unconfigure(self) -> None:
-        """End what the tests of this process left running."""
-        self.close()
+    def pytest_unconfigure(self, config: "pytest.Config") -> None:
+        """End what tests left running. A process of xdist does not wait: the guard of the session ends the rest."""
+        self._let_go()
+        if not hasattr(config, "workerinput"):
+            self.close()
 
     def close(self) -> None:
         """End what this process started and is still running, and the guard."""
+        self._let_go()
+        self._process.wait(6 * _TIMEOUT)
+        os.environ[MARK] = os.environ[MARK].rpartition("/")[0]
+
+    def _let_go(self) -> None:
         assert self._process.stdin
         self._process.stdin.close()
-        self._process.wait(4 * _TIMEOUT)
-        os.environ[MARK] = os.environ[MARK].rpartition("/")[0]
 
 
 def started_by(mark: str) -> set[int]:
@@ -74,7 +83,7 @@ def main(mark: str, test_process: int) -> None:
     """Wait until the test process closes its pipe or ends, then end what it started."""
     select.select([_PIPE, *open_pidfd(test_process)], [], [])
     end_processes(lambda: started_by(mark), signal.SIGTERM, _GRACE_PERIOD)
-    for _ in range(3):
+    for _ in range(2):
         end_processes(lambda: started_by(mark), signal.SIGKILL, _TIMEOUT)
         time.sleep(0.1)  # a process that was forked a moment ago has the mark from its exec on
 

@@ -45,7 +45,7 @@ class _Handler(BaseHTTPRequestHandler):
 def run_slack() -> Iterator[Slack]:
     """Run the server, and stop it."""
     server = Slack()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield server
     finally:

@@ -25,6 +25,7 @@ from sluice.contracts.arrivals import (
     ZoneStatus,
 )
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from tests.harness.waiting import until
 from workflows.landing_zone import LandingZone
 
 TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
@@ -140,14 +141,8 @@ class Zone:
     async def run_of(self, name: str, tries: int = 1) -> WorkflowHandle[Any, Any]:
         """Return what runs a batch, once it does: the zone counts it as running from before its start."""
         handle = self.client.get_workflow_handle(f"{self.name}-{name}-{tries}")
-        for _ in range(300):
-            try:
-                await handle.describe()
-                return handle
-            except RPCError as error:
-                assert error.status == RPCStatusCode.NOT_FOUND, error
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{handle.id} was not started")
+        await until(lambda: is_known(handle), lambda: f"{handle.id} was not started")
+        return handle
 
     async def status(self) -> ZoneStatus:
         return await self.handle.query(LandingZone.status)
@@ -156,18 +151,28 @@ class Zone:
         return {each.ref.id: each.state for each in (await self.status()).batches}
 
     async def until_notified(self, text: str) -> None:
-        for _ in range(300):
-            if any(text in notice for notice in self.notices):
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{text!r} is not among {self.notices}")
+        await until(
+            lambda: any(text in notice for notice in self.notices), lambda: f"{text!r} is not among {self.notices}"
+        )
 
     async def until(self, holds: Callable[[dict[str, str]], bool]) -> None:
-        for _ in range(300):
-            if holds(await self.states()):
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{await self.status()}, looks: {self.looks}")
+        async def reached() -> bool:
+            return holds(await self.states())
+
+        async def present() -> str:
+            return f"{await self.status()}, looks: {self.looks}"
+
+        await until(reached, present)
+
+
+async def is_known(handle: WorkflowHandle[Any, Any]) -> bool:
+    """Return whether a workflow was started."""
+    try:
+        await handle.describe()
+    except RPCError as error:
+        assert error.status == RPCStatusCode.NOT_FOUND, error
+        return False
+    return True
 
 
 def arrived(*names: str, **more: Any) -> CollectArrivalsResult:

@@ -36,7 +36,7 @@ def sink() -> Iterator[tuple[str, list[bytes]]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Collect)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/v1/traces", got
     server.shutdown()
 

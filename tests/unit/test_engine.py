@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from sluice.contracts.references import LineageParent, RunRef
 from sluice.errors import BadEnvironment, DiskFull, InvalidInput, JobFailed, WriteRefused
 from sluice.settings import Settings
 from tests.harness.processes import wait_for
+from tests.harness.waiting import until
 
 
 def java_home(folder: Path, version: str) -> Path:
@@ -278,10 +278,7 @@ async def test_a_cancel_waits_until_all_is_over(tmp_path: Path) -> None:
     task = asyncio.create_task(
         run_supervised([sys.executable, "-c", FAMILY], dict(os.environ), tmp_path, lambda _: None)
     )
-    deadline = time.monotonic() + 10
-    while "up" not in ((tmp_path / "spark.log").read_text() if (tmp_path / "spark.log").exists() else ""):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
+    await until(lambda: (tmp_path / "spark.log").exists() and "up" in (tmp_path / "spark.log").read_text())
     (leader,) = _guards() - others
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -47,9 +47,9 @@ from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.pipelines import csv_file
 
 T = TypeVar("T")
-_SLOW = 0.5
+_SLOW = 1.0
 """Seconds that each slow call takes."""
-_LAG = 0.25
+_LAG = 0.9
 """Seconds that the event loop may be late: less than a slow call, more than a busy machine."""
 _REF = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
 

@@ -27,6 +27,7 @@ from lakehouse.source_files.object_store import store_identity
 from lakehouse.source_files.store_errors import map_store_errors
 from sluice.errors import InvalidInput, ServiceUnavailable
 from sluice.pipeline.source import Source
+from tests.harness.waiting import LIMIT
 
 
 def names(source: Source) -> list[str]:
@@ -230,7 +231,7 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_files_are_read_side_by_side_with_progress_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_threads, "_INTERVAL", 0.01)
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LIMIT)
     progress: list[str] = []
 
     def work(number: int, counter: Counter) -> int:

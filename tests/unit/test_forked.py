@@ -14,6 +14,7 @@ from engine.job import JobResult
 from engine.process.fork_client import ForkServer
 from engine.process.supervise import SupervisedProcess
 from sluice.errors import ServiceUnavailable
+from tests.harness.waiting import until
 
 _JOBS = """\
 import atexit, os, random, subprocess, sys, time
@@ -150,9 +151,11 @@ async def test_a_fork_server_that_cannot_start_is_an_error(tmp_path: Path) -> No
 
 
 async def _up(log: Path) -> int:
-    for _ in range(200):
-        words = log.read_text().split() if log.exists() else []
-        if "up" in words and words[-1] != "up":
-            return int(words[words.index("up") + 1])
-        await asyncio.sleep(0.05)
-    raise AssertionError("the job did not start")
+    words: list[str] = []
+
+    def is_up() -> bool:
+        words[:] = log.read_text().split() if log.exists() else []
+        return "up" in words and words[-1] != "up"
+
+    await until(is_up, lambda: "the job did not start")
+    return int(words[words.index("up") + 1])

@@ -19,6 +19,8 @@ from temporalio.worker import ActivityInboundInterceptor, ActivityOutboundInterc
 import activities.heartbeats
 from activities.errors import as_application_error, overdue
 from activities.heartbeats import Heartbeats
+from tests.harness.processes import wait_for
+from tests.harness.waiting import until
 
 
 class Outbound(ActivityOutboundInterceptor):
@@ -46,9 +48,9 @@ class Execution(ActivityInboundInterceptor):
         return await asyncio.to_thread(input.fn, *input.args)
 
 
-def run(function: Any, timeout: float | None) -> tuple[Any, list[Sequence[Any]]]:
+def run(function: Any, timeout: float | None, outbound: Outbound | None = None) -> tuple[Any, list[Sequence[Any]]]:
     """Run an activity under the interceptor; return its result and the heartbeats that were sent."""
-    environment, outbound, execution = ActivityEnvironment(), Outbound(), Execution()
+    environment, outbound, execution = ActivityEnvironment(), outbound or Outbound(), Execution()
     limit = timedelta(seconds=timeout) if timeout else None
     environment.info = replace(environment.info, heartbeat_timeout=limit)
 
@@ -62,12 +64,13 @@ def run(function: Any, timeout: float | None) -> tuple[Any, list[Sequence[Any]]]
 
 
 def test_an_activity_in_a_thread_is_kept_alive() -> None:
+    outbound = Outbound()
+
     def wait() -> str:
-        time.sleep(0.5)
+        wait_for(lambda: len(outbound.sent) >= 4)
         return "done"
 
-    result, sent = run(wait, timeout=0.4)
-    assert result == "done" and len(sent) >= 4
+    assert run(wait, timeout=0.4, outbound=outbound)[0] == "done"
 
 
 def test_an_activity_without_a_heartbeat_time_out_sends_none() -> None:
@@ -75,15 +78,17 @@ def test_an_activity_without_a_heartbeat_time_out_sends_none() -> None:
 
 
 def test_what_an_activity_reported_last_is_repeated() -> None:
+    outbound = Outbound()
+
     async def reports(heartbeat: Any) -> None:
         heartbeat("writing")
-        await asyncio.sleep(0.5)
+        await until(lambda: len(outbound.sent) >= 3)
 
-    _, sent = run(reports, timeout=0.4)
-    assert sent[-1] == ("writing",) and len(sent) >= 3
+    _, sent = run(reports, timeout=0.4, outbound=outbound)
+    assert sent[-1] == ("writing",)
 
 
-@pytest.mark.parametrize(("seconds", "given_up"), [(4, False), (6, True)])
+@pytest.mark.parametrize(("seconds", "given_up"), [(40, False), (60, True)])
 def test_an_activity_that_temporal_gave_up_knows_it(seconds: float, given_up: bool) -> None:
     """As after a pause of the process, in which no heartbeat was sent: its branch may have been published by then."""
 
@@ -93,7 +98,7 @@ def test_an_activity_that_temporal_gave_up_knows_it(seconds: float, given_up: bo
             clock.setattr(activities.heartbeats, "time", later)
             return overdue()
 
-    assert run(opening, timeout=5)[0] is given_up
+    assert run(opening, timeout=50)[0] is given_up
 
 
 @pytest.mark.parametrize("timeout", [None, 5.0])

@@ -22,8 +22,9 @@ from devstack.set_up.runner import Progress, Runner, State
 from devstack.set_up.step import Stamp, Step, bytes_in, fingerprint, log_tail, steps_to_run
 from devstack.set_up.view import PlainView, TerminalView, choose_view
 from devstack.stack import ROOT
+from tests.harness.waiting import LIMIT
 
-WAIT_LIMIT = 60
+WAIT_LIMIT = LIMIT
 
 
 class Silent:

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from sluice.settings import Settings
+from tests.harness.waiting import in_time
 from worker import open_catalog_when_it_answers
 
 
@@ -20,6 +21,6 @@ async def test_a_worker_that_waits_for_its_catalog_ends_when_it_is_asked_to(sile
     await asyncio.sleep(0.5)
     assert not opening.done()
     stop.set()
-    assert await asyncio.wait_for(opening, 10) is None
+    assert await in_time(opening) is None
     if server:
         server.close()  # so that the thread ends, which waits for the answer

@@ -1,6 +1,5 @@
 """Temporal's time-skipping server, and a worker whose activities are fakes."""
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -13,7 +12,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from engine.spark.java import find_java
-from tests.harness.processes import LIMIT
+from tests.harness.waiting import LIMIT
 from tests.harness.workflow import FakeActivities, WorkflowHarness
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
@@ -26,16 +25,11 @@ async def _time_skipping(home: Path, folder: Path) -> AsyncIterator[WorkflowEnvi
     java, jars = find_java() / "bin" / "java", home / "jars" / "timeskip" / "*"
     wrapper.write_text(f'#!/bin/sh\nexec "{java}" -cp "{jars}" io.temporal.testserver.TestServer "$@"\n')
     wrapper.chmod(0o755)
-    deadline = time.monotonic() + LIMIT
-    while True:
-        try:
-            environment = await WorkflowEnvironment.start_time_skipping(
-                data_converter=pydantic_data_converter, test_server_existing_path=str(wrapper)
-            )
-            break
-        except RuntimeError:  # the SDK waits five seconds, which a busy machine may need for Java alone
-            if time.monotonic() > deadline:
-                raise
+    environment = await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter,
+        test_server_existing_path=str(wrapper),
+        test_server_startup_timeout=timedelta(seconds=LIMIT),  # by default 5 s, which Java alone may need
+    )
     async with environment:
         yield environment
 

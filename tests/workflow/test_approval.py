@@ -10,6 +10,7 @@ from runtime.find_run import Handle
 from sluice.approval.decisions import Decision
 from sluice.approval.required import RequiredApproval
 from sluice.contracts.publish import Publication, PublishBranchInput, RequireApprovalInput, VerifyDecisionInput
+from tests.harness.waiting import in_time
 from tests.harness.workflow import HEAD, MERGED, NEWER, WorkflowHarness
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -43,7 +44,7 @@ async def test_a_decision_does_not_count_for_a_newer_hash_than_was_verified(harn
     handle = await harness.start(approval={"timeout": "3d"})
     await _waits_for(handle, HEAD)
     slow = asyncio.create_task(handle.execute_update(WriteAuditPublish.decide, Decision(approve=True, by="slow")))
-    await asyncio.wait_for(verifying.wait(), 300)
+    await in_time(verifying.wait())
     await handle.execute_update(WriteAuditPublish.decide, Decision(approve=True, by="quick"))
     await _waits_for(handle, NEWER)
     go_on.set()

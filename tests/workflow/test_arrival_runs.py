@@ -21,6 +21,7 @@ from activities.running_workflows import RunningWorkflows
 from runtime.temporal_client import converter
 from sluice.contracts.arrival_runs import ZoneRuns, arrival_runs_id
 from sluice.contracts.arrivals import Batch, PauseZone
+from tests.harness.waiting import until
 from tests.harness.zone_workflow import RunOfATest, Zone, batch
 from workflows.arrival_runs import ArrivalRuns
 from workflows.landing_zone import LandingZone
@@ -57,11 +58,13 @@ class Installation:
         return {each for now in states.values() for each, state in now.items() if state == "running"}
 
     async def until(self, holds: Callable[[set[str]], bool]) -> None:
-        for _ in range(300):
-            if holds(await self.running()):
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{await self.running()}, {await self.slots.query(ArrivalRuns.slots)}")
+        async def reached() -> bool:
+            return holds(await self.running())
+
+        async def present() -> str:
+            return f"{await self.running()}, {await self.slots.query(ArrivalRuns.slots)}"
+
+        await until(reached, present)
 
 
 @pytest.fixture
@@ -153,14 +156,14 @@ async def test_the_runs_of_a_zone_that_vanished_have_their_slots_until_they_end(
 async def test_slots_that_are_ended_by_force_are_learnt_from_reports(installation: Installation) -> None:
     zone = await installation.zone("zone", "a", "b", "c")
 
+    async def both_are_known() -> bool:
+        with suppress(RPCError):  # it was ended
+            zones = (await installation.slots.query(ArrivalRuns.slots)).zones
+            return [len(each.running) for each in zones] == [2]
+        return False
+
     async def until_both_are_known() -> None:
-        for _ in range(300):
-            with suppress(RPCError):  # it was ended
-                zones = (await installation.slots.query(ArrivalRuns.slots)).zones
-                if [len(each.running) for each in zones] == [2]:
-                    return
-            await asyncio.sleep(0.1)
-        raise AssertionError("the slots are not known")
+        await until(both_are_known, lambda: "the slots are not known")
 
     await until_both_are_known()
     await installation.slots.terminate()

@@ -14,6 +14,7 @@ from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.run import Notification, RecordRunInput
 from sluice.presentation.slack import blocks, headline
 from sluice.publishing.certificate import AUDITED, REASON, VERDICTS
+from tests.harness.waiting import in_time
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_with_a_bug
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -176,7 +177,7 @@ async def test_the_audited_hash_is_empty_until_the_audit_has_finished(harness: W
 
     harness.fakes.overrides |= {"audit_branch": plan, "scan_branch": slow_scan}
     handle = await harness.start()
-    await asyncio.wait_for(scanning.wait(), 300)
+    await in_time(scanning.wait())
     status = await handle.query(WriteAuditPublish.status)
     assert (status.stage, status.result.audited_hash, status.audit_digest) == ("scanning", None, "")
     go_on.set()

@@ -39,6 +39,7 @@ from tests.harness.backfill_workflow import (
     until_cancel_requested,
     until_it_runs,
 )
+from tests.harness.waiting import in_time, until
 from workflows.backfill import Backfill
 from workflows.sandbox import sandbox
 
@@ -152,7 +153,7 @@ async def test_a_cancel_ends_the_run_of_a_start_that_was_ended_by_force(
         await run.result()
     await backfills.handle().cancel()
     with pytest.raises(WorkflowFailureError):
-        await asyncio.wait_for(handle.result(), 60)
+        await in_time(handle.result())
     ended = WorkflowExecutionStatus.COMPLETED if has_published else WorkflowExecutionStatus.CANCELED
     assert (await run.describe()).status == ended
     assert partition_states((await backfills.status()).campaign) == {"p0": state, "p1": "cancelled"}
@@ -174,12 +175,17 @@ async def test_what_a_terminated_backfill_left_is_cancelled_once(backfills: Back
     await until_it_runs(run)
     await backfills.handle().terminate("killed")
     await child.terminate("killed")
-    await asyncio.sleep(1)  # until Temporal lists what runs
-    assert await cancel_start(backfills.client, child.id) == [run.id]
+
+    async def is_cancelled() -> bool:
+        return await cancel_start(backfills.client, child.id) == [run.id]
+
+    async def is_done() -> bool:
+        return await cancel_start(backfills.client, child.id) == []
+
+    await until(is_cancelled)  # once Temporal lists what runs
     with pytest.raises(WorkflowFailureError):
         await run.result()
-    await asyncio.sleep(1)
-    assert await cancel_start(backfills.client, child.id) == []
+    await until(is_done)
     await backfills.start(1, again=True)
     await backfills.wait(lambda status: len(status.children) == 1)
     running = await backfills.child("p0")
@@ -246,10 +252,7 @@ async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfill
     child = await backfills.child("p0")
     await child.query("__stack_trace")
     await child.terminate("killed")
-    for _ in range(300):
-        if len(STARTS[backfills.queue]) == 2:
-            break
-        await asyncio.sleep(0.1)
+    await until(lambda: len(STARTS[backfills.queue]) == 2)
     await backfills.end("p0", "failed", "error")
     await backfills.change("retry")
     for name in ("p0", "p1"):
@@ -313,10 +316,7 @@ async def test_a_start_that_is_lost_after_it_continued_as_new_is_begun_again(bac
         await (await backfills.child(name)).query("__stack_trace")
     assert (await handle.describe()).run_id != handle.first_execution_run_id, "it continued as new"
     await backfills.client.get_workflow_handle(children["p1"]).terminate("killed")
-    for _ in range(300):
-        if len(STARTS[backfills.queue]) == 3:
-            break
-        await asyncio.sleep(0.1)
+    await until(lambda: len(STARTS[backfills.queue]) == 3)
     await backfills.end("p0")
     await backfills.end("p1")
     assert count_states((await handle.result()).campaign) == {"published": 2}
@@ -370,8 +370,8 @@ async def test_a_retry_that_waited_for_a_worker_replays(client: Client) -> None:
 
 async def _until_tasks_are_done(handle: WorkflowHandle[Any, Any]) -> None:
     """Wait until no workflow task is scheduled or under way."""
-    for _ in range(300):
-        if not (await handle.describe()).raw_description.HasField("pending_workflow_task"):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("a workflow task is not done")
+
+    async def are_done() -> bool:
+        return not (await handle.describe()).raw_description.HasField("pending_workflow_task")
+
+    await until(are_done, lambda: "a workflow task is not done")

@@ -27,6 +27,7 @@ from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, 
 from sluice.contracts.write import TableChange
 from sluice.errors import InvalidPipeline
 from sluice.settings import read_settings
+from tests.harness.waiting import until
 from workflows.backfill import Backfill
 from workflows.sandbox import sandbox
 
@@ -106,11 +107,11 @@ class Waiting:
             campaign=CampaignState(partitions=list(HASHES), window=10),
         )  # fmt: skip
         await start_backfill(self.client, self.settings, given)
-        for _ in range(300):
-            if len(await self.all_waiting()) == len(HASHES):
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError("they do not wait")
+
+        async def all_wait() -> bool:
+            return len(await self.all_waiting()) == len(HASHES)
+
+        await until(all_wait, lambda: "they do not wait")
 
     async def all_waiting(self) -> list[backfill_decisions.WaitingRun]:
         return await find_waiting_runs(self.context(), "p")
@@ -173,13 +174,15 @@ async def test_all_are_rejected_and_then_the_list_has_their_states(
     assert all(name in waiting.out.getvalue() for name in names)
     assert await waiting.decide(*names, approve=False) == 0
     await backfill_handle(waiting.client, waiting.settings, "p").result()
-    for _ in range(100):
+    listed: dict[str, Any] = {}
+
+    async def is_completed() -> bool:
         capsys.readouterr()
         await print_backfills(waiting.context(as_json=True), 20)
-        (listed,) = json.loads(capsys.readouterr().out)["backfills"]
-        if listed["state"] == "completed":
-            break
-        await asyncio.sleep(0.1)
+        listed.update(json.loads(capsys.readouterr().out)["backfills"][0])
+        return bool(listed["state"] == "completed")
+
+    await until(is_completed, lambda: listed)
     assert (listed["pipeline"], listed["state"], listed["counts"]) == ("p", "completed", {"kept out": 4})
     await print_backfills(waiting.context(), 20)
     assert "4 kept out" in waiting.out.getvalue()

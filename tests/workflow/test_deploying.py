@@ -1,6 +1,5 @@
 """Deploys on a real Temporal server: what a folder says is there afterwards, and a second deploy has nothing to do."""
 
-import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -21,10 +20,9 @@ from sluice.contracts.schedules import schedule_id
 from sluice.deployment.plan import Change
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.settings import Settings
+from tests.harness.waiting import until
 from workflows.landing_zone import LandingZone
 from workflows.sandbox import sandbox
-
-_LIMIT = 60
 
 
 class Installation:
@@ -54,20 +52,18 @@ class Installation:
     async def wait_until_planned(self, *planned: tuple[str, str]) -> None:
         """Wait until a deploy would do this: the server's list is behind what it did, for a moment."""
 
-        async def wait() -> None:
-            while actions((await self.plan()).changes) != [*planned]:
-                await asyncio.sleep(0.2)
+        async def is_planned() -> bool:
+            return actions((await self.plan()).changes) == [*planned]
 
-        await asyncio.wait_for(wait(), _LIMIT)
+        await until(is_planned)
 
     async def wait_until_listed(self, *names: str) -> None:
         """Wait until the server lists these: its list is behind what it did, for a moment."""
 
-        async def wait() -> None:
-            while await self.names() != [*names]:
-                await asyncio.sleep(0.2)
+        async def are_listed() -> bool:
+            return await self.names() == [*names]
 
-        await asyncio.wait_for(wait(), _LIMIT)
+        await until(are_listed)
 
     async def names(self) -> list[str]:
         return [given.name async for _, given in deployed_schedules(self.client, self.settings)]

@@ -34,6 +34,7 @@ from tests.harness.backfill_workflow import (
     cancel_and_terminate,
     pipeline,
 )
+from tests.harness.waiting import until
 from workflows.backfill import Backfill
 from workflows.joint_publish import ALL
 from workflows.sandbox import sandbox
@@ -261,10 +262,7 @@ async def test_the_start_of_the_merge_that_is_ended_by_force_is_begun_again(
     child = await backfills.child(ALL)
     await child.query("__stack_trace")
     await child.terminate("killed")
-    for _ in range(300):
-        if STARTS[backfills.queue].count(ALL) == 2:
-            break
-        await asyncio.sleep(0.1)
+    await until(lambda: STARTS[backfills.queue].count(ALL) == 2)
     await backfills.end(ALL)
     assert joint_exit_code((await handle.result()).together) == 0
     _, first, again = SINCE[backfills.queue]

@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ from sluice.publishing.certificate import BASE, EXPIRES, INSTALLATION, PIPELINE,
 from sluice.settings import Settings
 from tests.harness.command_line import run_command
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
+from tests.harness.waiting import LIMIT
 from worker import make_worker
 from workflows.lake_query import LakeQuery
 
@@ -72,7 +74,9 @@ async def server(home: Path) -> AsyncIterator[Client]:
     """Temporal's development server: these tests are about real seconds."""
     cli = str(find_temporal_cli(home))
     async with await WorkflowEnvironment.start_local(
-        data_converter=pydantic_data_converter, dev_server_existing_path=cli
+        data_converter=pydantic_data_converter,
+        dev_server_existing_path=cli,
+        dev_server_startup_timeout=timedelta(seconds=LIMIT),
     ) as environment:
         yield environment.client
 

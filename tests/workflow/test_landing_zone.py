@@ -1,6 +1,7 @@
 """The workflow of a landing zone: it looks, starts runs under its limits, and holds what was kept out."""
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -35,6 +36,7 @@ from sluice.contracts.starting import EndedRun, PipelineText, StartPipelineInput
 from sluice.contracts.zone_loads import LoadBatch
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
+from tests.harness.waiting import in_time, until
 from tests.harness.zone_workflow import TEXT, RunOfATest, Zone, arrived, batch
 from workflows.arrival_runs import ArrivalRuns
 from workflows.landing_zone import LandingZone
@@ -266,10 +268,13 @@ async def test_more_names_than_a_request_can_hold_have_the_zone_listed(zone: Zon
 async def test_notifications_that_come_often_lead_to_few_looks(zone: Zone) -> None:
     await zone.start()
     await zone.until(lambda _: len(zone.looks) == 1)
+    began = time.monotonic()
     for _ in range(20):
         await zone.handle.signal(LandingZone.look)
-    await asyncio.sleep(3)
-    assert 2 <= len(zone.looks) <= 3
+    took = time.monotonic() - began
+    await zone.until(lambda _: len(zone.looks) >= 2)
+    await asyncio.sleep(2)
+    assert len(zone.looks) <= 3 + took, "one in a second is enough"
 
 
 async def test_a_notification_during_a_look_leads_to_another_one(zone: Zone) -> None:
@@ -305,7 +310,7 @@ async def test_a_removal_while_a_batch_is_read_is_followed(zone: Zone) -> None:
     await asyncio.sleep(1)
     zone.held_read.set()
     with pytest.raises(WorkflowFailureError):
-        await asyncio.wait_for(zone.handle.result(), 60)
+        await in_time(zone.handle.result())
 
 
 async def test_files_that_settle_are_looked_at_without_a_notification(zone: Zone) -> None:
@@ -415,14 +420,14 @@ async def test_a_zone_that_continues_as_new_holds_what_it_held(zone: Zone) -> No
 async def test_a_long_history_is_continued_as_new_with_all_that_the_zone_holds(
     zone: Zone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workflow.Info, "is_continue_as_new_suggested", lambda of: of.get_current_history_length() > 60)
+    monkeypatch.setattr(workflow.Info, "is_continue_as_new_suggested", lambda of: of.get_current_history_length() > 30)
     zone.answers = [arrived("a", "b")]
     kept_out = KeptOutFile(path="/landing/x", reason="overwritten")
     await zone.start()
     await zone.until(lambda now: now.get("a") == "running")
     await zone.end("a", "quarantined", run_id="r", reason="bad")
     await zone.until(lambda now: now == {"a": "kept out", "b": "running"})
-    for number in range(20):
+    for number in range(8):
         await zone.look(CollectArrivalsResult(kept_out=[kept_out], mark=f"m:{number}"))
     described = await zone.handle.describe()
     assert described.raw_info.first_run_id != described.run_id
@@ -509,10 +514,11 @@ async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zo
     )
     await zone.handle.execute_update(LandingZone.replace_pipeline, stated)
     slots = zone.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(zone.name, zone.name))
-    for _ in range(100):
-        if (await zone.handle.describe()).task_queue == queue:
-            break
-        await asyncio.sleep(0.1)
+
+    async def has_moved() -> bool:
+        return (await zone.handle.describe()).task_queue == queue
+
+    await until(has_moved)
     assert (await slots.query(ArrivalRuns.slots)).zones == []
     reporting = ReportArrivalRunsActivity(zone.client, zone.name, queue, 100)
     async with Worker(
@@ -543,11 +549,10 @@ async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Z
         return [(change.action, list(change.differences)) for change in plan.changes]
 
     async def until_listed(names: list[str], to: Settings = settings) -> None:
-        for _ in range(100):
-            if await list_zones(zone.client, to) == names:
-                return
-            await asyncio.sleep(0.2)
-        raise AssertionError(f"{names} are not what is listed")
+        async def are_listed() -> bool:
+            return await list_zones(zone.client, to) == names
+
+        await until(are_listed, lambda: f"{names} are not what is listed")
 
     file.write_text(text)
     for each in (settings, other):
@@ -636,7 +641,13 @@ async def test_the_web_ui_shows_what_the_zone_holds(zone: Zone) -> None:
     zone.answers = [CollectArrivalsResult(batches=[batch("a")], counts={"waiting": 2, "loaded": 7})]
     await zone.start()
     await zone.until(lambda now: now == {"a": "running"})
-    metadata = await zone.handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
-    details = metadata.current_details
+    details = ""
+
+    async def are_shown() -> bool:  # they follow the state
+        nonlocal details
+        metadata = await zone.handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+        details = metadata.current_details
+        return "Batches: 2 files running" in details
+
+    await until(are_shown, lambda: details)
     assert details.startswith("**open**") and "Files: 7 loaded, 2 waiting" in details, details
-    assert "Batches: 2 files running" in details, details

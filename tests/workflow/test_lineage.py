@@ -138,11 +138,11 @@ async def test_no_step_waits_for_a_receiver_that_hangs_and_the_end_does_not_for_
     result = await harness.end(handle)
     described = await handle.describe()
     assert result.outcome == "published" and described.close_time
-    limit = ActivityCalls.emit_lineage.total_timeout
-    assert limit is not None
+    assert ActivityCalls.emit_lineage.total_timeout is not None
+    limit = ActivityCalls.emit_lineage.total_timeout(Policy(), None)
     total = (described.close_time - described.start_time).total_seconds()
-    assert total < 2 * limit(Policy(), None) + result.timings["total"] + 5
-    assert result.timings["total"] < 10, "the steps went on"
+    assert total < 3 * limit, "the end waited for more than two"
+    assert result.timings["total"] < limit, "the steps waited"
     assert {event.event for event in receiver.events} == {"START", "COMPLETE"}, "one that waits is left out"
 
 

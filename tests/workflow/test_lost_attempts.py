@@ -217,7 +217,7 @@ async def test_a_short_activity_is_kept_alive_by_its_worker(time_skipping: Workf
 
     async def slow(_: Any, number: int) -> AuditResult:
         assert number == 1, "it was taken for lost"
-        await asyncio.sleep(2 * _SILENCE)
+        await asyncio.sleep(4.5)
         return AuditResult(decided=[])
 
     harness.fakes.overrides["audit_branch"] = slow
@@ -230,5 +230,5 @@ async def test_a_short_activity_is_kept_alive_by_its_worker(time_skipping: Workf
         interceptors=[Heartbeats()],
         max_heartbeat_throttle_interval=timedelta(milliseconds=100),
     ):
-        result = await harness.end(await harness.start(policy=Policy(heartbeat_timeout=1)))
+        result = await harness.end(await harness.start(policy=Policy(heartbeat_timeout=3)))
     assert result.outcome == "published"

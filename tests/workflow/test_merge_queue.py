@@ -1,6 +1,5 @@
 """The merge queue: runs get the slot in the order of their requests, whatever becomes of the run that holds it."""
 
-import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -13,6 +12,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.merge_queue import MergeQueueActivity
 from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket, queue_id
+from tests.harness.waiting import in_time
 from workflows.merge_queue import MergeQueue
 
 _TOO_LONG = 8
@@ -88,7 +88,7 @@ async def test_a_run_that_ended_or_keeps_the_slot_holds_up_no_other(queue: Queue
     terminated = await queue.enqueue("b")
     last = await queue.enqueue("c")
     await terminated.terminate()
-    await asyncio.wait_for(last.result(), 300)
+    await in_time(last.result())
     assert [each[0] for each in HOLDERS] == ["a", "c"]
     assert (await slow.describe()).status == WorkflowExecutionStatus.RUNNING
     await slow.result()
@@ -97,4 +97,4 @@ async def test_a_run_that_ended_or_keeps_the_slot_holds_up_no_other(queue: Queue
 async def test_an_empty_queue_ends(queue: QueueHarness) -> None:
     run = await queue.enqueue("a")
     await run.result()
-    await asyncio.wait_for(queue.client.get_workflow_handle(queue_id("test", queue.table)).result(), 300)
+    await in_time(queue.client.get_workflow_handle(queue_id("test", queue.table)).result())

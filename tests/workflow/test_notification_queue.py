@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from temporalio.client import Client
@@ -12,6 +12,7 @@ from temporalio.client import Client
 from runtime.notifications import look_sender, queue, receivers
 from tests.harness.notified_zone import NotifiedZones, notified_zones
 from tests.harness.queue_server import REGION, QueueServer
+from tests.harness.waiting import until
 
 
 @pytest.fixture
@@ -38,19 +39,20 @@ def created(bucket: str, key: str) -> str:
     return json.dumps({"Records": [event]})
 
 
-async def until(holds: Callable[[], bool], what: Callable[[], object]) -> None:
-    for _ in range(300):
-        if await asyncio.to_thread(holds):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(what())
+async def until_messages(server: QueueServer, count: int) -> None:
+    """Wait until so many messages are in the queue."""
+
+    async def are_there() -> bool:
+        return await asyncio.to_thread(server.messages) == count
+
+    await until(are_there, server.messages)
 
 
 async def test_messages_are_deleted_when_their_zones_were_told(zones: NotifiedZones, server: QueueServer) -> None:
     server.send(*[created("landing", "orders/a.csv")] * 3, created("unknown", "x"), '{"Event": "s3:TestEvent"}')
     async with zones.receiving(sluice_events_queue=server.url, aws_region=REGION) as running:
         await zones.until("orders", 2)
-        await until(lambda: server.messages() == 0, server.messages)
+        await until_messages(server, 0)
         assert running.known.for_nobody == 1
         server.send(created("landing", "rides/a.csv"))
         await zones.until("rides", 2)
@@ -75,7 +77,7 @@ async def test_while_temporal_takes_no_signal_messages_stay(
         assert (server.messages(), zones.looks["orders"]) == (1, 1)
         is_away = False
         await zones.until("orders", 2)
-        await until(lambda: server.messages() == 0, server.messages)
+        await until_messages(server, 0)
 
 
 async def test_an_unreadable_message_is_left_and_logged_once(
@@ -87,7 +89,7 @@ async def test_an_unreadable_message_is_left_and_logged_once(
             await asyncio.sleep(3.5)
             server.send(created("landing", "orders/a.csv"))
             await zones.until("orders", 2)
-            await until(lambda: server.messages() == 1, server.messages)
+            await until_messages(server, 1)
     assert len([message for message in caplog.messages if "is no notification, and is left there" in message]) == 1
     assert zones.looks["rides"] == 1
 
@@ -100,16 +102,20 @@ async def test_trouble_is_logged_once_and_tried_again(
         server.refuse_all_with = "ExpiredToken"
     else:
         server.delete_queue()
+
+    def lines() -> list[str]:
+        return [message for message in caplog.messages if "no notifications are taken from" in message]
+
     with caplog.at_level(logging.WARNING):
         async with zones.receiving(sluice_events_queue=server.url, aws_region=REGION):
-            await asyncio.sleep(1.5)
+            await until(lines)
+            await asyncio.sleep(1)  # until it has tried again
             server.refuse_all_with = ""
             server.make_queue()
             server.send(created("landing", "orders/a.csv"))
             await zones.until("orders", 2)
-    lines = [message for message in caplog.messages if "no notifications are taken from" in message]
-    assert len(lines) == 1, lines
-    assert ("ExpiredToken" if trouble == "expired credentials" else "NonExistentQueue") in lines[0]
+    (line,) = lines()
+    assert ("ExpiredToken" if trouble == "expired credentials" else "NonExistentQueue") in line
 
 
 def test_the_region_of_a_queue_of_amazon_is_in_its_url() -> None:

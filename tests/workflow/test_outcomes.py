@@ -17,6 +17,7 @@ from sluice.audit.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.write import JobReport, WriteResult, WriteTableInput
+from tests.harness.waiting import in_time
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good, fails_with_a_bug, opened
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -131,7 +132,7 @@ _AFTER_LOCAL_ACTIVITIES = {"open_branch": "write_table", "verify_write": "audit_
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) -> None:
     """The step is over before the clean-up begins; a merge that happened anyway is believed."""
-    entered, ended = asyncio.Event(), asyncio.Event()
+    entered, cancelled, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def until_cancelled(_: Any, __: int) -> Any:
         entered.set()
@@ -142,9 +143,10 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
         finally:
             ended.set()
 
-    async def in_time(order: Any, _: int) -> Any:
+    async def to_its_end(order: Any, _: int) -> Any:
         """Activities without heartbeats learn of no cancel: they finish, and the run is cancelled afterwards."""
         entered.set()
+        await cancelled.wait()
         await asyncio.sleep(0.5)
         ended.set()
         best: dict[str, Callable[[], Any]] = {
@@ -156,6 +158,7 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
         return best[step]()
 
     async def a_moment(_: Any, __: int) -> Any:
+        await cancelled.wait()
         await asyncio.sleep(0.5)
         return JobReport() if step == "open_branch" else AuditResult(decided=[])
 
@@ -164,13 +167,14 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
     async def clean(_: Any, __: int) -> None:
         cleaned.append(ended.is_set())
 
-    harness.fakes.overrides[step] = until_cancelled if step == "write_table" else in_time
+    harness.fakes.overrides[step] = until_cancelled if step == "write_table" else to_its_end
     if step in _AFTER_LOCAL_ACTIVITIES:
         harness.fakes.overrides[_AFTER_LOCAL_ACTIVITIES[step]] = a_moment
     harness.fakes.overrides["discard_branch"] = clean
     handle = await harness.start()
-    await asyncio.wait_for(entered.wait(), 300)
+    await in_time(entered.wait())
     await handle.cancel()
+    cancelled.set()
     result = await harness.end(handle)
     assert result.outcome == ("published" if step == "publish_branch" else "cancelled")
     assert cleaned == [True]
@@ -189,7 +193,7 @@ async def test_a_cancel_that_a_merge_learns_of_in_time(harness: WorkflowHarness)
 
     harness.fakes.overrides["publish_branch"] = until_cancelled
     handle = await harness.start()
-    await asyncio.wait_for(entered.wait(), 300)
+    await in_time(entered.wait())
     await handle.cancel()
     result = await harness.end(handle)
     assert (result.outcome, result.branch) == ("cancelled", None)
@@ -199,10 +203,11 @@ async def test_a_cancel_that_a_merge_learns_of_in_time(harness: WorkflowHarness)
 @pytest.mark.parametrize("is_cancelled", [False, True])
 async def test_a_checkpoint_that_fails_fails_nothing_else(harness: WorkflowHarness, is_cancelled: bool) -> None:
     """As where no worker comes back in time. The run is compensated, and a cancel is not lost."""
-    entered = asyncio.Event()
+    entered, may_fail = asyncio.Event(), asyncio.Event()
 
     async def fails(_: Any, times: int) -> Any:
         entered.set()
+        await may_fail.wait()
         await asyncio.sleep(0.3 if times == 1 else 0)
         raise ApplicationError("no worker", non_retryable=True)
 
@@ -211,9 +216,10 @@ async def test_a_checkpoint_that_fails_fails_nothing_else(harness: WorkflowHarne
 
     harness.fakes.overrides |= {"checkpoint": fails, "publish_branch": collide}
     handle = await harness.start()
-    await asyncio.wait_for(entered.wait(), 300)
+    await in_time(entered.wait())
     if is_cancelled:
         await handle.cancel()
+    may_fail.set()
     result = await harness.end(handle)
     assert (result.outcome, result.branch) == ("cancelled" if is_cancelled else "published", None)
     assert harness.fakes.calls.count("checkpoint") == 2 and harness.fakes.calls[-1] == "notify"
@@ -231,17 +237,19 @@ async def test_a_cancel_while_people_decide(harness: WorkflowHarness) -> None:
 
 async def test_a_cancel_that_shows_as_a_failure(harness: WorkflowHarness) -> None:
     """As when the worker dies with the activity that was to be cancelled."""
-    entered = asyncio.Event()
+    entered, may_die = asyncio.Event(), asyncio.Event()
 
     async def dies(_: Any, __: int) -> Any:
         entered.set()
+        await may_die.wait()
         await asyncio.sleep(0.3)
         raise ApplicationError("heartbeat timeout", type="TimeoutError", non_retryable=True)
 
     harness.fakes.overrides["audit_branch"] = dies
     handle = await harness.start()
-    await asyncio.wait_for(entered.wait(), 300)
+    await in_time(entered.wait())
     await handle.cancel()
+    may_die.set()
     assert (await harness.end(handle)).outcome == "cancelled"
 
 

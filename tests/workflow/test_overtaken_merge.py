@@ -32,9 +32,9 @@ from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.publishing.certificate import RUN_ID
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.waiting import LIMIT
 from tests.harness.workflow import WorkflowHarness
 
-_LIMIT = 60.0
 _READS = {"checks": [{"check": "relationships", "column": "id", "to": "t.other", "field": "id"}]}
 _PIPELINE: dict[str, Any] = {"write": {"job": "job.py", "on_conflict": "rebase"}, "tables": {"t.x": _READS}}
 
@@ -54,7 +54,7 @@ class PausingCatalog(MemoryCatalog):
         if self.paused.is_set():
             return super().publish(branch, head, author, message, properties)
         self.paused.set()
-        assert self.go_on.wait(_LIMIT)
+        assert self.go_on.wait(LIMIT)
         try:
             return super().publish(branch, head, author, message, properties)
         finally:
@@ -63,7 +63,7 @@ class PausingCatalog(MemoryCatalog):
     async def resume(self) -> None:
         """Let the paused merge go on, and wait until it was done or refused."""
         self.go_on.set()
-        assert await asyncio.to_thread(self.over.wait, _LIMIT)
+        assert await asyncio.to_thread(self.over.wait, LIMIT)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def _first_do(harness: WorkflowHarness, name: str, step: Callable[[], Awaitable[
 async def _start_and_pause(harness: WorkflowHarness, lake: MemoryLake, catalog: PausingCatalog) -> Handle:
     policy = Policy(activity_timeout=2, step_timeout=600)
     handle = await harness.start(policy, **_PIPELINE)
-    assert await asyncio.to_thread(catalog.paused.wait, _LIMIT)
+    assert await asyncio.to_thread(catalog.paused.wait, LIMIT)
     lake.append("main", "t.other", [3])
     return handle
 

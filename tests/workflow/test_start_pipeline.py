@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, 
 from sluice.contracts.write import OpenBranchInput
 from sluice.pipeline.source import Source
 from sluice.settings import Settings
+from tests.harness.waiting import in_time, until
 from tests.harness.workflow import FakeActivities, fails_for_good, opened
 from workflows.sandbox import sandbox
 from workflows.start_pipeline import StartPipeline
@@ -115,6 +116,7 @@ async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
             FindRunEndActivity(client).find_run_end,
             CancelStartedRunsActivity(client).cancel_started_runs,
         ],
+        max_heartbeat_throttle_interval=timedelta(milliseconds=100),
     )
     async with control, Worker(client, task_queue=settings.spark_queue, activities=of_runs):
         yield starts
@@ -136,7 +138,7 @@ async def test_two_starts_of_one_input_are_two_runs_one_after_the_other(starts: 
     entered, may_go_on = asyncio.Event(), asyncio.Event()
     starts.fakes.overrides["can_notify"] = _held(entered, may_go_on)
     first = await starts.start()
-    await asyncio.wait_for(entered.wait(), 60)
+    await in_time(entered.wait())
     second = await starts.start()
     await asyncio.sleep(1)
     assert starts.fakes.calls.count("open_branch") == 1
@@ -153,7 +155,7 @@ async def test_a_start_that_was_ended_by_force_does_not_run_again_what_it_began(
     entered, may_go_on = asyncio.Event(), asyncio.Event()
     starts.fakes.overrides["can_notify"] = _held(entered, may_go_on)
     first = await starts.start(**asked)
-    await asyncio.wait_for(entered.wait(), 60)
+    await in_time(entered.wait())
     await first.terminate("killed")
     second = await starts.start(**asked)
     await asyncio.sleep(1)
@@ -254,11 +256,13 @@ async def test_four_eyes_exclude_the_person_who_asked_for_the_run(starts: Starts
 
 
 def _waits(entered: asyncio.Event) -> Any:
-    """Return an activity that goes on for a minute."""
+    """Return an activity that goes on until it is cancelled."""
 
     async def waits(_: Any, __: int) -> Any:
         entered.set()
-        await asyncio.sleep(60)
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(0.1)
 
     return waits
 
@@ -267,7 +271,7 @@ async def test_a_cancel_reaches_the_run(starts: Starts) -> None:
     entered = asyncio.Event()
     starts.fakes.overrides["select_input"] = _waits(entered)
     handle = await starts.start()
-    await asyncio.wait_for(entered.wait(), 60)
+    await in_time(entered.wait())
     await handle.cancel()
     with pytest.raises(WorkflowFailureError):
         await handle.result()
@@ -278,12 +282,12 @@ async def test_a_cancel_reaches_the_run(starts: Starts) -> None:
 async def test_a_cancel_while_the_input_is_looked_at_starts_no_run(starts: Starts) -> None:
     """The activity learns of a cancel by a heartbeat; one that completes before takes the cancel with it."""
     handle = await starts.start("held")
-    await asyncio.wait_for(starts.preparing.wait(), 60)
+    await in_time(starts.preparing.wait())
     await handle.cancel()
     await asyncio.sleep(1)
     starts.may_prepare.set()
     with pytest.raises(WorkflowFailureError):
-        await asyncio.wait_for(handle.result(), 60)
+        await in_time(handle.result())
     assert await starts.ends_of_runs() == [] and starts.fakes.calls == []
 
 
@@ -293,11 +297,16 @@ async def test_a_cancel_reaches_the_run_that_an_earlier_start_began(starts: Star
     entered = asyncio.Event()
     starts.fakes.overrides["select_input"] = _waits(entered)
     first = await starts.start(**asked)
-    await asyncio.wait_for(entered.wait(), 60)
+    await in_time(entered.wait())
     await first.terminate("killed")
     second = await starts.start(**asked)
-    await asyncio.sleep(2)  # it waits for the run
+
+    async def waits_for_the_run() -> bool:
+        events = [event async for event in second.fetch_history_events()]
+        return any(event.HasField("start_child_workflow_execution_failed_event_attributes") for event in events)
+
+    await until(waits_for_the_run)
     await second.cancel()
     with pytest.raises(WorkflowFailureError):
-        await asyncio.wait_for(second.result(), 60)
+        await in_time(second.result())
     assert await starts.ends_of_runs() == ["CANCELED"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from sluice.contracts.starting import PipelineText
 from sluice.pipeline.schedule import Schedule
 from sluice.presentation.schedules import notice_line
 from sluice.settings import Settings
+from tests.harness.waiting import in_time, until
 from tests.harness.workflow import MANIFEST, FakeActivities, fails_for_good
 from workflows.sandbox import sandbox
 from workflows.start_pipeline import StartPipeline
@@ -45,17 +46,6 @@ write:
   source: {{path: "{{{{ scheduled_for.year }}}}.csv"}}
 tables: [t.x]
 """
-_LIMIT = 90
-
-
-async def until(reached: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for a condition."""
-
-    async def wait() -> None:
-        while not await reached():
-            await asyncio.sleep(0.1)
-
-    await asyncio.wait_for(wait(), _LIMIT)
 
 
 class Scheduled:
@@ -212,7 +202,7 @@ async def test_starts_that_did_not_happen_are_told_once(scheduled: Scheduled) ->
     scheduled.fakes.overrides["can_notify"] = held
     schedule = await scheduled.make(overlap="skip")
     await schedule.trigger()
-    await asyncio.wait_for(entered.wait(), _LIMIT)
+    await in_time(entered.wait())
     await schedule.trigger()  # the run before has not ended
 
     async def skipped() -> bool:
@@ -246,7 +236,7 @@ async def test_cancel_other_cancels_the_run_and_not_only_what_waits_for_it(sched
     scheduled.fakes.overrides["select_input"] = waits_once
     schedule = await scheduled.make(overlap="cancel_other", pause_on="failure")
     await schedule.trigger()
-    await asyncio.wait_for(entered.wait(), _LIMIT)
+    await in_time(entered.wait())
     await asyncio.sleep(1.1)  # the next start has a second, and an id, of its own
     handle = await scheduled.trigger(schedule, 2)
     assert (await handle.result())["outcome"] == "published"

@@ -43,7 +43,7 @@ async def test_an_object_has_its_zone_looked_at_as_long_as_somebody_listens(
             await asyncio.sleep(2)
             assert zones.looks == {"odd": 1, "other": 1}
             await asyncio.to_thread(write, store, "source/a b+ü%41/a.csv")
-            assert await zones.until("odd", 2) < 10
+            await zones.until("odd", 2)
             await asyncio.to_thread(write, store, "lake/a b+ü%41/a.csv")
             while not receivers.known.for_nobody:
                 await asyncio.sleep(0.1)

@@ -37,7 +37,7 @@ async def test_a_file_below_the_folder_of_a_zone_has_it_looked_at(zones: Notifie
         await zones.until("orders", 2)  # for what was written before the watch began
         await zones.until("rides", 2)
         (orders / "a.csv").write_text("id\n1\n")
-        assert await zones.until("orders", 3) < 10
+        await zones.until("orders", 3)
         assert zones.named["orders"] == [None, None, [str(orders / "a.csv")]]
         (orders / "2026" / "11").mkdir(parents=True)
         (orders / "2026" / "11" / "b.csv").write_text("id\n1\n")
@@ -83,7 +83,7 @@ async def test_a_file_that_grows_has_its_zone_looked_at_seldom(zones: NotifiedZo
                 await asyncio.sleep(0.1)
         assert zones.looks["orders"] <= looks + 1
         (tmp_path / "b.csv").write_text("id\n1\n")
-        assert await zones.until("orders", looks + 1) < 10
+        await zones.until("orders", looks + 1)
 
 
 async def test_a_name_that_cannot_be_decoded_does_not_end_the_watch(
