@@ -146,7 +146,8 @@ def _total(planned: Sequence[PlannedPartition]) -> str:
     total = f"{format_count(len(planned), 'partition')}, {format_count(files, 'file')}, {format_size(size)}"
     if len(sources) == len(with_files):
         return total
-    return f"{total}: {'the same for each partition' if len(sources) == 1 else 'several partitions load the same'}"
+    is_same = len(sources) == 1 and len(with_files) == len(planned)
+    return f"{total}: {'the same for each partition' if is_same else 'several partitions load the same'}"
 
 
 def _row(planned: PlannedPartition) -> tuple[str, str, str, str]:
