@@ -290,7 +290,7 @@ def test_a_requeue_moves_the_rows_of_the_runs_that_were_shown(monkeypatch: pytes
         return (
             QueryRows(columns=["run", "rows"], rows=rows)
             if query.kind == "query_tables"
-            else SimpleNamespace(pipeline=REQUEUED, input=None)
+            else SimpleNamespace(pipeline=REQUEUED, input=None, runs=[])
         )
 
     async def start_and_follow(*_: object, **__: object) -> int:
