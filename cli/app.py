@@ -14,9 +14,10 @@ from cli.approving import WAITING, make_decision, refusal_in, report_name, shown
 from cli.check_pipeline import check_pipeline, plan_pipeline
 from cli.checks import list_checks
 from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, print_error, run_command
-from cli.follow import follow_and_report, start_and_follow
+from cli.follow import follow_and_report, start_and_follow, with_options
 from cli.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
+from cli.load_arrivals import check_start_by_hand
 from cli.report import print_status
 from cli.unknown_command import unknown_command
 from cli.values import OverYounger, Partition, ScheduledFor
@@ -30,7 +31,6 @@ from runtime.start_run import StartOptions
 from runtime.store_access import export_store_access
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
-from sluice.pipeline.publish_options import changed_options
 from sluice.presentation.decisions import describe_wait, describe_waivers
 from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
@@ -80,21 +80,29 @@ def run(
     scheduled_for: ScheduledFor = "",
     partition: Partition = "",
     over_younger: OverYounger = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Load files of a landing zone that is not deployed without asking.")
+    ] = False,
     as_json: AsJson = False,
     report: Report = None,
 ) -> None:
     """Start a run and follow it. Ctrl-C detaches; the run goes on. `run` may be left out."""
 
-    def prepare() -> tuple[Pipeline, InspectedInput]:
+    def prepare() -> tuple[Pipeline, InspectedInput | None]:
         values = placeholder_values(pipeline, scheduled_for, partition)
         loaded = load_pipeline(pipeline, read_environment(), Path.cwd(), values)
-        loaded = _with_options(loaded, message, metadata or (), publish=not no_publish)
+        loaded = with_options(loaded, message, metadata or (), publish=not no_publish)
+        if loaded.arrival and not no_publish:
+            return loaded, None
         inspected = inspect_input(loaded, pipeline)
         _print_hints(inspected.hints)
         return loaded, inspected
 
-    async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
+    async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput | None]) -> int:
         loaded, inspected = prepared
+        if not no_publish:
+            loaded = await check_start_by_hand(context, loaded, yes=yes)
+        inspected = inspected or inspect_input(loaded, pipeline)
         order = order_of(pipeline, scheduled_for, partition, over_younger=over_younger)
         options = StartOptions(again=again, publish=not no_publish, order=order)
         code = await start_and_follow(context, loaded, inspected.run_input, options, detach=detach)
@@ -103,19 +111,6 @@ def run(
         return code
 
     run_command(command, as_json, prepare, report)
-
-
-def _with_options(loaded: Pipeline, message: str | None, metadata: Sequence[str], *, publish: bool) -> Pipeline:
-    """Return a pipeline with what this start says of its merge commit.
-
-    Raises:
-        InvalidPipeline: it is not valid, or there will be no merge.
-    """
-    if message is None and not metadata:
-        return loaded
-    if not publish:
-        raise InvalidPipeline("--message and --metadata are for a merge, and --no-publish makes none: leave one out")
-    return loaded.model_copy(update={"publish": changed_options(loaded.publish, message, metadata)})
 
 
 def _print_hints(hints: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from cli.context import UNREACHABLE, CommandContext, current_user, run_command
 from cli.layout import print_entries
+from cli.load_arrivals import load_named, named_files
 from cli.values import OLDER_ROWS_WIN, OverYounger
 from runtime.installation import with_known_installation
 from runtime.landing_zones import command_batch, list_zones, look_now, read_zone, split_batch
@@ -53,6 +54,12 @@ def arrivals_command(
         str | None, typer.Option("--split", metavar="BATCH", help="Load the halves of a batch by themselves.")
     ] = None,
     over_younger: OverYounger = False,
+    load: Annotated[
+        str | None,
+        typer.Option("--load", metavar="FILE...", help="Load files by name: rolled back, overwritten, or waiting."),
+    ] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="More files of --load.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Load what --load shows, without asking.")] = False,
     look: Annotated[bool, typer.Option("--look", help="Look at the landing zone now.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -62,8 +69,10 @@ def arrivals_command(
         settings = with_known_installation(context.settings)
         if pipeline is None:
             return await _print_zones(context, settings)
-        if over_younger and (retry or split):
+        if over_younger and (retry or split or load):
             context.console.print(OLDER_ROWS_WIN, highlight=False)
+        if load:
+            return await load_named(context, settings, pipeline, named_files(load, more or ()), yes=yes)
         if split:
             return await _split(context, settings, pipeline, split, over_younger=over_younger)
         if retry or set_aside:
@@ -78,10 +87,11 @@ def arrivals_command(
 
     def prepare() -> None:
         _status(status)
-        if pipeline is None and (file or status or retry or set_aside or split or look):
+        named_files(load, more or ())
+        if pipeline is None and (file or status or retry or set_aside or split or load or look):
             raise InvalidPipeline("name the pipeline whose landing zone is meant: `arrivals PIPELINE …`")
-        if len([each for each in (retry, set_aside, split, look) if each]) > 1:
-            raise InvalidPipeline("--retry, --set-aside, --split and --look are four requests: give one at a time")
+        if len([each for each in (retry, set_aside, split, load, look) if each]) > 1:
+            raise InvalidPipeline("--retry, --set-aside, --split, --load and --look: give one at a time")
 
     run_command(command, as_json, prepare)
 

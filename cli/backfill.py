@@ -24,6 +24,7 @@ from runtime.backfills import (
     read_backfill,
     start_backfill,
 )
+from runtime.zone_conflicts import refuse_backfill
 from sluice.campaigns.campaign import FAILURES, count_states, partition_states
 from sluice.campaigns.ending import backfill_exit_code
 from sluice.contracts.backfill import MAX_WINDOW, BackfillInput, CampaignChange, CampaignStatus
@@ -107,6 +108,7 @@ def start(
         if dry_run:
             asked.print_plan(given, as_json)
             return 0
+        await refuse_backfill(context.client, context.settings, given.pipeline, given.campaign.partitions)
         context.interruption.message = f"Interrupted; it may have been started anyway: `backfill status {given.name}`."
         if over_younger:
             context.console.print(OLDER_ROWS_WIN, highlight=False)

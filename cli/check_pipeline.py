@@ -11,13 +11,14 @@ from cli.values import Partition, ScheduledFor
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.placeholder_values import order_of, placeholder_values
 from runtime.publish_plan import plan_publish
+from runtime.zone_conflicts import check_location
 from sluice.contracts.run import RunInput
 from sluice.errors import NoFiles
 from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.changes import describe_guarantee
 from sluice.presentation.schedules import describe_schedule
-from sluice.settings import read_environment
+from sluice.settings import read_environment, read_settings
 from sluice.sizes import format_count, format_size
 
 _SHOWN = 20
@@ -60,6 +61,7 @@ def plan_pipeline(
 def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pipeline, InspectedInput]:
     values = placeholder_values(file, scheduled_for, partition)
     loaded = load_pipeline(file, read_environment(), Path.cwd(), values)
+    check_location(loaded, read_settings(read_environment()), Path.cwd())
     try:
         return loaded, inspect_input(loaded, file)
     except NoFiles:

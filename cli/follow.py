@@ -1,7 +1,7 @@
 """Starting a run and following it, for the commands that do."""
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from cli.context import CommandContext, current_user
@@ -12,8 +12,9 @@ from runtime.publish_plan import plan_publish
 from runtime.start_run import StartOptions, start_run
 from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.run import RunInput
-from sluice.errors import ServiceUnavailable
+from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.publish_options import changed_options
 from sluice.presentation.changes import describe_guarantee
 
 _DETACHED = "Detached; the run goes on. `watch` follows it again, `cancel` ends it."
@@ -75,3 +76,16 @@ async def follow_and_report(context: CommandContext, run: RunLookup, released: s
     context.interruption.message = _DETACHED
     followed = await watch_run(context.client, run.handle, context.console)
     return context.report_result(followed.result, with_verdicts=not followed.verdicts_shown, released=released)
+
+
+def with_options(loaded: Pipeline, message: str | None, metadata: Sequence[str], *, publish: bool) -> Pipeline:
+    """Return a pipeline with what this start says of its merge commit.
+
+    Raises:
+        InvalidPipeline: it is not valid, or there will be no merge.
+    """
+    if message is None and not metadata:
+        return loaded
+    if not publish:
+        raise InvalidPipeline("--message and --metadata are for a merge, and --no-publish makes none: leave one out")
+    return loaded.model_copy(update={"publish": changed_options(loaded.publish, message, metadata)})

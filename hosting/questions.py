@@ -5,6 +5,7 @@ from activities.examine_installation import ExamineInstallationActivity
 from activities.list_arrivals import ListArrivalsActivity
 from activities.list_files import ListFilesActivity
 from activities.list_quarantine import ListQuarantineActivity
+from activities.plan_load import PlanLoadActivity
 from activities.plan_publish import PlanPublishActivity
 from activities.plan_release import PlanReleaseActivity
 from activities.plan_requeue import PlanRequeueActivity
@@ -28,5 +29,6 @@ def question_activities(shared: Shared) -> list[Activity]:
         QueryTablesActivity(catalog, io, settings.sluice_scan_memory, settings.runs / "duckdb").query_tables,
         ListFilesActivity(catalog, shared.loaded_files).list_files,
         ListArrivalsActivity(shared.collector).list_arrivals,
+        PlanLoadActivity(shared.collector).plan_load,
         ExamineInstallationActivity(settings, catalog, io, shared.targets).examine_installation,
     ]

@@ -10,6 +10,7 @@ from temporalio.client import Client
 
 from runtime.deployed_schedules import DeployedSchedules
 from runtime.landing_zones import DeployedLandingZones
+from runtime.zone_conflicts import check_deploy, check_location
 from sluice.deployment.files import PipelineFile, read_files
 from sluice.deployment.plan import Change, DeployedItem, DeploySet, plan_changes
 from sluice.errors import InvalidPipeline
@@ -111,12 +112,18 @@ async def plan_deploy(
         working_directory: what relative paths of the pipelines are resolved against.
 
     Raises:
-        InvalidPipeline: what is there belongs to another set.
+        InvalidPipeline: what is there belongs to another set, or a landing zone has files that it may not have.
     """
     kinds = _kinds(client, settings, deployed, working_directory)
     wanted = [item for kind in kinds for file in files if (item := kind.wanted(file))]
     present = [item for kind in kinds for item in await kind.present()]
     changes = plan_changes(wanted, present, deployed)
+    for file in files:
+        check_location(file.pipeline, settings, working_directory)
+    touched = {change.item.pipeline for change in changes if change.item.kind == DeployedLandingZones.kind}
+    zones = [item for item in wanted if item.kind == DeployedLandingZones.kind]
+    others = [each for each in present if each.kind == DeployedLandingZones.kind and each.pipeline not in touched]
+    check_deploy(files, zones, others, working_directory)
     return Deploy({kind.kind: kind for kind in kinds}, {file.pipeline.name: file for file in files}, changes)
 
 

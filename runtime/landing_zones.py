@@ -32,6 +32,7 @@ from sluice.contracts.arrivals import (
     memo_of,
 )
 from sluice.contracts.starting import PipelineText
+from sluice.contracts.zone_loads import LoadBatch
 from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeployedItem, DeploySet
 from sluice.errors import InvalidPipeline, ServiceUnavailable
@@ -70,6 +71,7 @@ class DeployedLandingZones:
             raise InvalidPipeline(f"{file.name}: {error}") from error
         properties = {
             **file.pipeline.arrival.properties(),
+            "tables": ", ".join(sorted(file.pipeline.tables)),
             "pipeline": hashlib.sha256(file.text.encode()).hexdigest()[:_DIGITS],
             "file": file.name,
             "paths are relative to": self._working_directory,
@@ -175,20 +177,12 @@ async def list_zones(client: Client, settings: Settings) -> list[str]:
 
 
 async def look_now(client: Client, settings: Settings, pipeline: str) -> None:
-    """Have the landing zone of a pipeline looked at soon.
-
-    Raises:
-        InvalidPipeline: there is none.
-    """
+    """Have the landing zone of a pipeline looked at soon. Raises `InvalidPipeline` if there is none."""
     await (await _find(client, settings, pipeline)).signal(LandingZone.look)
 
 
 async def pause_zone(client: Client, settings: Settings, pipeline: str, request: PauseZone) -> None:
-    """Pause the landing zone of a pipeline, or resume it.
-
-    Raises:
-        InvalidPipeline: there is none.
-    """
+    """Pause the landing zone of a pipeline, or resume it. Raises `InvalidPipeline` if there is none."""
     handle = await _find(client, settings, pipeline)
     await _answered(handle, handle.execute_update(LandingZone.pause, request))
 
@@ -213,6 +207,17 @@ async def split_batch(client: Client, settings: Settings, pipeline: str, request
     handle = await _find(client, settings, pipeline)
     with _refusals(pipeline):
         return await _answered(handle, handle.execute_update(LandingZone.split, request))
+
+
+async def load_batch(client: Client, settings: Settings, pipeline: str, request: LoadBatch) -> Batch:
+    """Have the landing zone of a pipeline load a batch of named files.
+
+    Raises:
+        InvalidPipeline: there is no such landing zone, it is full, or it has this batch.
+    """
+    handle = await _find(client, settings, pipeline)
+    with _refusals(pipeline):
+        return await _answered(handle, handle.execute_update(LandingZone.load, request))
 
 
 @contextmanager

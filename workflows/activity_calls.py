@@ -88,6 +88,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.schedules import InspectScheduleInput, PauseScheduleInput, ScheduledStart, ScheduleNotice
     from sluice.contracts.starting import FindRunEndInput, PreparedRun, RunEnd, StartedBy, StartPipelineInput
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
+    from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
     from sluice.sizes import format_count
     from workflows.activity_call import ONCE, ActivityCall, ActivityCaller, Kind, fixed, step_timeout
 
@@ -242,8 +243,7 @@ class ActivityCalls(ActivityCaller):
         "finish_arrivals", FinishArrivalsInput, FinishArrivalsResult, Kind.LONG, lambda input: input.pipeline.name,
         timeout=step_timeout, retry=_HOUSEKEEPING)
     read_batch = ActivityCall("read_batch", BatchRef, BatchPaths, Kind.LOCAL_FIRST, lambda input: input.id)
-    split_batch = ActivityCall(
-        "split_batch", SplitBatchInput, SplitBatchResult, Kind.LOCAL_FIRST, lambda input: input.ref.id)
+    split_batch = ActivityCall("split_batch", SplitBatchInput, SplitBatchResult, Kind.LOCAL_FIRST, lambda of: of.ref.id)
     report_arrival_runs = ActivityCall(
         "report_arrival_runs", ZoneRuns, type(None), Kind.LOCAL_FIRST, lambda of: of.zone, total_timeout=fixed(60))
     find_ended_workflows = ActivityCall(
@@ -263,14 +263,12 @@ class ActivityCalls(ActivityCaller):
     plan_publish = ActivityCall(
         "plan_publish", PlanPublishInput, PublishPlan, Kind.LOCAL_FIRST,
         lambda query: ", ".join(query.tables)[:200], timeout=fixed(10), total_timeout=fixed(20), retry=_QUERY)
-    plan_release = ActivityCall(
-        "plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY,
+    plan_release = ActivityCall("plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY,
         lambda query: query.run, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     plan_rollback = ActivityCall(
         "plan_rollback", PlanRollbackInput, PlanRollbackResult, Kind.ACTIVITY,
         lambda query: query.run, timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
-    plan_requeue = ActivityCall(
-        "plan_requeue", PlanRequeueInput, RequeuePlan, Kind.ACTIVITY,
+    plan_requeue = ActivityCall("plan_requeue", PlanRequeueInput, RequeuePlan, Kind.ACTIVITY,
         lambda query: query.pipeline.name, timeout=fixed(60), total_timeout=fixed(90), retry=_QUERY)
     query_audit_results = ActivityCall(
         "query_audit_results", QueryAuditResultsInput, QueryRows, Kind.ACTIVITY,
@@ -284,6 +282,8 @@ class ActivityCalls(ActivityCaller):
         timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     list_arrivals = ActivityCall(
         "list_arrivals", ListArrivalsInput, ListArrivalsResult, Kind.ACTIVITY, lambda query: query.pipeline.name,
+        timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
+    plan_load = ActivityCall("plan_load", PlanLoadInput, LoadPlan, Kind.ACTIVITY, lambda of: of.pipeline.name,
         timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     examine_installation = ActivityCall(
         "examine_installation", ExamineInstallationInput, Examination, Kind.ACTIVITY,

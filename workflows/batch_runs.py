@@ -70,6 +70,7 @@ class BatchRuns:
             files=files.paths,
             expected=batch.ref.location,
             way="arrival",
+            loads_overwritten=batch.is_named,
             key=id,
             report_to=workflow_id,
         )

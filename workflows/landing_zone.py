@@ -5,7 +5,7 @@ a person set aside. Everything else is known by main. Notifications and time-out
 """
 
 import asyncio
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from functools import partial
 
 from temporalio import workflow
@@ -28,14 +28,14 @@ with workflow.unsafe.imports_passed_through():
         memo_of,
     )
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun
-    from sluice.pipeline.durations import format_duration
+    from sluice.contracts.zone_loads import LoadBatch
     from sluice.presentation.start_details import zone_details
     from workflows.activity_calls import ActivityCalls
     from workflows.batch_runs import BatchRuns
     from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
     from workflows.finished_files import FinishedFiles
     from workflows.zone_looks import ZoneLooks
-    from workflows.zone_notices import ZoneNotices
+    from workflows.zone_notices import ZoneNotices, iso_of
     from workflows.zone_runs import GrantedRuns
 
 
@@ -140,6 +140,16 @@ class LandingZone:
             raise ApplicationError(problem, type="NoDecision")
 
     @workflow.update
+    def load(self, request: LoadBatch) -> Batch:
+        """Load a batch of files that a person named, as any other batch."""
+        return self._batches.load(request.ref, request.by, workflow.now().timestamp())
+
+    @load.validator
+    def _check_load(self, request: LoadBatch) -> None:
+        if problem := self._batches.problem_of_load(request.ref.id):
+            raise ApplicationError(problem, type="NoDecision")
+
+    @workflow.update
     def replace_pipeline(self, input: LandingZoneInput) -> None:
         """Take another version of the pipeline: for the looks and runs from now on."""
         self._input, self._is_look_due = input, True
@@ -149,7 +159,6 @@ class LandingZone:
     @workflow.query
     def status(self) -> ZoneStatus:
         """Return what the zone holds."""
-        next_look = workflow.now().timestamp() if self._is_look_due else self._looks.at
         return ZoneStatus(
             name=self._input.name,
             pipeline=self._input.pipeline,
@@ -159,7 +168,7 @@ class LandingZone:
             problem=self._problem,
             counts=self._counts,
             latest_arrival=self._latest_arrival,
-            next_look=_iso(next_look),
+            next_look=iso_of(workflow.now().timestamp() if self._is_look_due else self._looks.at),
             unfinished=self._finished_files.problem,
         )
 
@@ -231,12 +240,8 @@ class LandingZone:
 
     def _tell_of_silence(self) -> None:
         """Tell people, once, that nothing to load arrived for longer than the pipeline expects."""
-        expected, latest = self._input.expect, self._latest_arrival or self._since
-        if expected is None or self._silence_reported or workflow.now().timestamp() - latest < expected:
-            return
-        self._silence_reported = True
-        limit = format_duration(expected)
-        self._notices.add([f"nothing to load arrived since {_iso(latest)}; `expect` allows {limit}"])
+        if not self._silence_reported:
+            self._silence_reported = self._notices.of_silence(self._input.expect, self._latest_arrival or self._since)
 
     async def _wait(self) -> None:
         """Wait until a look is due, or there is something to start."""
@@ -258,7 +263,7 @@ class LandingZone:
 
     @property
     def _room(self) -> int:
-        """How many more runs the zone would start."""
+        """Number of runs that the zone would start now."""
         return 0 if self._paused else self._runs.room(self._input)
 
     @property
@@ -292,7 +297,3 @@ class LandingZone:
             "received": self._received,
         }
         return self._input.model_copy(update=update)
-
-
-def _iso(timestamp: float) -> str:
-    return datetime.fromtimestamp(timestamp, timezone.utc).isoformat(timespec="seconds")

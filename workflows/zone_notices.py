@@ -3,12 +3,14 @@
 import asyncio
 import hashlib
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.arrivals import CollectArrivalsResult, ZoneNotice
+    from sluice.pipeline.durations import format_duration
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, root_cause
 
@@ -66,6 +68,13 @@ class ZoneNotices:
         if not problem:
             self._reported_problem = ""
 
+    def of_silence(self, expected: float | None, latest: float) -> bool:
+        """Report that nothing to load arrived for longer than the pipeline expects; return whether that is so."""
+        if expected is None or workflow.now().timestamp() - latest < expected:
+            return False
+        self.add([f"nothing to load arrived since {iso_of(latest)}; `expect` allows {format_duration(expected)}"])
+        return True
+
     async def _send(self) -> None:
         while self._waiting:
             texts, self._waiting = self._waiting, []
@@ -77,3 +86,8 @@ class ZoneNotices:
                 if is_cancelled(error):
                     raise
                 workflow.logger.warning("the notification failed: %s", root_cause(error)[1])
+
+
+def iso_of(timestamp: float) -> str:
+    """Return a time in seconds since 1970 as people read it, in ISO 8601."""
+    return datetime.fromtimestamp(timestamp, timezone.utc).isoformat(timespec="seconds")

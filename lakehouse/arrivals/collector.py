@@ -11,8 +11,10 @@ from lakehouse.arrivals.file_loads import FileLoads, name_run
 from lakehouse.arrivals.finish_memory import FinishMemory
 from lakehouse.arrivals.held_files import HeldFiles
 from lakehouse.arrivals.identify_arrived import groups_to_read, identify_arrived
+from lakehouse.arrivals.named_load import NamedLoad
 from lakehouse.arrivals.zone_files import MarkedFile
 from lakehouse.arrivals.zone_memory import ZoneMemory
+from lakehouse.arrivals.zone_rules import digest_of_rules
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress
 from lakehouse.source_files.arriving import ArrivingFile, file_exists, find_arriving, list_arriving
@@ -28,6 +30,7 @@ from sluice.contracts.arrivals import (
     ListArrivalsResult,
     other_content_in,
 )
+from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
@@ -95,6 +98,10 @@ class ArrivalCollector:
         """
         return _Look(self, pipeline, input, on_progress).list_files(input)
 
+    def plan_load(self, pipeline: Pipeline, input: PlanLoadInput, on_progress: OnProgress = _silent) -> LoadPlan:
+        """List a zone; write a batch of the named files that can be loaded, and say why. Raises as `collect` does."""
+        return _Look(self, pipeline, input, on_progress).plan_load(input.paths)
+
 
 class _Look:
     """One look at one zone."""
@@ -103,7 +110,7 @@ class _Look:
         self,
         collector: ArrivalCollector,
         pipeline: Pipeline,
-        input: CollectArrivalsInput | ListArrivalsInput,
+        input: CollectArrivalsInput | ListArrivalsInput | PlanLoadInput,
         on_progress: OnProgress,
     ) -> None:
         if pipeline.arrival is None or pipeline.write.source is None:
@@ -117,7 +124,7 @@ class _Look:
         self._held = HeldFiles(collector.batches, input.held, input.states)
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
-        self._ends_at = 0.0
+        self._ends_at, self._loaded = 0.0, set[str]()
 
     def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         """Return the batches that can be loaded now, and what else is to be known of the zone."""
@@ -132,7 +139,7 @@ class _Look:
         done = self._arrival.done
         return CollectArrivalsResult(
             batches=batches,
-            loaded=self._held.loaded(self._loads.by_identity(sorted(self._held.identities))),
+            loaded=self._held.loaded(self._loaded),
             kept_out=[KeptOutFile(path=path, reason=reason) for path, reason in kept_out],
             more_kept_out=number - len(kept_out),
             mark=mark,
@@ -164,6 +171,15 @@ class _Look:
             files.append(file.entry(detail))
         return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._held.runs(self._pipeline.name))
 
+    def plan_load(self, paths: Sequence[str]) -> LoadPlan:
+        """Write a batch of those named files that can be loaded; return it, with what becomes of each file."""
+        now = self._collector.clock()
+        self._list(now)
+        judge = NamedLoad(self._source, self._arrival, self._loads, self._held, now)
+        files, chosen = judge.plan(paths, self._memory.known(paths), self._on_progress)
+        batch = self._collector.batches.write(self._pipeline.name, chosen) if chosen else None
+        return LoadPlan(files=files, batch=batch)
+
     def _list(self, now: float, named: list[str] | None = None) -> tuple[list[WaitingFile], dict[str, float]]:
         """Return the files that wait, and since when the folders of some have their manifest.
 
@@ -173,8 +189,10 @@ class _Look:
         if named is None:
             self._memory.record_listing(self._listed(), now)
         self._memory.release_batches(self._held.ids, self._held.set_aside, self._held.kept_out)
+        self._loaded = self._loads.in_effect(sorted(self._held.identities))
+        self._memory.judge_again(self._held.paths_to_load(self._loaded))
         head, is_history = self._collector.loaded_files.follow(self._memory.latest_head())
-        rules, tables = _digest_of_rules(self._pipeline), " ".join(sorted(self._pipeline.tables))
+        rules, tables = digest_of_rules(self._pipeline), " ".join(sorted(self._pipeline.tables))
         self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
         if named is not None:
             self._record_files(named, now)
@@ -189,7 +207,7 @@ class _Look:
     def _record_files(self, named: list[str], now: float) -> None:
         """Look at the files that are named and those that wait; list the whole zone where that is not possible."""
         asked = [path for path in {*named, *self._memory.waiting_paths(_MOST_WAITING)} if not self._is_manifest(path)]
-        there = find_arriving(self._arrival.from_, asked)
+        there = find_arriving(self._arrival.from_, asked, follow_links=self._arrival.follow_links)
         if there is None:
             self._memory.record_listing(self._listed(), now)
         else:
@@ -200,7 +218,8 @@ class _Look:
 
     def _listed(self) -> Iterator[ArrivingFile]:
         """Yield the files of the zone, without manifests, and report how many there were."""
-        for number, file in enumerate(list_arriving(self._arrival.from_), 1):
+        files = list_arriving(self._arrival.from_, follow_links=self._arrival.follow_links)
+        for number, file in enumerate(files, 1):
             if number % _REPORTED_EVERY == 0:
                 self._on_progress(f"listed {number:,} files")
             if not self._is_manifest(file.path):
@@ -250,9 +269,10 @@ class _Look:
         new: list[ArrivedFile] = []
         for file in identified:
             earlier = by_path.get(file.path)
-            if load := by_identity.get(file.identity):
+            load, held = by_identity.get(file.identity), self._held.batch_of(file)
+            if load and (load.in_effect or not held):
                 self._mark(file, "loaded", name_run(load), file.identity)
-            elif held := self._held.batch_of(file):
+            elif held:
                 self._mark(file, "in a batch", held)
             elif held := self._held.batch_with_path(file):
                 self._mark(file, "in a batch", other_content_in(held))
@@ -276,10 +296,3 @@ class _Look:
     def _keep_out(self, path: str, status: FileStatus, reason: str, *, reports: bool = True) -> None:
         changed_at, now = self._listed_files[path].changed_at, self._collector.clock()
         self._memory.keep_out(path, changed_at, status, redacted(reason)[:_LONGEST_REASON], now, reports=reports)
-
-
-def _digest_of_rules(pipeline: Pipeline) -> str:
-    """Return what decides which files are refused or ignored: it changes where somebody changes that."""
-    assert pipeline.arrival and pipeline.write.source, "a landing zone has both"
-    rules = f"{pipeline.write.source.model_dump_json()} {pipeline.arrival.overwritten}"
-    return hashlib.sha256(rules.encode()).hexdigest()

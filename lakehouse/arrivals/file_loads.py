@@ -21,6 +21,10 @@ class FileLoads:
         """Return the load of each file with one of these identities: the latest in effect, or else the latest."""
         return {load.identity: load for load in self._latest("f.identity", identities)}
 
+    def in_effect(self, identities: Sequence[str]) -> set[str]:
+        """Return those of these identities that main holds: a load that was rolled back does not count."""
+        return {load.identity for load in self.all("f.identity", identities) if load.in_effect}
+
     def by_path(self, paths: Sequence[str]) -> dict[str, FileLoad]:
         """Return the load of each file with one of these paths: the latest in effect, or else the latest."""
         return {load.file.path: load for load in self._latest("f.path", paths)}

@@ -125,7 +125,7 @@ class _Work:
             return self._store().move(file.path, content, target, progress)
         if _is_behind_link(file.path, below):
             raise Unmovable("its folder is behind a symbolic link, so that it may belong to something else")
-        return move_file(file.path, file.state, content, target, progress)
+        return move_file(file.path, file.state.partition("|")[0], content, target, progress)
 
     def _store(self) -> LoadedObjects:
         with self._lock:

@@ -7,6 +7,9 @@ from lakehouse.source_files.arriving import ArrivingFile
 from sluice.arrivals.batching import folder_of
 from sluice.contracts.arrivals import ArrivalEntry, FileStatus
 
+_NEVER = 1e15
+"""When a file is looked at again that the listing refused: not before its state is another."""
+
 
 @dataclass(frozen=True)
 class RememberedFile:
@@ -20,6 +23,8 @@ class RememberedFile:
     after: str
     changed_at: float
     identity: str
+    state: str = ""
+    """What its file system or store told of it."""
 
     def entry(self, detail: str) -> ArrivalEntry:
         """Return what people see of it."""
@@ -41,9 +46,10 @@ class MarkedFile(NamedTuple):
 
 def row_of(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
     """Return the fields of a file that was listed now with another state than before."""
-    status = "ignored" if file.ignored else "waiting"
+    status = "refused" if file.refused else "ignored" if file.ignored else "waiting"
     return {
         **{"path": file.path, "folder": folder_of(file.path), "size": file.size, "state": file.state},
-        "detail": file.ignored,
+        **{"detail": file.refused or file.ignored, "reported": file.refused},
+        **{"report": (listing or 0) if file.refused else 0, "try_at": _NEVER if file.refused else 0},
         **{"now": now, "status": status, "listing": listing},
     }

@@ -16,11 +16,11 @@ _AT_ONCE = 400
 _TRY_AGAIN = 600.0
 """Seconds until a file that was refused is tried again: it may have been a passing error."""
 _RECORD = """
-INSERT INTO files (path, folder, size, state, arrived_at, changed_at, status, detail, listing)
-VALUES (:path, :folder, :size, :state, :now, :now, :status, :detail, :listing)
+INSERT INTO files (path, folder, size, state, arrived_at, changed_at, status, detail, listing, report, reported, try_at)
+VALUES (:path, :folder, :size, :state, :now, :now, :status, :detail, :listing, :report, :reported, :try_at)
 ON CONFLICT (path) DO UPDATE SET
     listing = :listing, changed_at = :now, status = :status, detail = :detail, size = :size, state = :state,
-    identity = '', finished = '', problem = '', try_at = 0, is_judged = 0, report = 0, reported = '',
+    identity = '', finished = '', problem = '', try_at = :try_at, is_judged = 0, report = :report, reported = :reported,
     arrived_at = CASE WHEN status = 'waiting' THEN arrived_at ELSE :now END
     WHERE listing <= :listing AND state != :state
 """
@@ -237,6 +237,30 @@ class ZoneMemory(ZoneDatabase):
                 [[other_content_in(id)] for id in kept_out],
             )
             database.execute("COMMIT")
+
+    def judge_again(self, paths: Sequence[str]) -> None:
+        """Let files wait again that are ignored or were loaded: a batch has their paths, and main not its content."""
+        with self._open() as database:
+            for some in _parts(paths):
+                database.execute(
+                    "UPDATE files SET status = 'waiting', detail = '', identity = '' WHERE (status = 'loaded' OR "
+                    f"status = 'ignored' AND is_judged) AND path IN ({', '.join('?' * len(some))})",
+                    list(some),
+                )
+            database.execute("COMMIT")
+
+    def known(self, paths: Sequence[str]) -> dict[str, RememberedFile]:
+        """Return what is known of files, by path."""
+        files: dict[str, RememberedFile] = {}
+        with self._open() as database:
+            for some in _parts(paths):
+                rows = database.execute(
+                    "SELECT path, size, arrived_at, status, detail, '', changed_at, identity, state FROM files "
+                    f"WHERE path IN ({', '.join('?' * len(some))})",
+                    list(some),
+                )
+                files |= {row[0]: RememberedFile(*row) for row in rows}
+        return files
 
     def counts(self) -> dict[str, int]:
         """Return how many files there are by status."""

@@ -1,6 +1,7 @@
 """The source files of a run: list them, identify each by its content, and check that they can be read whole."""
 
 from lakehouse.source_files.almost_typed import hints_on_almost_typed
+from lakehouse.source_files.arriving import ArrivingFile, list_arriving
 from lakehouse.source_files.columns import read_column_names
 from lakehouse.source_files.identify import (
     check_unchanged,
@@ -19,8 +20,10 @@ from lakehouse.source_files.paths import (
     is_hidden,
     is_remote,
     may_list,
+    may_share,
     part_matches,
     path_matches,
+    resolved_pattern,
     source_of_files,
     without_scheme,
 )
@@ -29,6 +32,7 @@ from lakehouse.source_files.text import stated_encoding
 from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
 
 __all__ = [
+    "ArrivingFile",
     "Inspection",
     "OnProgress",
     "absolute_path",
@@ -47,11 +51,14 @@ __all__ = [
     "inspect_files",
     "is_hidden",
     "is_remote",
+    "list_arriving",
     "local_folder",
     "may_list",
+    "may_share",
     "part_matches",
     "path_matches",
     "read_column_names",
+    "resolved_pattern",
     "source_of_files",
     "stated_encoding",
     "suffix_of",

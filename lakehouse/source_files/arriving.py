@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakehouse.source_files.links import LinkGuard, resolved_suffix
 from lakehouse.source_files.listing import unreadable
 from lakehouse.source_files.local import expand_pattern
 from lakehouse.source_files.moving import local_state
@@ -39,6 +40,8 @@ class ArrivingFile:
     """What its file system or store tells of it: another state shows that it was changed."""
     problem: str = ""
     """Why no run can load it, whatever it holds."""
+    refused: str = ""
+    """Why it is not read, whatever it holds: people are notified."""
 
     @property
     def ignored(self) -> str:
@@ -51,26 +54,32 @@ class ArrivingFile:
         return "" if self.size else "it is empty"
 
 
-def list_arriving(path: str) -> Iterator[ArrivingFile]:
+def list_arriving(path: str, *, follow_links: bool = False) -> Iterator[ArrivingFile]:
     """List the files of a folder, a prefix or a pattern, but for hidden ones.
+
+    Args:
+        follow_links: whether symbolic links are followed that lead out of the folder.
 
     Raises:
         InvalidInput: the folder cannot be read, or the store refuses.
         ServiceUnavailable: the store does not answer.
     """
-    return _list_store(path) if is_remote(path) else _list_local(path)
+    return _list_store(path) if is_remote(path) else _list_local(path, LinkGuard(path, follows=follow_links))
 
 
-def find_arriving(path: str, files: Collection[str]) -> list[ArrivingFile] | None:
+def find_arriving(path: str, files: Collection[str], *, follow_links: bool = False) -> list[ArrivingFile] | None:
     """Return those of some files that `list_arriving` would list, without a listing of the others.
 
     None says that the zone is to be listed: for a pattern, for a folder among the files, for so many files that a
-    listing costs less, and where the folder or the store is in trouble, which the listing explains.
+    listing costs less, and where the folder or the store is in trouble, or a link leads out of the folder, which the
+    listing explains.
     """
     if has_wildcards(path) or len(files) > (_MOST_IN_STORE if is_remote(path) else _MOST_IN_FOLDER):
         return None
     try:
-        return _find_in_store(path, files) if is_remote(path) else _find_local(path, files)
+        if is_remote(path):
+            return _find_in_store(path, files)
+        return _find_local(path, files, LinkGuard(path, follows=follow_links))
     except (InvalidInput, CredentialsExpired, ServiceUnavailable, OSError, ValueError):
         return None
 
@@ -80,7 +89,7 @@ def is_in_state(path: str, state: str) -> bool:
     if is_remote(path):
         return True
     try:
-        return local_state(Path(path).stat()) == state
+        return local_state(Path(path).stat()) + resolved_suffix(path, os.path.realpath(path)) == state
     except OSError:
         return False
 
@@ -102,23 +111,27 @@ def _list_store(path: str) -> Iterator[ArrivingFile]:
     return (ArrivingFile(*fields) for fields in list_object_states(path))
 
 
-def _list_local(path: str) -> Iterator[ArrivingFile]:
+def _list_local(path: str, guard: LinkGuard) -> Iterator[ArrivingFile]:
     start = absolute_path(without_scheme(path))
     if not has_wildcards(path) and not start.exists():
         raise InvalidInput(f"there is no folder {start}: make it, or correct `arrival.from`")
     for each in expand_pattern(Path(start.anchor), start.parts[1:]):
         with _skips_unreadable(each):
-            if each.is_dir():
-                yield from _list_folder(str(each))
-            elif not is_hidden(each.name):
-                yield _arriving(str(each), each.stat())
+            if is_hidden(each.name) and not each.is_dir():
+                continue
+            if problem := guard.problem(str(each)):
+                yield _refused(str(each), problem)
+            elif each.is_dir():
+                yield from _list_folder(str(each), guard)
+            else:
+                yield _arriving(str(each), each.stat(), os.path.realpath(each))
 
 
 def _find_in_store(path: str, files: Collection[str]) -> list[ArrivingFile]:
     return [ArrivingFile(*fields) for fields in find_object_states(path, sorted(files))]
 
 
-def _find_local(path: str, files: Collection[str]) -> list[ArrivingFile] | None:
+def _find_local(path: str, files: Collection[str], guard: LinkGuard) -> list[ArrivingFile] | None:
     start = absolute_path(without_scheme(path))
     if not start.is_dir() or not all(each.startswith(f"{start}/") for each in files):
         return None  # a file may be named by another way to the folder
@@ -128,10 +141,10 @@ def _find_local(path: str, files: Collection[str]) -> list[ArrivingFile] | None:
             continue
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             now = Path(each).stat()
-            if stat.S_ISDIR(now.st_mode):
+            if stat.S_ISDIR(now.st_mode) or guard.problem(each):
                 return None
             if stat.S_ISREG(now.st_mode):
-                present.append(_arriving(each, now))
+                present.append(_arriving(each, now, os.path.realpath(each)))
     return present
 
 
@@ -139,13 +152,13 @@ def _is_not_listed(name: str) -> bool:
     return is_hidden(name) or name in _NO_NAMES
 
 
-def _list_folder(start: str) -> Iterator[ArrivingFile]:
+def _list_folder(start: str, guard: LinkGuard) -> Iterator[ArrivingFile]:
     """List a folder at any depth, also behind symbolic links, one file at a time: there may be very many."""
     seen, folders = set[str](), [start]
     while folders:
         folder = folders.pop()
         real = os.path.realpath(folder)
-        if real in seen:  # a link to a folder above it
+        if real in seen or guard.problem(folder):  # a link to a folder above it, or one that was made just now
             continue
         seen.add(real)
         try:
@@ -154,10 +167,14 @@ def _list_folder(start: str) -> Iterator[ArrivingFile]:
                     if is_hidden(entry.name):
                         continue
                     with _skips_unreadable(entry):
-                        if entry.is_dir():
+                        is_link = entry.is_symlink()
+                        if is_link and (problem := guard.problem(entry.path)):
+                            yield _refused(entry.path, problem)
+                        elif entry.is_dir():
                             folders.append(entry.path)
                         elif entry.is_file():
-                            yield _arriving(entry.path, entry.stat())
+                            file_at = os.path.realpath(entry.path) if is_link else f"{real.rstrip('/')}/{entry.name}"
+                            yield _arriving(entry.path, entry.stat(), file_at)
         except FileNotFoundError:  # the folder was removed while its parent was listed
             continue
         except OSError as error:
@@ -180,10 +197,20 @@ def _skips_unreadable(entry: Path | os.DirEntry[str]) -> Iterator[None]:
             raise unreadable(str(Path(entry).parent), error.strerror) from error
 
 
-def _arriving(path: str, now: os.stat_result) -> ArrivingFile:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        printable = os.fsencode(path).decode(errors="backslashreplace")
-        return ArrivingFile(printable, now.st_size, local_state(now), "its name is not in UTF-8: rename it")
-    return ArrivingFile(path, now.st_size, local_state(now), _TOO_LARGE if now.st_size > _LARGEST else "")
+def _arriving(path: str, now: os.stat_result, real: str) -> ArrivingFile:
+    """Return a file that was listed; its state names its resolved path, so that a link put in its place shows."""
+    state = _printable(local_state(now) + resolved_suffix(path, real))
+    if _printable(path) != path:
+        return ArrivingFile(_printable(path), now.st_size, state, "its name is not in UTF-8: rename it")
+    return ArrivingFile(path, now.st_size, state, _TOO_LARGE if now.st_size > _LARGEST else "")
+
+
+def _refused(path: str, problem: str) -> ArrivingFile:
+    """Return a link that is not followed, without a look at what it leads to."""
+    now = Path(path).lstat()
+    return ArrivingFile(_printable(path), now.st_size, local_state(now), refused=_printable(problem))
+
+
+def _printable(text: str) -> str:
+    """Return a text with the bytes of a name that are not UTF-8 written out."""
+    return os.fsencode(text).decode(errors="backslashreplace")

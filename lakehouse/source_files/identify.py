@@ -49,6 +49,7 @@ def find_files(source: Source, on_progress: OnProgress | None = None) -> list[In
         _check_formats(list(files.values()), format)
 
     def identify(file: ListedFile, counter: Counter) -> InputFile:
+        _check_folders(file.path, base)
         return InputFile(path=file.path, size=file.size, identity=_identity(file, format, base, counter))
 
     ordered = sorted(files.values(), key=lambda each: each.path)
@@ -198,6 +199,22 @@ def _check_formats(files: Sequence[ListedFile], format: Format) -> None:
         other = format_of(file.path)
         if other and other != format:
             raise InvalidInput(f"{file.path} is {other} by its name, and other files are {format}: set source.format")
+
+
+def _check_folders(path: str, base: str | None) -> None:
+    """Check that the folders of a file that become columns have a name and a value.
+
+    Raises:
+        InvalidInput: one has not, so that Spark refuses to read the file.
+    """
+    for folder in filter(None, partition_of(path, base).split("/")):
+        column, _, value = folder.partition("=")
+        if not column or not value:
+            example = f"{column}=__HIVE_DEFAULT_PARTITION__, which is null" if column else value or "folder"
+            raise InvalidInput(
+                f"{path}: the folder {folder!r} is read as a column, and has no {'value' if column else 'name'}: "
+                f"rename it, for example to {example}"
+            )
 
 
 def _list(path: str) -> Iterator[ListedFile]:

@@ -42,6 +42,11 @@ def describe_local(path: Path) -> ListedFile:
     except UnicodeEncodeError:
         name = os.fsencode(path)
         raise InvalidInput(f"the name {name!r} is not UTF-8, so that Spark cannot open the file: rename it") from None
+    if ":" in path.name:
+        raise InvalidInput(
+            f"{path}: Spark cannot open a file with a colon in its name: rename it, for example to "
+            f"{path.name.replace(':', '-')!r}"
+        )
     try:
         size = path.stat().st_size
     except FileNotFoundError:
@@ -115,7 +120,7 @@ def _state(path: Path) -> tuple[object, ...]:
         raise vanished(str(path)) from None
     except OSError as error:
         raise unreadable(str(path), error.strerror) from error
-    return now.st_size, now.st_mtime_ns, now.st_ctime_ns
+    return now.st_size, now.st_mtime_ns, now.st_ctime_ns, os.path.realpath(path)
 
 
 def _read(path: Path) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """Paths of source files: made absolute, matched by patterns, and what Spark ignores because of its name."""
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -9,6 +10,7 @@ from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 
 _WILDCARDS = "*?["
+_WILDCARD = re.compile(r"[*?\[\]]")
 _ANY_FOLDERS = "**"
 _BEING_COPIED = "._COPYING_"
 
@@ -118,6 +120,26 @@ def may_list(path: str, folder: str) -> bool:
     return _may_match(parts[fixed:], listed[fixed:])
 
 
+def fixed_folder(path: str) -> str:
+    """Return the folder of an absolute local path or pattern that is before its first wildcard."""
+    parts = _parts(path)
+    return f"/{'/'.join(parts[: _fixed(parts)])}"
+
+
+def may_share(first: str, second: str) -> bool:
+    """Return whether two absolute paths or patterns may list a file in common, as far as their names tell."""
+    return _may_share(_parts(first), _parts(second))
+
+
+def resolved_pattern(path: str) -> str:
+    """Return an absolute local path or pattern with the links in front of its first wildcard resolved."""
+    if is_remote(path) or Path(path).exists():
+        return path if is_remote(path) else str(Path(path).resolve())
+    parts = _parts(path)
+    fixed = _fixed(parts)
+    return str(Path("/", *parts[:fixed]).resolve().joinpath(*parts[fixed:]))
+
+
 def path_below(path: str, file: str) -> str:
     """Return the path of a file below the folder that a path or pattern lists: that before its first wildcard."""
     listed, parts = _parts(path), _parts(file)
@@ -135,6 +157,24 @@ def _parts(path: str) -> list[str]:
 def _fixed(parts: Sequence[str]) -> int:
     """Return how many parts there are before the first one with a wildcard."""
     return next((number for number, part in enumerate(parts) if has_wildcards(part)), len(parts))
+
+
+def _may_share(first: Sequence[str], second: Sequence[str]) -> bool:
+    if not first or not second:  # one is a folder around the other
+        return True
+    if _ANY_FOLDERS in (first[0], second[0]):
+        one, other = (first, second) if first[0] == _ANY_FOLDERS else (second, first)
+        return _may_share(one[1:], other) or _may_share(one, other[1:])
+    return _may_be_one_name(first[0], second[0]) and _may_share(first[1:], second[1:])
+
+
+def _may_be_one_name(first: str, second: str) -> bool:
+    """Return whether some name may match both of two parts of patterns; `True` where that is hard to tell."""
+    if not has_wildcards(first) or not has_wildcards(second):
+        return first == second or part_matches(first, second) or part_matches(second, first)
+    one, other = _WILDCARD.split(first), _WILDCARD.split(second)
+    begins = one[0].startswith(other[0]) or other[0].startswith(one[0])
+    return begins and (one[-1].endswith(other[-1]) or other[-1].endswith(one[-1]))
 
 
 def _may_match(folder: Sequence[str], pattern: Sequence[str]) -> bool:

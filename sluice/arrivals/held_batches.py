@@ -194,12 +194,27 @@ class HeldBatches:
         """Hold batches in the place of another one that waits for a person; return them, or nothing if it does not."""
         if self.problem_of_decision(id):
             return []
-        since, reason = self._batches[id].since, f"of batch {id}, which {by} split"
-        overtaken_by = self._batches[id].overtaken_by
-        new = [Batch(ref=ref, since=since, reason=reason, overtaken_by=overtaken_by) for ref in halves]
+        whole, reason = self._batches[id], f"of batch {id}, which {by} split"
+        new = [
+            Batch(
+                ref=ref, since=whole.since, reason=reason, overtaken_by=whole.overtaken_by, is_named=whole.is_named
+            )
+            for ref in halves
+        ]
         batches = [each for batch in self.all for each in (new if batch.ref.id == id else [batch])]
         self._batches = {batch.ref.id: batch for batch in batches}
         return new
+
+    def load(self, ref: BatchRef, by: str, now: float) -> Batch:
+        """Hold a batch of files that a person named."""
+        self._batches[ref.id] = Batch(ref=ref, since=now, reason=f"loaded by {by}", is_named=True)
+        return self._batches[ref.id]
+
+    def problem_of_load(self, id: str) -> str:
+        """Return why a batch of named files cannot be held; empty if it can."""
+        if id in self._batches:
+            return f"batch {id} has these files, and is {self._batches[id].state}"
+        return "" if self.room else "the landing zone is full: retry its batches or set them aside"
 
     def problem_of_split(self, id: str) -> str:
         """Return why a batch cannot be split; empty if it can."""

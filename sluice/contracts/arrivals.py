@@ -58,6 +58,8 @@ class Batch(Model):
     run_id: str = ""
     outcome: str = ""
     reason: str = ""
+    is_named: bool = False
+    """Whether a person named its files: main may have other content of their paths."""
     is_outdated: bool = False
     """Whether its files changed under its runs: a retry collects them as they are then."""
     overtaken_by: str = ""  # a younger batch that main holds

@@ -17,6 +17,7 @@ from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.run import RunInput
 from sluice.contracts.write import TableChange
+from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from sluice.errors import InvalidInput
 from sluice.pipeline.model import Pipeline
 
@@ -232,6 +233,7 @@ LakeQueryInput = (
     | QueryTablesInput
     | ListFilesInput
     | ListArrivalsInput
+    | PlanLoadInput
     | ExamineInstallationInput
     | ExamineSparkInput
 )
@@ -247,6 +249,7 @@ RESULTS: Mapping[type[Model], type[Model]] = {
     QueryTablesInput: QueryRows,
     ListFilesInput: ListFilesResult,
     ListArrivalsInput: ListArrivalsResult,
+    PlanLoadInput: LoadPlan,
     ExamineInstallationInput: Examination,
     ExamineSparkInput: Examination,
 }

@@ -49,6 +49,8 @@ class Arrival(Model):
     batch: BatchLimits = BatchLimits()
     look: Duration = 300.0
     """The seconds between two listings, whatever notifications tell."""
+    follow_links: bool = False
+    """Whether symbolic links are followed that lead out of the landing zone."""
     overwritten: Literal["load", "ignore", "alert"] = "alert"
     """What to do with a file of a path that was loaded before, with other content."""
     at_once: int = Field(default=1, ge=1, le=20)
@@ -103,6 +105,7 @@ class Arrival(Model):
             "settle": format_duration(self.settle),
             "batch": batch,
             "look": format_duration(self.look),
+            **({"links": "followed out of the landing zone"} if self.follow_links else {}),
             "overwritten": self.overwritten,
             "at once": str(self.at_once),
             "on failure": self.on_failure,

@@ -88,6 +88,11 @@ class Pipeline(Model):
     def _loads_what_arrives(self) -> "Pipeline":
         if self.arrival is None:
             return self
+        if self.schedule is not None:
+            raise ValueError(
+                "schedule: files that arrive start the runs of a pipeline with an `arrival`, and a scheduled run would "
+                "load files that are still written: remove `schedule`; `arrival.look` says how often files are listed"
+            )
         if not self.write.built_in:
             raise ValueError(
                 f"arrival: the job {INGEST!r} loads the files of a batch; a program of yours reads what it wants"

@@ -1,6 +1,7 @@
 """What a look at a landing zone brings: real files, main's history in memory, and a clock that tests move."""
 
 import os
+import re
 import sqlite3
 import sys
 from pathlib import Path
@@ -291,6 +292,25 @@ def test_a_name_that_is_not_in_utf_8_is_shown_and_stops_no_file(zone: Zone) -> N
     (zone.landing.path / os.fsdecode(b"caf\xe9.csv")).write_text("2")
     assert zone.settled() == [["a.csv"]]
     assert zone.states()["caf\\xe9.csv"] == ("ignored", "its name is not in UTF-8: rename it")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("10:00.csv", "Spark cannot open a file with a colon in its name: rename it, for example to '10-00.csv'"),
+        ("day=/a.csv", "the folder 'day=' is read as a column, and has no value: rename it"),
+        ("=x/a.csv", "the folder '=x' is read as a column, and has no name: rename it, for example to x"),
+    ],
+)
+def test_a_name_that_spark_cannot_open_is_refused_alone(zone: Zone, name: str, reason: str) -> None:
+    odd = zone.landing.file(name, "1")
+    zone.landing.file("b.csv", "2")
+    zone.look()
+    settled = zone.look(after=60)
+    assert zone.names(settled) == [["b.csv"]]
+    assert [(file.path, reason in file.reason) for file in settled.kept_out] == [(str(odd), True)]
+    with pytest.raises(InvalidInput, match=re.escape(reason)):
+        find_files(Source(path=str(zone.landing.path), format="csv"))
 
 
 def test_folders_may_lie_deep(zone: Zone) -> None:

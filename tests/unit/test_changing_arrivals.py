@@ -93,9 +93,9 @@ def test_a_long_listing_leaves_a_look_its_time(tmp_path: Path, monkeypatch: pyte
         zone.landing.file(f"{name}.csv", name)
     zone.look()
 
-    def slowly(path: str) -> Iterator[ArrivingFile]:
+    def slowly(path: str, **more: Any) -> Iterator[ArrivingFile]:
         time.sleep(0.6)
-        return list_arriving(path)
+        return list_arriving(path, **more)
 
     monkeypatch.setattr(collector, "_LONGEST_LOOK", 0.5)
     monkeypatch.setattr(collector, "list_arriving", slowly)
@@ -128,9 +128,9 @@ def test_a_memory_that_is_deleted_while_the_zone_is_listed_is_made_again(
     for _ in range(5):
         zone.look()
 
-    def delete(path: str) -> Iterator[ArrivingFile]:
+    def delete(path: str, **more: Any) -> Iterator[ArrivingFile]:
         zone.collector.memory_path("p").unlink()
-        return list_arriving(path)
+        return list_arriving(path, **more)
 
     with monkeypatch.context() as patched:
         patched.setattr(collector, "list_arriving", delete)

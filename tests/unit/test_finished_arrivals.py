@@ -86,6 +86,9 @@ async def test_the_same_content_again_is_moved_onto_itself_and_other_content_bes
 
 async def test_files_behind_a_symbolic_link_stay_where_they_are(zone: MovingZone, tmp_path: Path) -> None:
     """They may be those of an archive, or of the folder that files are moved to."""
+    assert zone.pipeline.arrival
+    follows = zone.pipeline.arrival.model_copy(update={"follow_links": True})
+    zone.pipeline = zone.pipeline.model_copy(update={"arrival": follows})
     archive = tmp_path / "archive"
     for folder in (archive, zone.moved):
         folder.mkdir()

@@ -27,9 +27,9 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is listed from now on."""
     listed: list[str] = []
 
-    def counted(path: str) -> Any:
+    def counted(path: str, **more: Any) -> Any:
         listed.append(path)
-        return list_arriving(path)
+        return list_arriving(path, **more)
 
     monkeypatch.setattr(collector, "list_arriving", counted)
     return listed

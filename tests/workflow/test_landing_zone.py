@@ -33,6 +33,7 @@ from sluice.contracts.arrivals import (
     landing_zone_id,
 )
 from sluice.contracts.starting import EndedRun, PipelineText, StartPipelineInput
+from sluice.contracts.zone_loads import LoadBatch
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
@@ -97,6 +98,24 @@ async def test_a_batch_that_is_kept_out_stops_nothing_and_can_be_retried_or_set_
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="x", by="ana"))
     assert "there is no batch 'x'" in str(refused.value.cause)
+
+
+async def test_a_batch_of_named_files_is_loaded_like_any_other_and_may_hold_other_content(zone: Zone) -> None:
+    await zone.start()
+    await zone.look(arrived())
+    loaded = await zone.handle.execute_update(LandingZone.load, LoadBatch(ref=batch("named"), by="ana"))
+    assert (loaded.state, loaded.reason, loaded.is_named) == ("waiting", "loaded by ana", True)
+    run = await zone.run_of("named")
+    request = await anext(run.fetch_history_events())
+    (given,) = await zone.client.data_converter.decode(
+        request.workflow_execution_started_event_attributes.input.payloads, [StartPipelineInput]
+    )
+    assert given.loads_overwritten and given.expected == "lake/named.json"
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await zone.handle.execute_update(LandingZone.load, LoadBatch(ref=batch("named"), by="ana"))
+    assert "batch named has these files, and is running" in str(refused.value.cause)
+    await zone.end("named", "published")
+    await zone.until(lambda now: now == {})
 
 
 async def test_what_others_loaded_is_held_no_more(zone: Zone) -> None:

@@ -1,0 +1,87 @@
+"""Plan the load of files of a landing zone that a person names, by the rules of the zone."""
+
+from collections.abc import Mapping, Sequence
+
+from lakehouse.arrivals.file_loads import FileLoads
+from lakehouse.arrivals.held_files import HeldFiles
+from lakehouse.arrivals.identify_arrived import identify_arrived
+from lakehouse.arrivals.zone_files import RememberedFile
+from lakehouse.source_files import OnProgress
+from sluice.arrivals.batching import WaitingFile
+from sluice.contracts.arrivals import ArrivedFile
+from sluice.contracts.zone_loads import PlannedFile
+from sluice.pipeline.arrival import Arrival
+from sluice.pipeline.source import Source
+
+_NOT_LISTED = "it is not in the landing zone, or its name begins with _ or ."
+_OVERWRITTEN = "overwritten: "
+
+
+class NamedLoad:
+    """Judges named files: a person may load what was rolled back or overwritten, and nothing that is not whole."""
+
+    def __init__(self, source: Source, arrival: Arrival, loads: FileLoads, held: HeldFiles, now: float) -> None:
+        self._source, self._arrival, self._loads, self._held, self._now = source, arrival, loads, held, now
+
+    def plan(
+        self, paths: Sequence[str], listed: Mapping[str, RememberedFile], on_progress: OnProgress
+    ) -> tuple[list[PlannedFile], list[ArrivedFile]]:
+        """Return what becomes of each path, and the files that can be loaded.
+
+        Args:
+            listed: the files of the zone by path, as its memory knows them after a listing.
+        """
+        problems = {path: self._problem(listed.get(path)) for path in dict.fromkeys(paths)}
+        known = {path: listed[path] for path, problem in problems.items() if not problem}
+        files = [
+            WaitingFile(path, each.size, each.arrived_at, each.changed_at, each.state) for path, each in known.items()
+        ]
+        identified, refused = identify_arrived(self._source, files, on_progress)
+        problems |= {each.path: each.reason for each in refused}
+        by_path = {file.path: file for file in identified}
+        reasons: dict[str, str] = {}
+        if identified:
+            reasons, more = self._judge(identified)
+            problems |= more
+        chosen = {by_path[path].identity: by_path[path] for path in reversed([*reasons])}
+        planned = [
+            PlannedFile(
+                path=path,
+                size=listed[path].size if path in listed else 0,
+                is_loadable=path in reasons,
+                reason=reasons.get(path) or problem or "it changes at the moment",
+            )
+            for path, problem in problems.items()
+        ]
+        return planned, [*chosen.values()][::-1]
+
+    def _problem(self, file: RememberedFile | None) -> str:
+        """Return why a file cannot be loaded, as far as that is known without reading it."""
+        if file is None:
+            return _NOT_LISTED
+        if file.status in ("ignored", "refused") and not file.detail.startswith(_OVERWRITTEN):
+            return file.detail
+        remaining = file.changed_at + self._arrival.settle - self._now
+        return f"it settles for {remaining:.0f} s more: ask again then" if remaining > 0 else ""
+
+    def _judge(self, files: Sequence[ArrivedFile]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return why files that can be loaded were not, and why others cannot be, by path."""
+        by_identity = self._loads.by_identity([file.identity for file in files])
+        by_path = self._loads.by_path([file.path for file in files])
+        reasons: dict[str, str] = {}
+        problems: dict[str, str] = {}
+        for file in files:
+            load, earlier = by_identity.get(file.identity), by_path.get(file.path)
+            if load and load.in_effect:
+                problems[file.path] = f"main holds it: run {load.file.workflow_id} loaded it"
+            elif held := self._held.batch_of(file) or self._held.batch_with_path(file):
+                problems[file.path] = f"batch {held} has it: wait for its end, or decide about the batch"
+            elif load:
+                reasons[file.path] = f"run {load.file.workflow_id} loaded it, and was rolled back"
+            elif earlier and earlier.in_effect:
+                reasons[file.path] = (
+                    f"{_OVERWRITTEN}run {earlier.file.workflow_id} loaded this path with other content, which stays"
+                )
+            else:
+                reasons[file.path] = "it is settled, and waits for its batch"
+        return reasons, problems

@@ -1,0 +1,12 @@
+"""The rules of a landing zone by which files are refused or ignored."""
+
+import hashlib
+
+from sluice.pipeline.model import Pipeline
+
+
+def digest_of_rules(pipeline: Pipeline) -> str:
+    """Return what decides which files are refused or ignored: it changes where somebody changes that."""
+    assert pipeline.arrival and pipeline.write.source, "a landing zone has both"
+    rules = f"{pipeline.write.source.model_dump_json()} {pipeline.arrival.overwritten}"
+    return hashlib.sha256(rules.encode()).hexdigest()

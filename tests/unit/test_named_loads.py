@@ -1,0 +1,96 @@
+"""Files of a landing zone that a person names: what was rolled back or overwritten is loaded, by the zone's rules."""
+
+from pathlib import Path
+
+import pytest
+
+from sluice.contracts.arrivals import ROLLED_BACK
+from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
+from tests.harness.loading_run import roll_back
+from tests.harness.memory_zone import TEXT, Zone
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Zone:
+    return Zone(tmp_path)
+
+
+def plan(zone: Zone, *names: str) -> LoadPlan:
+    paths = [str(zone.landing.path / name) for name in names]
+    return zone.collector.plan_load(zone.pipeline, PlanLoadInput(pipeline=TEXT, held=zone.held, paths=paths))
+
+
+def reasons(planned: LoadPlan) -> dict[str, tuple[bool, str]]:
+    return {Path(file.path).name: (file.is_loadable, file.reason) for file in planned.files}
+
+
+async def test_a_file_that_was_rolled_back_or_overwritten_is_loaded_by_name(zone: Zone) -> None:
+    for name in "ab":
+        zone.landing.file(f"{name}.csv", name)
+    zone.settled()
+    await zone.load()
+    zone.look()
+    roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
+    zone.landing.file("c.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.landing.file("c.csv", "2")
+    assert zone.settled() == []
+    planned = plan(zone, "a.csv", "b.csv", "c.csv")
+    assert reasons(planned) == {
+        "a.csv": (True, "run w-r1 loaded it, and was rolled back"),
+        "b.csv": (True, "run w-r1 loaded it, and was rolled back"),
+        "c.csv": (True, "overwritten: run w-r2 loaded this path with other content, which stays"),
+    }
+    assert planned.batch and planned.batch.files == 3
+    assert zone.states()["a.csv"] == ("loaded", f"w-r1{ROLLED_BACK}"), "a plan changes nothing"
+    zone.held = [planned.batch]
+    assert zone.look().loaded == [], "a load that was rolled back is none"
+    zone.look(after=60)
+    assert set(zone.states().values()) == {("in a batch", planned.batch.id)}
+    await zone.load()
+    zone.look()
+    assert {state for state, _ in zone.states().values()} == {"loaded"}
+
+
+async def test_what_cannot_be_loaded_by_name_is_said_of_each_file(zone: Zone, tmp_path: Path) -> None:
+    zone.landing.file("loaded.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.landing.file("held.csv", "2")
+    zone.settled()
+    for name, content in {"empty.csv": "", "new.csv.tmp": "3", "10:00.csv": "4"}.items():
+        zone.landing.file(name, content)
+    (tmp_path / "outside.csv").write_text("5")
+    (zone.landing.path / "link.csv").symlink_to(tmp_path / "outside.csv")
+    zone.settled()
+    zone.landing.file("new.csv", "6")
+    names = ["loaded.csv", "held.csv", "empty.csv", "new.csv.tmp", "10:00.csv", "link.csv", "new.csv", "missing.csv"]
+    planned = plan(zone, *names)
+    assert planned.batch is None and not any(loadable for loadable, _ in reasons(planned).values())
+    expected = {
+        "loaded.csv": "main holds it: run w-r1 loaded it",
+        "held.csv": f"batch {zone.held[0].id} has it",
+        "empty.csv": "it is empty",
+        "new.csv.tmp": "a file that is being written",
+        "10:00.csv": "a colon in its name",
+        "link.csv": "out of the landing zone",
+        "new.csv": "it settles for 60 s more",
+        "missing.csv": "it is not in the landing zone",
+    }
+    for name, reason in expected.items():
+        assert reason in reasons(planned)[name][1], name
+
+
+def test_copies_are_loaded_once_and_files_that_wait_are_loaded_at_once(tmp_path: Path) -> None:
+    zone = Zone(tmp_path, batch={"wait": "10h"})
+    zone.landing.file("a.csv", "1")
+    zone.landing.file("copy.csv", "1")
+    zone.look()
+    zone.now += 30
+    zone.landing.file("later.csv", "2")
+    zone.look()
+    assert zone.look(after=30).batches == []
+    planned = plan(zone, "a.csv", "copy.csv", "later.csv")
+    assert [loadable for loadable, _ in reasons(planned).values()] == [True, True, False]
+    assert planned.batch and planned.batch.files == 1

@@ -1,0 +1,113 @@
+"""Starts by hand beside landing zones, on a real Temporal server: what a zone loads is not loaded past it."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from cli.context import CommandContext, Interruption, make_console
+from cli.load_arrivals import check_start_by_hand
+from runtime.deploy import make_set, plan_deploy, read_folder
+from runtime.zone_conflicts import find_zone_problems, refuse_backfill
+from sluice.contracts.arrivals import landing_zone_id
+from sluice.contracts.starting import PipelineText
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.model import Pipeline
+from sluice.settings import Settings
+
+
+class Beside:
+    """An installation with a landing folder."""
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self.client, self.landing, self.pipelines = client, folder / "in", folder / "pipelines"
+        self.landing.mkdir()
+        self.pipelines.mkdir()
+        self.settings = Settings(
+            sluice_installation=f"i-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody", sluice_home=folder / "home"
+        )
+        self.context = CommandContext(client, self.settings, make_console(), False, Interruption())
+
+    def file(self, name: str, content: str = "id\n1\n", age: float = 3600) -> Path:
+        path = self.landing / name
+        path.write_text(content)
+        now = path.stat().st_mtime - age
+        os.utime(path, (now, now))
+        return path
+
+    def pipeline(self, name: str = "orders", **more: Any) -> Pipeline:
+        stated = {"name": name, "write": {"source": {"format": "csv"}}, "tables": ["t.x"], **more}
+        return Pipeline.model_validate(stated | ({} if "write" in more else {"arrival": {"from": str(self.landing)}}))
+
+    async def deploy(self) -> None:
+        text = f"name: orders\nwrite: {{source: {{format: csv}}}}\ntables: [t.x]\narrival: {{from: {self.landing}}}\n"
+        (self.pipelines / "orders.yml").write_text(text)
+        files, deployed = read_folder(self.pipelines), make_set(self.pipelines, "")
+        await (await plan_deploy(self.client, self.settings, files, deployed, self.pipelines)).apply()
+        reader = self.pipeline("other", write={"source": {"path": str(self.landing), "format": "csv"}})
+
+        for _ in range(300):  # the server's list is behind what a deploy did, for a moment
+            if await find_zone_problems(self.client, self.settings, reader):
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError("the landing zone is not listed")
+
+
+@pytest.fixture
+async def beside(client: Client, tmp_path: Path) -> AsyncIterator[Beside]:
+    beside = Beside(client, tmp_path)
+    yield beside
+    with suppress(RPCError):  # it was not deployed
+        await client.get_workflow_handle(landing_zone_id(beside.settings.sluice_installation, "orders")).terminate()
+
+
+async def test_a_start_of_a_deployed_landing_zone_is_refused_with_what_to_do(beside: Beside) -> None:
+    await beside.deploy()
+    beside.file("a.csv")
+    for yes in (False, True):
+        with pytest.raises(InvalidPipeline, match=r"is deployed.*`arrivals orders --load FILE\.\.\.`"):
+            await check_start_by_hand(beside.context, beside.pipeline(), yes=yes)
+
+
+async def test_a_start_of_one_that_is_not_deployed_shows_its_files_and_loads_these(
+    beside: Beside, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = beside.file("a.csv")
+    beside.file("half.csv", age=0)
+    beside.file("b.csv.tmp")
+    beside.file("empty.csv", "")
+    with pytest.raises(InvalidPipeline, match=r"nobody to ask here\. Add --yes"):
+        await check_start_by_hand(beside.context, beside.pipeline(), yes=False)
+    started = await check_start_by_hand(beside.context, beside.pipeline(), yes=True)
+    assert started.write.source and started.write.source.paths == [str(whole)]
+    shown = capsys.readouterr().out
+    for line in (f"load {whole}", "half.csv: it changed", "b.csv.tmp: its name", "empty.csv: it is empty"):
+        assert line in shown
+    whole.unlink()
+    with pytest.raises(InvalidPipeline, match="there is no file to load"):
+        await check_start_by_hand(beside.context, beside.pipeline(), yes=True)
+
+
+async def test_another_pipeline_that_reads_files_of_a_zone_is_asked_about(
+    beside: Beside, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await beside.deploy()
+    source = {"path": f"{beside.landing}/*.csv", "format": "csv"}
+    other = beside.pipeline("other", write={"source": source})
+    with pytest.raises(InvalidPipeline, match="nobody to ask here"):
+        await check_start_by_hand(beside.context, other, yes=False)
+    assert "`arrivals orders --load FILE`" in capsys.readouterr().err
+    assert await check_start_by_hand(beside.context, other, yes=True) is other
+    outside = beside.pipeline("other", write={"source": {"path": "/out/*.csv", "format": "csv"}})
+    assert await check_start_by_hand(beside.context, outside, yes=False) is outside
+    text = f"name: months\nwrite: {{source: {{path: '{beside.landing}/{{{{ partition }}}}.csv'}}}}\ntables: [t.x]\n"
+    stated = PipelineText(name="months.yml", text=text, folder="/")
+    with pytest.raises(InvalidPipeline, match="'months' reads"):
+        await refuse_backfill(beside.client, beside.settings, stated, ["2018-01"])
