@@ -1,6 +1,7 @@
 """The commands that check a pipeline file and its input, and run nothing."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from cli.values import Partition, ScheduledFor
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.placeholder_values import order_of, placeholder_values
 from runtime.publish_plan import plan_publish
-from runtime.zone_conflicts import check_location
+from runtime.zone_conflicts import check_location, hint_at_zones
 from sluice.contracts.run import RunInput
 from sluice.errors import NoFiles
 from sluice.pipeline.input_columns import columns_of_table
@@ -62,13 +63,15 @@ def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pip
     values = placeholder_values(file, scheduled_for, partition)
     loaded = load_pipeline(file, read_environment(), Path.cwd(), values)
     check_location(loaded, read_settings(read_environment()), Path.cwd())
+    hints = hint_at_zones(loaded, file, Path.cwd()) if file else []
     try:
-        return loaded, inspect_input(loaded, file)
+        inspected = inspect_input(loaded, file)
+        return loaded, replace(inspected, hints=[*inspected.hints, *hints])
     except NoFiles:
         if loaded.arrival is None:
             raise
         text = f"no file has arrived in {loaded.arrival.from_} yet: `deploy` has those loaded that arrive"
-        return loaded, InspectedInput(RunInput(digest=""), hints=[text])
+        return loaded, InspectedInput(RunInput(digest=""), hints=[text, *hints])
 
 
 def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:

@@ -13,11 +13,14 @@ from sluice.contracts.starting import PipelineText
 from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import DeployedItem
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.pipeline.file import read_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import partition_values
 from sluice.settings import Settings
 
 _CHECKOUT = ("run_workflow.py", "worker.py")
+_MOST_FILES = 200
+"""Maximum number of other pipeline files that `check` reads."""
 _FOLDERS_OF_CHECKOUT = (
     *("activities", "bench", "cli", "devstack", "docs", "engine", "hosting", "lakehouse", "pipelines", "runtime"),
     *("sluice", "spark_jobs", "tests", "workflows", ".git", ".venv", ".sluice"),
@@ -153,6 +156,37 @@ async def refuse_backfill(client: Client, settings: Settings, stated: PipelineTe
         pipeline = pipeline_of_text(stated, partition_values(partition))
         if problems := [problem for zone in zones if (problem := zone.problem_with_source(pipeline))]:
             raise InvalidPipeline("\n".join(problems))
+
+
+def hint_at_zones(pipeline: Pipeline, file: Path, directory: Path) -> list[str]:
+    """Return why `deploy` would refuse a pipeline together with a landing zone of another file in its folder.
+
+    Args:
+        pipeline: that of the file, with absolute paths.
+        file: the pipeline file.
+        directory: what relative paths of the other files are relative to.
+    """
+    own = _stated_zone(pipeline, directory)
+    hints = []
+    for path in sorted(file.absolute().parent.glob("*.y*ml"))[:_MOST_FILES]:
+        try:
+            other = read_pipeline(path) if path.suffix in (".yml", ".yaml") and path.name != file.name else None
+            zone = _stated_zone(other, directory) if other else None
+        except (InvalidPipeline, InvalidInput):  # a file that is not valid, or has placeholders: it has no zone
+            continue
+        if zone and own:
+            hints.append(own.problem_with(zone) or zone.problem_with(own))
+        elif zone:
+            hints.append(zone.problem_with_source(pipeline))
+    return list(filter(None, hints))
+
+
+def _stated_zone(pipeline: Pipeline, directory: Path) -> KnownZone | None:
+    """Return the landing zone that a pipeline states, if it does."""
+    if pipeline.arrival is None:
+        return None
+    more = {"tables": ", ".join(sorted(pipeline.tables)), "paths are relative to": str(directory)}
+    return _zone(pipeline.name, pipeline.arrival.properties() | more)
 
 
 def _with_absolute_source(pipeline: Pipeline, directory: Path) -> Pipeline:

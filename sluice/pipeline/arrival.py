@@ -105,7 +105,7 @@ class Arrival(Model):
             "settle": format_duration(self.settle),
             "batch": batch,
             "look": format_duration(self.look),
-            **({"links": "followed out of the landing zone"} if self.follow_links else {}),
+            "follow links": "yes" if self.follow_links else "no",
             "overwritten": self.overwritten,
             "at once": str(self.at_once),
             "on failure": self.on_failure,

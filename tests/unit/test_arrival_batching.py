@@ -155,9 +155,12 @@ def test_batches_are_not_merged_side_by_side() -> None:
 
 def test_a_plan_of_a_deploy_shows_every_key() -> None:
     stated = {"from": "in/", "manifest": "_SUCCESS", "expect": "every 24h", "after": "move", "move_to": "out/"}
-    shown = Arrival.model_validate({**stated, "on_failure": "pause", "overwritten": "load"}).properties()
+    shown = Arrival.model_validate(
+        {**stated, "on_failure": "pause", "overwritten": "load", "follow_links": True}
+    ).properties()
     assert shown == {
         **{"from": "in/", "manifest": "_SUCCESS", "settle": "1m", "batch": "500 files, 10.0 GiB, 15m", "look": "5m"},
+        **{"follow links": "yes"},
         **{"overwritten": "load", "at once": "1", "on failure": "pause", "expect": "every 1d", "after": "move to out/"},
     }
     assert len(Arrival.model_fields) == len(shown) + 1, "move_to is shown with after"

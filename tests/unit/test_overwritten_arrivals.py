@@ -39,7 +39,7 @@ class InFlight:
 
     def waits(self) -> bool:
         """Return whether the new content is in no batch, however long the zone looks."""
-        looks = [self.zone.look(after=60) for _ in range(3)]
+        looks = [self.zone.look(after=60, files=named) for named in (None, [self.file], [])]
         assert not any(look.batches or look.kept_out for look in looks)
         return self.zone.states()["a.csv"] == ("in a batch", other_content_in(self.ref.id))
 

@@ -7,7 +7,7 @@ import pytest
 
 from devstack.stack import ROOT
 from lakehouse.source_files import may_share
-from runtime.zone_conflicts import check_deploy, check_location
+from runtime.zone_conflicts import check_deploy, check_location, hint_at_zones
 from sluice.deployment.files import PipelineFile, read_files
 from sluice.deployment.plan import DeployedItem
 from sluice.errors import InvalidPipeline
@@ -114,6 +114,21 @@ def test_a_schedule_that_loads_files_of_a_zone_into_its_table_is_refused(path: s
     orders = pipeline("orders", "in")
     for refusal in (problems(orders, files=(*scheduled,)), problems(present=(orders,), files=(*scheduled,))):
         assert ("`arrivals orders --load FILE`" in refusal) == bool(refused), refusal
+
+
+def test_check_hints_at_a_zone_of_another_file_in_the_folder(tmp_path: Path) -> None:
+    text = "name: {}\nwrite: {{source: {{{}format: csv}}}}\ntables: [t.x]\n"
+    (tmp_path / "orders.yml").write_text(text.format("orders", "") + "arrival: {from: in}\n")
+    (tmp_path / "broken.yml").write_text("name: [")
+    (tmp_path / "months.yaml").write_text(text.format("months", "path: '{{ partition }}.csv', "))
+    reader = tmp_path / "reader.yml"
+    source = {"source": {"path": str(tmp_path / "in" / "*.csv"), "format": "csv"}}
+    stated = Pipeline.model_validate({"name": "reader", "write": source, "tables": ["t.x"]})
+    (hint,) = hint_at_zones(stated, reader, tmp_path)
+    assert "'reader' reads" in hint and "`arrivals orders --load FILE`" in hint
+    (hint,) = hint_at_zones(pipeline("nested", str(tmp_path / "in" / "today")), reader, tmp_path)
+    assert "may list the same files" in hint
+    assert hint_at_zones(pipeline("orders", "in"), tmp_path / "orders.yml", tmp_path) == []
 
 
 def test_a_schedule_beside_an_arrival_is_refused() -> None:
