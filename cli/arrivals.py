@@ -72,7 +72,9 @@ def arrivals_command(
         if over_younger and (retry or split or load):
             context.console.print(OLDER_ROWS_WIN, highlight=False)
         if load:
-            return await load_named(context, settings, pipeline, named_files(load, more or ()), yes=yes)
+            return await load_named(
+                context, settings, pipeline, named_files(load, more or ()), yes=yes, over_younger=over_younger
+            )
         if split:
             return await _split(context, settings, pipeline, split, over_younger=over_younger)
         if retry or set_aside:

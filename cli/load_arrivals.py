@@ -8,19 +8,21 @@ import typer
 from cli.context import CommandContext, current_user
 from cli.layout import visible
 from runtime.landing_zones import list_zones, load_batch, read_zone
+from runtime.pipeline_input import pipeline_of_text
 from runtime.short_workflow import query_lake
 from runtime.unsettled_files import absolute_name, list_for_start, with_files
 from runtime.zone_conflicts import find_zone_problems
 from sluice.arrivals.held_batches import decided_states
 from sluice.contracts.zone_loads import MOST_NAMED, LoadBatch, LoadPlan, PlanLoadInput
 from sluice.errors import InvalidPipeline
+from sluice.loading.rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 from sluice.sizes import format_count, format_size
 
 
 async def load_named(
-    context: CommandContext, settings: Settings, pipeline: str, files: Sequence[str], *, yes: bool
+    context: CommandContext, settings: Settings, pipeline: str, files: Sequence[str], *, yes: bool, over_younger: bool
 ) -> int:
     """Show what becomes of named files of a landing zone, ask, and have the zone load those that can be loaded."""
     zone = await read_zone(context.client, settings, pipeline)
@@ -37,6 +39,8 @@ async def load_named(
         context.console.print(visible(f"{verb} {file.path}{size}: {file.reason}"), highlight=False, soft_wrap=True)
     if plan.batch is None:
         raise InvalidPipeline(f"none of these files can be loaded: `arrivals {pipeline}` shows what became of each")
+    if not over_younger and pipeline_of_text(zone.pipeline).write.traits.order_matters:
+        _refuse_older(plan)
     confirm(f"Load {format_count(plan.batch.files, 'file')}?", yes=yes, as_json=context.as_json)
     batch = await load_batch(context.client, settings, pipeline, LoadBatch(ref=plan.batch, by=current_user().name))
     fields = {"batch": batch.model_dump(mode="json"), "files": [file.model_dump() for file in plan.files]}
@@ -45,6 +49,19 @@ async def load_named(
         fields, f"Batch {batch.ref.id} of {pipeline} is loaded{paused}. `arrivals {pipeline}` shows it."
     )
     return 0
+
+
+def _refuse_older(plan: LoadPlan) -> None:
+    """Make sure that no file is loaded whose rows may be older than those that main has.
+
+    Raises:
+        InvalidPipeline: a file was rolled back, and later ones may have been loaded since.
+    """
+    if older := next((file.path for file in plan.files if file.was_rolled_back), None):
+        raise InvalidPipeline(
+            f"{older} was rolled back, and its rows would take the place of those that younger files brought since: "
+            f"leave it out, or let the older rows win by {OVER_YOUNGER}"
+        )
 
 
 async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, yes: bool) -> Pipeline:

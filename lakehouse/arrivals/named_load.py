@@ -15,6 +15,7 @@ from sluice.pipeline.source import Source
 
 _NOT_LISTED = "it is not in the landing zone, or its name begins with _ or ."
 _OVERWRITTEN = "overwritten: "
+_ROLLED_BACK = ", and was rolled back"
 
 
 class NamedLoad:
@@ -50,6 +51,7 @@ class NamedLoad:
                 size=listed[path].size if path in listed else 0,
                 is_loadable=path in reasons,
                 reason=reasons.get(path) or problem or "it changes at the moment",
+                was_rolled_back=reasons.get(path, "").endswith(_ROLLED_BACK),
             )
             for path, problem in problems.items()
         ]
@@ -77,7 +79,7 @@ class NamedLoad:
             elif held := self._held.batch_of(file) or self._held.batch_with_path(file):
                 problems[file.path] = f"batch {held} has it: wait for its end, or decide about the batch"
             elif load:
-                reasons[file.path] = f"run {load.file.workflow_id} loaded it, and was rolled back"
+                reasons[file.path] = f"run {load.file.workflow_id} loaded it{_ROLLED_BACK}"
             elif earlier and earlier.in_effect:
                 reasons[file.path] = (
                     f"{_OVERWRITTEN}run {earlier.file.workflow_id} loaded this path with other content, which stays"

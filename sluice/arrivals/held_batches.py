@@ -196,9 +196,7 @@ class HeldBatches:
             return []
         whole, reason = self._batches[id], f"of batch {id}, which {by} split"
         new = [
-            Batch(
-                ref=ref, since=whole.since, reason=reason, overtaken_by=whole.overtaken_by, is_named=whole.is_named
-            )
+            Batch(ref=ref, since=whole.since, reason=reason, overtaken_by=whole.overtaken_by, is_named=whole.is_named)
             for ref in halves
         ]
         batches = [each for batch in self.all for each in (new if batch.ref.id == id else [batch])]

@@ -33,6 +33,12 @@ class ArrivedFile(Model):
     identity: str
 
 
+class BatchPaths(Model):
+    """Result of `read_batch`: the paths of the files of a batch."""
+
+    paths: list[str]
+
+
 class BatchRef(Model):
     """A batch: its files are listed in the lake."""
 
@@ -59,7 +65,7 @@ class Batch(Model):
     outcome: str = ""
     reason: str = ""
     is_named: bool = False
-    """Whether a person named its files: main may have other content of their paths."""
+    """Whether a person named its files."""
     is_outdated: bool = False
     """Whether its files changed under its runs: a retry collects them as they are then."""
     overtaken_by: str = ""  # a younger batch that main holds
@@ -74,7 +80,6 @@ class CollectArrivalsInput(Model):
     states: dict[str, BatchState] = Field(default_factory=dict)
     """The state of each batch that is kept out or set aside, by its id; the others wait or run."""
     room: int = 50
-    """So many batches the zone takes."""
     received: str = ""
     """The mark of the latest result that arrived: files that it told of are not told of again."""
     files: list[str] | None = None
@@ -145,7 +150,6 @@ class ListArrivalsInput(Model):
     pipeline: PipelineText
     held: list[BatchRef] = Field(default_factory=list)
     states: dict[str, BatchState] = Field(default_factory=dict)
-    """As in `CollectArrivalsInput`."""
     has_room: bool = True
     """Whether the zone may hold another batch: a full one makes none of the files that wait."""
     file: str = ""
@@ -294,9 +298,3 @@ def memo_of(zone: LandingZoneInput) -> dict[str, Any]:
         "folder": zone.deployed_from,
         "properties": zone.properties,
     }
-
-
-class BatchPaths(Model):
-    """Result of `read_batch`: the paths of the files of a batch."""
-
-    paths: list[str]

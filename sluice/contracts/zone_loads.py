@@ -32,6 +32,8 @@ class PlannedFile(Model):
     is_loadable: bool
     reason: str
     """Why it was not loaded so far, or why it cannot be loaded now."""
+    was_rolled_back: bool = False
+    """Whether its run was rolled back: later files may have been loaded since."""
 
 
 class LoadPlan(Model):

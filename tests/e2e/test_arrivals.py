@@ -87,24 +87,12 @@ def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeR
     assert system.command("deploy", str(folder), "--yes").code == 0
     _overwrite_while_a_person_decides(system, zone, landing / "apr.csv")
     assert _ids(lake) == [1, 2, 4, 5, 6], "the content that was approved, and no other"
-    (folder / "arriving.yml").write_text(text)
-    assert system.command("deploy", str(folder), "--yes").code == 0
-    _load_by_name(system, zone, folder / "arriving.yml", landing / "apr.csv")
-    assert _ids(lake) == [1, 2, 4, 5, 6, 6, 7], "a person wanted both"
 
     (folder / "arriving.yml").unlink()
     removed = system.command("deploy", str(folder), "--yes", "--json")
     assert [each["action"] for each in removed.json["changes"]] == ["remove"], removed.err
     unknown = system.command("arrivals", NAME)
     assert (unknown.code, "has no landing zone" in unknown.err) == (2, True), unknown.err
-
-
-def _load_by_name(system: SystemHarness, zone: Zone, pipeline_file: Path, file: Path) -> None:
-    past = system.command("run", str(pipeline_file), "--yes")
-    assert (past.code, "`arrivals arriving --load FILE...`" in past.err) == (2, True), past.err
-    named = system.command("arrivals", NAME, "--load", str(file), "--yes", "--json")
-    assert named.json["files"][0]["is_loadable"], named.err
-    zone.until(file.name, "loaded")
 
 
 def _overwrite_while_a_person_decides(system: SystemHarness, zone: Zone, file: Path) -> None:

@@ -9,18 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
+from temporalio.worker import Worker
 
+from activities.plan_load import PlanLoadActivity
 from cli.context import CommandContext, Interruption, make_console
-from cli.load_arrivals import check_start_by_hand
+from cli.load_arrivals import check_start_by_hand, load_named
 from runtime.deploy import make_set, plan_deploy, read_folder
+from runtime.landing_zones import read_zone
 from runtime.zone_conflicts import find_zone_problems, refuse_backfill
-from sluice.contracts.arrivals import landing_zone_id
+from sluice.contracts.arrival_runs import ZoneRuns
+from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult, landing_zone_id
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
+from tests.harness.memory_zone import Zone
+from workflows.lake_query import LakeQuery
+from workflows.landing_zone import LandingZone
+from workflows.sandbox import sandbox
 
 
 class Beside:
@@ -93,6 +102,56 @@ async def test_a_start_of_one_that_is_not_deployed_shows_its_files_and_loads_the
     whole.unlink()
     with pytest.raises(InvalidPipeline, match="there is no file to load"):
         await check_start_by_hand(beside.context, beside.pipeline(), yes=True)
+
+
+@activity.defn(name="collect_arrivals")
+async def collect_nothing(_: CollectArrivalsInput) -> CollectArrivalsResult:
+    return CollectArrivalsResult()
+
+
+@activity.defn(name="report_arrival_runs")
+async def grant_nothing(_: ZoneRuns) -> None:
+    """Grant no run, so that batches wait."""
+
+
+async def test_named_files_are_shown_and_loaded_by_their_zone(
+    beside: Beside, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lake").mkdir()
+    lake = Zone(tmp_path / "lake")
+    name = beside.settings.sluice_installation
+    beside.settings = beside.settings.model_copy(update={"sluice_task_queue": name})
+    beside.context = CommandContext(beside.client, beside.settings, make_console(), False, Interruption())
+    file = beside.file("a.csv")
+    missing = beside.landing / "missing.csv"
+
+    async def load(*, yes: bool) -> int:
+        files = [str(file), str(missing)]
+        return await load_named(beside.context, beside.settings, "orders", files, yes=yes, over_younger=False)
+
+    async with Worker(
+        beside.client,
+        task_queue=name,
+        workflows=[LandingZone, LakeQuery],
+        workflow_runner=sandbox(),
+        activities=[collect_nothing, grant_nothing, PlanLoadActivity(lake.collector).plan_load],
+    ):
+        await beside.deploy()
+        with pytest.raises(InvalidPipeline, match="none of these files can be loaded"):
+            await load(yes=True)
+        assert f"leave {file} (5 bytes): it settles for 60 s more" in capsys.readouterr().out
+        lake.now += 60
+        with pytest.raises(InvalidPipeline, match="nobody to ask here"):
+            await load(yes=False)
+        shown = capsys.readouterr().out
+        assert f"load {file} (5 bytes): it is settled" in shown and f"leave {missing}: it is not in the" in shown
+        assert (await read_zone(beside.client, beside.settings, "orders")).batches == []
+        await load(yes=True)
+        (batch,) = (await read_zone(beside.client, beside.settings, "orders")).batches
+        assert (batch.state, batch.is_named, batch.ref.files) == ("waiting", True, 1)
+        with pytest.raises(InvalidPipeline, match="none of these files can be loaded"):
+            await load(yes=True)
+        assert f"leave {file} (5 bytes): batch {batch.ref.id} has it" in capsys.readouterr().out
 
 
 async def test_another_pipeline_that_reads_files_of_a_zone_is_asked_about(
