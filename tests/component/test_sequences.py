@@ -19,6 +19,9 @@ from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
 from tests.harness.temporal_thread import TEMPORAL
 
+TABLE_IS_ITS_UUID = False
+"""Whether a table that was dropped and created again is another one; then another program does so."""
+
 
 class Sequence(CommandSequence):
     """Files in a folder, runs that load them, and people who decide; one table."""
@@ -31,6 +34,8 @@ class Sequence(CommandSequence):
         self.next_id = 0
         self.waiting: dict[Handle, tuple[frozenset[Content], frozenset[Content]]] = {}
         """By run that waits for approval: what it loads, and the whole input."""
+        self.written_for: dict[Handle | str, int | None] = {}
+        """By run that waits, or quarantine: the generation of the table that it was written for, if there was one."""
 
     # --- files arrive ---
 
@@ -79,6 +84,7 @@ class Sequence(CommandSequence):
         assert to_load and not any(content.is_bad for content in to_load)
         assert not isinstance(started, Ending)
         self.waiting[started] = (to_load, whole)
+        self.written_for[started] = self._generation
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data())
@@ -86,6 +92,10 @@ class Sequence(CommandSequence):
         handle = data.draw(st.sampled_from(list(self.waiting)))
         to_load, whole = self.waiting.pop(handle)
         ended = self._run(self.driver.decide(handle, approve=True))
+        if self._was_replaced(handle):
+            assert ended.outcome in ("failed", "quarantined"), ended
+            self._keep(ended, to_load, self.written_for[handle])
+            return
         if any(map(self.model.is_loaded, to_load)) or _was_rewritten(ended):
             # it selects again, from the files that it began with: others may be free after a roll-back
             to_load = self.model.to_load(whole)
@@ -100,7 +110,7 @@ class Sequence(CommandSequence):
         to_load, _ = self.waiting.pop(handle)
         ended = self._run(self.driver.cancel(handle) if cancel else self.driver.decide(handle, approve=False))
         assert ended.outcome == ("cancelled" if cancel else "quarantined"), ended
-        self._keep(ended, to_load)
+        self._keep(ended, to_load, self.written_for[handle])
 
     # --- quarantines, and roll-back ---
 
@@ -115,6 +125,9 @@ class Sequence(CommandSequence):
         ended = self._run(self.driver.release(branch, pipeline, *repair))
         if any(map(self.model.is_loaded, contents)):
             assert ended.outcome in ("refused", "already published", "failed"), ended
+            return
+        if self._was_replaced(branch):
+            assert ended.outcome in ("refused", "failed", "discarded"), ended
             return
         if way == "release" and any(content.is_bad for content in contents):
             assert ended.outcome == "discarded", ended  # the quarantine stays as it was
@@ -137,6 +150,16 @@ class Sequence(CommandSequence):
         ended = self._run(self.driver.roll_back(run_id))
         assert ended.outcome == "published", ended
         self.model.roll_back(run_id)
+
+    # --- another program ---
+
+    @precondition(lambda self: TABLE_IS_ITS_UUID and self.driver.recreate and self.driver.has_table())
+    @rule()
+    def drop_and_create(self) -> None:
+        """Another program drops the table and creates it again, empty."""
+        assert self.driver.recreate
+        self.driver.recreate(self.driver.table)
+        self.model.drop()
 
     # --- what must hold after each command ---
 
@@ -164,9 +187,19 @@ class Sequence(CommandSequence):
             assert ended.outcome == "published" and ended.result, ended
             self.model.publish(ended.result.run_id, to_load)
 
-    def _keep(self, ended: Ending, contents: frozenset[Content]) -> None:
+    def _keep(self, ended: Ending, contents: frozenset[Content], *written_for: int | None) -> None:
+        """Note what a run left in quarantine, and the table that it was written for: by default the present one."""
         if ended.result and ended.result.branch:
             self.model.quarantines[ended.result.branch] = contents
+            (self.written_for[ended.result.branch],) = written_for or (self._generation,)
+
+    @property
+    def _generation(self) -> int | None:
+        return self.model.generation if self.driver.has_table() else None
+
+    def _was_replaced(self, key: Handle | str) -> bool:
+        """Return whether what was written for one table would go into another one."""
+        return self.written_for[key] not in (None, self.model.generation)
 
     def _content(self, size: int, *, is_bad: bool) -> Content:
         first, self.next_id = self.next_id, self.next_id + size
@@ -189,7 +222,10 @@ def in_memory(system: MemorySystem, folder: Path) -> type[Sequence]:
     def new_driver() -> LakeDriver:
         table = f"s{next(numbers)}"
         system.catalog.clear()
-        return LakeDriver(system.client, system.settings, system.catalog, {}, f"t.{table}", new_folder(folder, table))
+        files = new_folder(folder, table)
+        driver = LakeDriver(system.client, system.settings, system.catalog, {}, f"t.{table}", files)
+        driver.recreate = system.lake.recreate
+        return driver
 
     return machine(Sequence, system.run, new_driver)
 

@@ -14,11 +14,13 @@ from tests.harness.lake_model import Content
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
 from tests.harness.zone_driver import SETTLE, ZoneDriver
-from tests.harness.zone_model import ZoneModel
+from tests.harness.zone_model import MergedZoneModel, ZoneModel
 from workflows import zone_looks
 
 PATHS = ("a.csv", "b.csv", "c.csv")
-ZONES = False
+MODES = ("append",)
+SCOPES = False
+"""Whether content that was sent again after other content is loaded again, in `mode: merge`."""
 OVERWRITTEN = ("load", "ignore", "alert")
 
 
@@ -28,10 +30,14 @@ class ZoneSequence(CommandSequence):
     driver: ZoneDriver
     model: ZoneModel
 
-    @initialize(overwritten=st.sampled_from(OVERWRITTEN), approval=st.booleans())
-    def deploy(self, overwritten: str, approval: bool) -> None:
-        self.driver = type(self).new_driver({"overwritten": overwritten}, approval)
-        self.model = ZoneModel(overwritten, SETTLE)
+    @initialize(
+        overwritten=st.deferred(lambda: st.sampled_from(OVERWRITTEN)),
+        approval=st.booleans(),
+        mode=st.deferred(lambda: st.sampled_from(MODES)),
+    )
+    def deploy(self, overwritten: str, approval: bool, mode: str) -> None:
+        self.driver = type(self).new_driver({"overwritten": overwritten}, approval, mode)
+        self.model = (MergedZoneModel if mode == "merge" else ZoneModel)(overwritten, SETTLE)
         self.next_id = 0
         self.has_bad = False
         self.undone: set[str] = set()
@@ -44,12 +50,16 @@ class ZoneSequence(CommandSequence):
     def arrives(self, path: str, size: int, is_bad: bool) -> None:
         """Write a file, in the place of what lies there."""
         first, self.next_id = self.next_id, self.next_id + size
-        self._send(path, Content(tuple(range(first, first + size)), is_bad))
+        ids = (PATHS.index(path), first) if self.driver.mode == "merge" else tuple(range(first, first + size))
+        self._send(path, Content(ids, is_bad))
 
     @rule(path=st.sampled_from(PATHS), data=st.data())
     def sent_again(self, path: str, data: st.DataObject) -> None:
-        """Write content that was sent before, under any path."""
-        self._send(path, data.draw(st.sampled_from([each.content for each in self.model.sent])))
+        """Write content that was sent before: under any path, or where each path has its key, under its own."""
+        is_merged = self.driver.mode == "merge"
+        sent = [each.content for each in self.model.sent if not is_merged or each.path == path]
+        if sent and (SCOPES or not is_merged):
+            self._send(path, data.draw(st.sampled_from(sent)))
 
     @rule(path=st.sampled_from(PATHS), size=st.integers(1, 2))
     def half_written(self, path: str, size: int) -> None:
@@ -58,7 +68,6 @@ class ZoneSequence(CommandSequence):
         self.looks(SETTLE / 2)
         self.arrives(path, size + 1, False)
 
-    @precondition(lambda self: ZONES)
     @rule(name=st.sampled_from(["link.csv", "folder"]))
     def links_lead_outside(self, name: str) -> None:
         outside = self.driver.folder / "outside"
@@ -124,20 +133,24 @@ class ZoneSequence(CommandSequence):
 
     def _send(self, path: str, content: Content) -> None:
         self.has_bad = self.has_bad or content.is_bad
-        rows = tuple((id, -1 if content.is_bad and not number else number) for number, id in enumerate(content.ids))
+        sign = -1 if content.is_bad else 1
+        rows = tuple((id, sign * (number + 1)) for number, id in enumerate(content.ids))
+        if self.driver.mode == "merge":
+            key, version = content.ids
+            rows = ((key, sign * (version + 1)),)
         self.model.send(path, content, rows)
-        (self.driver.zone / path).write_text(content.csv)
+        (self.driver.zone / path).write_text(self.model.current[path].csv)
 
 
 def zones_in_memory(system: MemorySystem, folder: Path) -> type[ZoneSequence]:
     """Return the machine that runs on a catalog in memory."""
     numbers = iter(range(10**6))
 
-    def new_driver(options: dict[str, str], approval: bool) -> ZoneDriver:
+    def new_driver(options: dict[str, str], approval: bool, mode: str) -> ZoneDriver:
         table = f"z{next(numbers)}"
         system.catalog.clear()
         driver = ZoneDriver(system.client, system.settings, system.catalog, {}, f"t.{table}", new_folder(folder, table))
-        driver.clock, driver.options, driver.needs_approval = system.clock, options, approval
+        driver.clock, driver.options, driver.needs_approval, driver.mode = system.clock, options, approval, mode
         return driver
 
     return machine(ZoneSequence, system.run, new_driver)

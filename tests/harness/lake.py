@@ -38,12 +38,6 @@ class LakeReader:
         rows: list[dict[str, Any]] = version.scan().to_arrow().to_pylist() if version else []
         return rows
 
-    def summaries(self, table: str, ref: str = "main") -> list[dict[str, str]]:
-        """Return what the summary of each snapshot of a table says beside its operation."""
-        version = self._table(table, ref)
-        snapshots = version.snapshots() if version else []
-        return [dict(each.summary.additional_properties) for each in snapshots if each.summary]
-
     def _table(self, table: str, ref: str) -> StaticTable | None:
         response = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}/contents/{table}", timeout=30)
         if response.status_code == 404:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from runtime.short_workflow import execute_short_workflow, query_lake
 from runtime.start_run import Starter, StartOptions, start_run
 from sluice.approval.decisions import Decision
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.run import RunResult
@@ -58,6 +59,8 @@ class LakeDriver:
     io: Mapping[str, str]
     table: str
     folder: Path
+    recreate: Callable[[str], None] | None = None
+    """Drops a table of main and creates it again, empty; None where the driver cannot."""
     attached: int = 0
     """How often a start attached to a run that was under way."""
 
@@ -142,7 +145,7 @@ class LakeDriver:
             chosen = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, pipeline)
         except SluiceError as error:
             return refused(error)
-        options = StartOptions(resume=plan.resume)
+        options = StartOptions(resume=plan.resume, order=LoadOrder(partition=plan.partition))
         handle = await self._start(chosen, options, run_input=earlier.input if earlier else None)
         return handle if isinstance(handle, Ending) else await self.end(handle)
 
@@ -161,6 +164,10 @@ class LakeDriver:
         """Delete a quarantine."""
         manage = ManageQuarantineInput(action="discard", branch=branch, by="ana", until="")
         await execute_short_workflow(self.client, self.settings, ManageQuarantine.run, manage, "discard-quarantine")
+
+    def has_table(self) -> bool:
+        """Return whether main has the table."""
+        return self.catalog.table_version(self.catalog.main, self.table) is not None
 
     def rows(self) -> Counter[int]:
         """Return how often main holds each id."""

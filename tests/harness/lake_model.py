@@ -43,6 +43,9 @@ class LakeModel:
     quarantines: dict[str, frozenset[Content]] = field(default_factory=dict)
     """By branch, the files whose rows it holds."""
 
+    generation: int = 0
+    """How often the table was dropped and created again."""
+
     def is_loaded(self, content: Content) -> bool:
         """Whether a published run brought a file."""
         return any(content in run.contents for run in self.published)
@@ -57,6 +60,11 @@ class LakeModel:
         for content in contents:
             self.rows.update(content.ids)
         self.published.append(Published(run_id, contents, before))
+
+    def drop(self) -> None:
+        """Record that the table was dropped and created again: its files are free."""
+        self.rows, self.published = Counter(), []
+        self.generation += 1
 
     def roll_back(self, run_id: str) -> None:
         """Record that a run and all later ones were rolled back: their rows leave main, their files are free again."""

@@ -127,7 +127,14 @@ class MemoryEngine:
 
 
 def _run_ref(job: SparkJob) -> RunRef:
-    return RunRef(run_id=job.run_id, workflow_id="", pipeline=job.pipeline, label=job.pipeline, attempt=job.attempt)
+    return RunRef(
+        run_id=job.run_id,
+        workflow_id="",
+        pipeline=job.pipeline,
+        label=job.pipeline,
+        attempt=job.attempt,
+        partition=job.partition,
+    )
 
 
 def _merged(old: Sequence[Mapping[str, int]], new: Rows, keys: Sequence[str]) -> list[Mapping[str, int]]:

@@ -64,6 +64,12 @@ class MemoryLake:
             version = self._create(name, partition_by)
             self.catalog.commit_tables(branch, self.catalog.head(branch), "create", [TableCommit(name, version)])
 
+    def recreate(self, name: str) -> None:
+        """Drop a table of main and create it again, empty, as another program does."""
+        main = self.catalog.main
+        self.catalog.commit_tables(main, self.catalog.head(main), "drop", [TableCommit(name, None)])
+        self.create_table(main, name)
+
     def change(self, branch: str, name: str, change: Callable[[Table], Any]) -> None:
         """Change a table on a branch by PyIceberg, creating it if need be; each commit of it is one of the branch."""
         change(self._writable(branch, name))

@@ -21,6 +21,7 @@ from runtime.pipeline_input import find_input, pipeline_of_text
 from runtime.start_run import Starter, StartOptions, start_run
 from sluice.campaigns.campaign import partition_states
 from sluice.contracts.backfill import CampaignChange, CampaignStatus, PartitionState
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.starting import PipelineText
 from sluice.errors import SluiceError
 from sluice.pipeline.model import Pipeline
@@ -171,8 +172,8 @@ class PartitionDriver(LakeDriver):
     async def _start_partition(self, partition: str) -> Handle | Ending:
         try:
             pipeline = self.pipeline_of(partition)
-            run_input = find_input(pipeline) if pipeline.write.source else None
-            starter, options = Starter("tester", self.folder), StartOptions()
+            run_input = find_input(pipeline)
+            starter, options = Starter("tester", self.folder), StartOptions(order=LoadOrder(partition=partition))
             started = await start_run(self.client, self.settings, pipeline, run_input, starter, options)
         except SluiceError as error:
             return refused(error)

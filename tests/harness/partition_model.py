@@ -11,7 +11,6 @@ YEARS = ("2018", "2019", "2020")
 """The partitions, the oldest first."""
 Row = tuple[int, int, int]
 """The values of `id`, `v` and `p`."""
-ORDER_IS_KEPT = False
 ORDERED_KEYS = ("args", "environment", "conf", "statements")
 """Where a partition may stand in programs and statements, whose loads have an order."""
 
@@ -88,6 +87,11 @@ class PartitionModel:
         """Whether a load takes the place of what was there, so that all files are loaded each time."""
         return self.mode.startswith("overwrite")
 
+    @property
+    def runs_in_order(self) -> bool:
+        """Whether the partitions of a backfill go one at a time."""
+        return self.order_matters and not self.replaces_rows
+
     def loads(self, partition: str = "") -> list[Load]:
         """Return the loads of the runs that main holds, of one partition or of all, the latest last."""
         loads = [load for run in self.published for load in run.loads]
@@ -95,7 +99,7 @@ class PartitionModel:
 
     def is_overtaken(self, partition: str) -> bool:
         """Return whether main holds a later partition, over which an older one must not be loaded."""
-        is_guarded = ORDER_IS_KEPT and self.order_matters and self.mode != "overwrite_partitions"
+        is_guarded = self.order_matters and self.mode != "overwrite_partitions"
         return is_guarded and any(load.partition > partition for load in self.loads())
 
     def is_held(self, wanted: Load) -> bool:
@@ -134,15 +138,8 @@ class PartitionModel:
             AssertionError: an older row took the place of a younger one, or a partition that of another one.
         """
         before = tuple(self.entries)
-        assert not self.replaces_other_partitions(loads), "a run removed the rows of another partition"
-        brought = [Entry(row, load) for load in loads for row in self._rows_of(load, repaired)]
-        replaced = [entry for entry in self.entries if self._is_replaced(entry, brought)]
-        for entry in replaced if self.mode == "merge" else ():
-            newer = next(each.load for each in brought if each.row[0] == entry.row[0])
-            assert (entry.load.partition, entry.load.sent_at) <= (newer.partition, newer.sent_at), (
-                f"the older row of {newer} took the place of the younger one of {entry}"
-            )
-        self.entries = [entry for entry in self.entries if entry not in replaced] + brought
+        for partition in dict.fromkeys(load.partition for load in loads):
+            self._add([load for load in loads if load.partition == partition], repaired=repaired)
         self.published.append(PublishedRun(run_id, loads, before))
         self.commits += 1
 
@@ -152,6 +149,18 @@ class PartitionModel:
             pass
         self.entries = list(last.before)
         self.commits += 1
+
+    def _add(self, loads: list[Load], *, repaired: bool) -> None:
+        """Add the rows of one partition, in the place of those that they replace."""
+        assert not self.replaces_other_partitions(loads), "a run removed the rows of another partition"
+        brought = [Entry(row, load) for load in loads for row in self._rows_of(load, repaired)]
+        replaced = [entry for entry in self.entries if self._is_replaced(entry, brought)]
+        for entry in replaced if self.mode == "merge" else ():
+            newer = next(each.load for each in brought if each.row[0] == entry.row[0])
+            assert (entry.load.partition, entry.load.sent_at) <= (newer.partition, newer.sent_at), (
+                f"the older row of {newer} took the place of the younger one of {entry}"
+            )
+        self.entries = [entry for entry in self.entries if entry not in replaced] + brought
 
     def _rows_of(self, load: Load, repaired: bool) -> list[Row]:
         return [

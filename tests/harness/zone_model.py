@@ -25,6 +25,11 @@ class Sent:
     was_rolled_back: bool = False
     """Whether the run that loaded it was rolled back since."""
 
+    @property
+    def csv(self) -> str:
+        """The file."""
+        return "id,v\n" + "".join(f"{id},{v}\n" for id, v in self.rows)
+
 
 @dataclass
 class ZoneModel:
@@ -106,3 +111,55 @@ class ZoneModel:
         free = [each for each in sources if self.overwritten == "load" or each.path not in taken]
         assert free, f"main holds {content} beside other content of {sources[0].path}"
         self.published.append((content, free[-1].path))
+
+
+@dataclass
+class MergedZoneModel(ZoneModel):
+    """The same for `mode: merge`, where each path has rows of one key of its own: main holds the row of one content."""
+
+    merged: dict[str, int] = field(default_factory=dict)
+    """By path, which of its contents main holds, as its position among those that were sent."""
+
+    def check(self, rows: Counter[Row]) -> None:
+        """Compare what main holds with what may be there; note which content each path has.
+
+        Raises:
+            AssertionError: it may not be there, or an older content took the place of a younger one.
+        """
+        assert all(number == 1 for number in rows.values()) and len({id for id, _ in rows}) == len(rows), rows
+        for row in rows:
+            path, sent = self._sent_with_key(row[0])
+            before = self.merged.get(path, -1)
+            if before >= 0 and sent[before].rows[0] == row:
+                continue
+            later = [n for n, each in enumerate(sent) if each.rows[0] == row and each.is_settled and n > before]
+            assert later, f"main holds {row}, which had not settled, or which is older than what it held of {path}"
+            self.merged[path] = later[0]
+
+    def rolled_back(self, rows: Counter[Row]) -> None:
+        """Record that main holds these rows after a roll-back."""
+        for path, before in list(self.merged.items()):
+            sent = [each for each in self.sent if each.path == path]
+            earlier = [n for n, each in enumerate(sent) if each.rows[0] in rows and n <= before]
+            if sent[before].rows[0] not in rows and path in self.current:
+                self.current[path].was_rolled_back = True
+            if earlier:
+                self.merged[path] = earlier[-1]
+            else:
+                del self.merged[path]
+
+    def missing(self, rows: Counter[Row]) -> list[Sent]:
+        """Return what lies in the zone, has settled, and must be on main but is not."""
+        return [
+            each
+            for each in self.current.values()
+            if each.is_settled
+            and each.rows[0] not in rows
+            and not each.was_rolled_back
+            and (self.overwritten == "load" or each.path not in self.merged)
+        ]
+
+    def _sent_with_key(self, key: int) -> tuple[str, list[Sent]]:
+        sent = [each for each in self.sent if each.rows[0][0] == key]
+        assert sent, f"main holds a row with the key {key}, which no file of the zone has"
+        return sent[0].path, sent

@@ -6,7 +6,7 @@ import psutil
 
 from tests.harness.nested_session import READY, NestedSession
 
-CONFTEST = "from tests.conftest import home, plain_environment, pytest_configure, stack\n"
+CONFTEST = "from tests.conftest import home, plain_environment, pytest_addoption, pytest_configure, stack\n"
 TEST = f"""
 import os, time
 

@@ -1,0 +1,96 @@
+"""With a mend switched off, a machine finds a sequence that breaks what must hold. With all of them on, it finds none.
+
+A machine that finds nothing proves nothing of a mend: it may never draw the commands that need it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
+from sluice.loading.rules import Rule
+from tests.component import test_partition_sequences as partitions
+from tests.component import test_sequences as runs
+from tests.component import test_zone_sequences as zones
+from tests.harness.memory_system import MemorySystem
+from tests.harness.sequences import sequences
+from workflows import zone_looks
+
+Machine = type[RuleBasedStateMachine]
+MAKERS: Mapping[str, Callable[[MemorySystem, Path], Machine]] = {
+    "runs": runs.in_memory,
+    "partitions": partitions.partitions_in_memory,
+    "zone": zones.zones_in_memory,
+}
+MOST_TRIED = 150
+"""Maximum number of sequences until a machine must have found one that fails."""
+
+
+@dataclass(frozen=True)
+class Mend:
+    """One mend, how it is switched off, and the machine that notices."""
+
+    name: str
+    machine: str
+    off: Mapping[str, Any]
+    """By attribute, what stands there without the mend."""
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """Attributes of the machine's module: what the sequences are drawn from."""
+
+
+MENDS = (
+    Mend(
+        "an older partition is not merged over a younger one",
+        "partitions",
+        {"lakehouse.later_loads.LaterLoads.check_youngest": lambda *_: None},
+        {"KEYS": ("path",), "MODES": ("merge",)},
+    ),
+    Mend(
+        "a run replaces no rows of another partition",
+        "partitions",
+        {"sluice.publishing.written_tables._check_other_partitions": lambda *_: None},
+        {"KEYS": ("path",), "MODES": ("overwrite_partitions",)},
+    ),
+    Mend(
+        "a backfill that would leave the rows of its last partition alone is refused",
+        "partitions",
+        {
+            "cli.backfill_start.require_allowed": lambda *_: Rule(),
+            "activities.prepare_run.require_allowed": lambda *_: Rule(),
+        },
+        {"KEYS": ("path",), "MODES": ("overwrite",)},
+    ),
+    Mend(
+        "one content of a path is published that is overwritten under its run",
+        "zone",
+        {
+            "lakehouse.arrivals.held_files.HeldFiles.batch_with_path": lambda *_: "",
+            "lakehouse.loaded_files.LoadedFiles.find_other_content": lambda *_: [],
+        },
+        {"OVERWRITTEN": ("alert",)},
+    ),
+)
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.name)
+def test_a_machine_finds_its_sequence_without_the_mend(
+    mend: Mend, memory: MemorySystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zone_looks, "_SOON", 0.0)
+    monkeypatch.setattr(zone_looks, "_EVERY", 0.0)
+    for name, drawn in mend.drawn.items():
+        monkeypatch.setattr(f"{MAKERS[mend.machine].__module__}.{name}", drawn)
+    machine = MAKERS[mend.machine]
+    limits = settings(sequences(MOST_TRIED, same=True), phases=[Phase.generate], report_multiple_bugs=False)
+    with monkeypatch.context() as without, pytest.raises(AssertionError):
+        for name, off in mend.off.items():
+            without.setattr(name, off)
+        run_state_machine_as_test(machine(memory, tmp_path / "off"), settings=limits)
+    few = settings(limits, max_examples=5)
+    run_state_machine_as_test(machine(memory, tmp_path / "on"), settings=few)
