@@ -176,8 +176,8 @@ class _Look:
         """Write a batch of those named files that can be loaded; return it, with what becomes of each file."""
         now = self._collector.clock()
         self._list(now)
-        named = NamedLoad(self._source, self._arrival, self._loads, self._held, now)
-        files, chosen = named.plan(paths, self._memory.known(paths), self._on_progress)
+        judge = NamedLoad(self._source, self._arrival, self._loads, self._held, now)
+        files, chosen = judge.plan(paths, self._memory.known(paths), self._on_progress)
         batch = self._collector.batches.write(self._pipeline.name, chosen) if chosen else None
         return LoadPlan(files=files, batch=batch)
 

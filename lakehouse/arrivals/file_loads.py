@@ -42,10 +42,6 @@ class FileLoads:
         loads = self.all("f.identity", identities)[::-1]
         return {load.identity: load for load in sorted(loads, key=lambda load: load.in_effect)}
 
-    def in_effect(self, identities: Sequence[str]) -> set[str]:
-        """Return those of these identities that main holds: a load that was rolled back does not count."""
-        return {load.identity for load in self.all("f.identity", identities) if load.in_effect}
-
     def by_path(self, paths: Sequence[str]) -> dict[str, FileLoad]:
         """Return the load of each file with one of these paths: the latest in effect, or else the latest."""
         loads = self.all("f.path", paths)[::-1]

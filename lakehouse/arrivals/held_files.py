@@ -55,11 +55,6 @@ class HeldFiles:
         done = {file.path for files in self._files.values() for file in files if wanted(file) in loaded}
         return [path for path in self._paths if path not in done]
 
-    def paths_to_load(self, loaded: Collection[str]) -> list[str]:
-        """Return the paths of the batches that are not set aside, but for those with one of these identities."""
-        done = {file.path for files in self._files.values() for file in files if file.identity in loaded}
-        return [path for path in self._paths if path not in done]
-
     def add(self, id: str, files: Sequence[ArrivedFile]) -> None:
         """Add a batch that was made just now."""
         self._index(id, files)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from lakehouse.arrivals.file_loads import FileLoads
-from lakehouse.arrivals.held_files import HeldFiles, wanted
+from lakehouse.arrivals.held_files import HeldFiles
 from lakehouse.arrivals.identify_arrived import identify_arrived
 from lakehouse.arrivals.zone_files import RememberedFile
 from lakehouse.source_files import OnProgress
@@ -70,16 +70,15 @@ class NamedLoad:
         """Return why files that can be loaded were not, and why others cannot be, by path."""
         by_identity = self._loads.by_identity([file.identity for file in files])
         by_path = self._loads.by_path([file.path for file in files])
-        loaded = self._loads.held_whole([wanted(file) for file in files])
         reasons: dict[str, str] = {}
         problems: dict[str, str] = {}
         for file in files:
             load, earlier = by_identity.get(file.identity), by_path.get(file.path)
-            if load and wanted(file) in loaded:
+            if load and load.in_effect:
                 problems[file.path] = f"main holds it: run {load.file.workflow_id} loaded it"
             elif held := self._held.batch_of(file) or self._held.batch_with_path(file):
                 problems[file.path] = f"batch {held} has it: wait for its end, or decide about the batch"
-            elif load and not load.in_effect:
+            elif load:
                 reasons[file.path] = f"run {load.file.workflow_id} loaded it{_ROLLED_BACK}"
             elif earlier and earlier.in_effect:
                 reasons[file.path] = (

@@ -6,7 +6,7 @@ from sluice.pipeline.model import Pipeline
 def hints_on_repeated_loads(pipeline: Pipeline) -> list[str]:
     """Return a hint where each scheduled time loads all files of the source again, as another load of them."""
     write = pipeline.write
-    if write.source is None or write.loaded_files == "reload" or "scheduled_for" not in pipeline.scope.content:
+    if write.source is None or write.loaded_files == "reload" or not (pipeline.schedule and pipeline.scope.content):
         return []
     return [
         "each scheduled time loads all files of the source again, since {{ scheduled_for }} stands outside of "

@@ -12,6 +12,7 @@ from runtime.pipeline_input import find_input, load_pipeline, pipeline_of_text
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput
 from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile
+from sluice.input.repeated_loads import hints_on_repeated_loads
 from sluice.input.scope import NO_SCOPE, LoadScope, load_scope
 from sluice.input.selection import describe_overlap, refuse_partly_loaded
 from sluice.pipeline.file import parse_pipeline
@@ -232,3 +233,18 @@ def test_holding_is_mutual_and_excludes_a_partial_overlap(one: LoadScope, other:
         assert not (one.covers(other, is_same_path=is_same_path) and one.overlaps_partly(other))
     assert (one.digest_text == other.digest_text) == (one == other)
     assert NO_SCOPE.digest_text == ""
+
+
+@pytest.mark.parametrize(
+    ("write", "is_hinted"),
+    [
+        ("{source: {path: a.csv}, transform: \"SELECT '{{ scheduled_for }}' AS at\"}", True),
+        ('{source: {path: "{{ scheduled_for.date }}.csv"}}', False),
+        ("{source: {path: a.csv}}", False),
+        ("{source: {path: a.csv}, mode: overwrite, transform: \"SELECT '{{ scheduled_for }}' AS at\"}", False),
+    ],
+)
+def test_a_schedule_that_loads_its_files_again_each_time_gets_a_hint(write: str, is_hinted: bool) -> None:
+    text = f"name: p\nwrite: {write}\ntables: [t.x]\nschedule: {{cron: 0 5 * * *}}\n"
+    hints = hints_on_repeated_loads(parse_pipeline(text, "p.yml", time_values(TIME)))
+    assert [hint.startswith("each scheduled time loads all files") for hint in hints] == [True] * is_hinted
