@@ -226,7 +226,7 @@ def test_appends_are_rebased_when_their_branch_is_gone(lake: MemoryLake) -> None
 def test_a_run_does_not_go_into_a_table_that_was_dropped_and_created_again(
     mode: dict[str, str], lake: MemoryLake
 ) -> None:
-    """It was rebased onto the new table, or written again into it."""
+    """It was rebased onto the new table, or rewritten into it."""
     first, run = Run(lake, "r0"), Run(lake, "r1")
     first.publish(*_published(first, 0))
     branch, written = run.write(1)
