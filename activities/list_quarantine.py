@@ -9,7 +9,7 @@ from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import (
     QuarantinedBranch,
-    find_quarantined_branch,
+    find_only_quarantined_branch,
     list_quarantined_branches,
     read_quarantined_tables,
 )
@@ -39,8 +39,11 @@ class ListQuarantineActivity:
             if input.run is None:
                 branches = list_quarantined_branches(self.catalog)
             else:
-                branches = [find_quarantined_branch(self.catalog, input.run)]
-            result = ListQuarantineResult(quarantined=[self._entry(branch, input.sizes) for branch in branches])
+                branches = [find_only_quarantined_branch(self.catalog, input.run)]
+            entries = [self._entry(branch, input.sizes) for branch in branches]
+            if input.run is not None:
+                entries = [self._with_tables(branch, each) for branch, each in zip(branches, entries, strict=True)]
+            result = ListQuarantineResult(quarantined=entries)
             check_result_size(
                 len(result.model_dump_json().encode()), "discard quarantines that are not needed any more"
             )
@@ -51,6 +54,16 @@ class ListQuarantineActivity:
             sum(table.bytes for table in read_quarantined_tables(self.catalog, self.io, branch)) if measured else None
         )
         return QuarantineEntry(summary=_shorten_reason(branch.summary), bytes=size)
+
+    def _with_tables(self, branch: QuarantinedBranch, entry: QuarantineEntry) -> QuarantineEntry:
+        """Return an entry with the tables that the branch changes, also where its run verified none of them."""
+        summary = entry.summary
+        if summary.tables or not branch.holds:
+            return entry
+        diffs = self.catalog.diff(branch.base, branch.branch, branch.quarantined_hash)
+        return entry.model_copy(
+            update={"summary": summary.model_copy(update={"tables": {d.name: None for d in diffs}})}
+        )
 
 
 def _shorten_reason(summary: QuarantineSummary) -> QuarantineSummary:

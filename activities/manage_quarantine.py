@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.errors import as_application_error
 from activities.running_workflows import RunningWorkflows
 from lakehouse.catalog import BranchCatalog
-from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch
+from lakehouse.quarantine import QuarantinedBranch, read_quarantined_branch
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.publishing.certificate import EXPIRES
@@ -30,12 +30,16 @@ class ManageQuarantineActivity:
         with as_application_error():
             if input.action == "discard" and self.catalog.find_head(input.branch) is None:
                 return ""
-            branch = find_quarantined_branch(self.catalog, input.branch)
+            branch = read_quarantined_branch(self.catalog, input.branch)
             if branch.installation != self.installation:
                 raise InvalidPipeline(
                     f"{input.branch} is of another installation, {branch.installation!r}, and this one is "
                     f"{self.installation!r}: nothing was changed"
                 )
+            if input.action == "keep" and branch.properties.get(EXPIRES) == input.until:
+                return input.branch
+            if input.head and input.head != branch.head:
+                raise InvalidPipeline(f"{input.branch} changed since it was shown: nothing was done, look again")
             if input.action == "discard":
                 self._discard(branch)
                 return ""
@@ -58,7 +62,6 @@ class ManageQuarantineActivity:
             raise ServiceUnavailable(f"{branch.branch} was changed meanwhile")
 
     def _keep_until(self, branch: QuarantinedBranch, input: ManageQuarantineInput) -> None:
-        if branch.properties.get(EXPIRES) != input.until:
-            properties = {**branch.properties, EXPIRES: input.until}
-            message = f"Keep until {input.until[:10]}, by {input.by}"
-            self.catalog.commit_tables(branch.branch, branch.head, message, properties=properties)
+        properties = {**branch.properties, EXPIRES: input.until}
+        message = f"Keep until {input.until[:10]}, by {input.by}"
+        self.catalog.commit_tables(branch.branch, branch.head, message, properties=properties)

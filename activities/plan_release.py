@@ -9,7 +9,7 @@ from activities.input_overlap import input_overlap
 from lakehouse.catalog import BranchCatalog
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import find_publication_of_run
-from lakehouse.quarantine import QuarantinedBranch, find_quarantined_branch
+from lakehouse.quarantine import QuarantinedBranch, find_only_quarantined_branch
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.errors import AlreadyPublished
@@ -35,7 +35,7 @@ class PlanReleaseActivity:
     def plan_release(self, input: PlanReleaseInput) -> ReleasePlan:
         """Return what a run of the quarantined rows starts from; refuse what `resume_branch` would refuse."""
         with as_application_error():
-            branch = find_quarantined_branch(self.catalog, input.run)
+            branch = find_only_quarantined_branch(self.catalog, input.run)
             verified = check_releasable(branch.summary, branch.quarantined_hash, branch.verified, self.installation)
             resume = plan_release(branch.summary, branch.base, verified, input.statements)
             commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)

@@ -46,7 +46,8 @@ class PlanRequeueActivity:
             )
             if rule_of("requeue", input.pipeline.write, [table]).guard != "later run":
                 return plan
-            runs = [input.selection.run] if input.selection.run else _runs(quarantined)
+            shown = [input.selection.run] if input.selection.run else input.selection.runs
+            runs = _runs(quarantined) if shown is None else shown
             return plan.model_copy(update={"runs": runs})
 
     def _version(self, table: str, head: str) -> TableVersion:

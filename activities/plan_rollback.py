@@ -1,12 +1,14 @@
 """Plan the roll-back of a published run."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from temporalio import activity
 
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.table_state import TableState
 from lakehouse.published_commits import (
     find_published_checks,
     list_published_commits,
@@ -17,14 +19,20 @@ from sluice.audit.bad_rows import is_quarantine_table
 from sluice.contracts.existing_rows import Restore
 from sluice.contracts.lake_queries import check_result_size
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
-from sluice.publishing.rollback import find_published_run, plan_rollback
+from sluice.contracts.write import TableChange
+from sluice.publishing.published_run import find_published_run
+from sluice.publishing.rollback import plan_rollback, restored_change
 
 
 @dataclass(frozen=True)
 class PlanRollbackActivity:
-    """The activity `plan_rollback`. Needs the catalog, and nothing of Temporal: main's history names the runs."""
+    """The activity `plan_rollback`. It needs nothing of Temporal: main's history names the runs.
+
+    Needs the catalog, and the properties by which Iceberg reads the lake; without these it counts no rows.
+    """
 
     catalog: BranchCatalog
+    io: Mapping[str, str] | None = None
 
     @activity.defn(name="plan_rollback")
     def plan_rollback(self, input: PlanRollbackInput) -> PlanRollbackResult:
@@ -47,9 +55,23 @@ class PlanRollbackActivity:
                 recorded=recorded_pipeline(self._properties(target.hash)),
                 older=find_published_checks(self.catalog, {name: plan.tables[name] for name in audited}),
                 readers=plan.readers,
+                changes=self._changes(plan.tables, main_head),
             )
             check_result_size(len(result.model_dump_json().encode()), "roll later runs back first, fewer at a time")
             return result
+
+    def _changes(self, tables: Mapping[str, str], main_head: str) -> dict[str, TableChange]:
+        """Return what becomes of the rows of each table whose metadata can be read."""
+        changes: dict[str, TableChange] = {}
+        for name, at in tables.items() if self.io is not None else ():
+            with suppress(FileNotFoundError):  # the run refuses to restore such a version, and says why
+                changes[name] = restored_change(self._rows(name, at), self._rows(name, main_head))
+        return changes
+
+    def _rows(self, table: str, at: str) -> int | None:
+        """Return how many rows main holds of a table at a hash, as far as metadata can tell; None without the table."""
+        version = self.catalog.table_version(self.catalog.main, table, at)
+        return TableState.load(version, None, self.io or {}).total_rows or 0 if version else None
 
     def _properties(self, hash: str) -> Mapping[str, str]:
         return next(each.properties for each in self.catalog.history(self.catalog.main) if each.hash == hash)

@@ -11,6 +11,7 @@ import typer
 from temporalio.client import WorkflowUpdateFailedError
 
 from cli.approving import WAITING, make_decision, refusal_in, report_name, shown_report
+from cli.cancel import cancel
 from cli.check_pipeline import check_pipeline, plan_pipeline
 from cli.checks import list_checks
 from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, print_error, run_command
@@ -23,7 +24,7 @@ from cli.unknown_command import unknown_command
 from cli.values import OverYounger, Partition, ScheduledFor
 from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
-from runtime.find_run import RunLookup, find_run, query_status, read_result
+from runtime.find_run import RunLookup, find_run, find_run_to_end, query_status, read_result
 from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.placeholder_values import order_of, placeholder_values
 from runtime.registrations import with_registrations_now
@@ -203,22 +204,7 @@ def reject(
     _decide(run, approve=False, by=by, reason=reason, named=named, as_json=as_json)
 
 
-@app.command()
-def cancel(run: Run, as_json: AsJson = False) -> None:
-    """Cancel a run: stop its Spark job and delete its branch. Main does not change."""
-
-    async def command(context: CommandContext, _: None) -> int:
-        lookup = await find_run(context.client, run)
-        workflow_id = lookup.handle.id
-        if lookup.ended:
-            raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to cancel")
-        await lookup.handle.cancel()
-        context.print_result({"workflow_id": workflow_id, "cancel_requested": True}, f"Asked {workflow_id} to stop.")
-        return 0
-
-    run_command(command, as_json, no_preparation)
-
-
+app.command("cancel")(cancel)
 app.command("check")(check_pipeline)
 app.command("plan")(plan_pipeline)
 app.command("checks")(list_checks)
@@ -262,7 +248,7 @@ def _decide(
     request: WaiverRequest = NO_WAIVER,
 ) -> None:
     async def command(context: CommandContext, _: None) -> int:
-        lookup = await find_run(context.client, run)
+        lookup = await find_run_to_end(context.client, run)
         workflow_id = lookup.handle.id
         if lookup.ended:
             raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to decide")

@@ -7,8 +7,9 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.markup import escape
 
+from cli.confirming import Yes, confirm
 from cli.context import UNREACHABLE, CommandContext, current_user, run_command
-from cli.layout import print_entries
+from cli.layout import print_entries, visible
 from cli.load_arrivals import load_named, named_files
 from cli.values import OLDER_ROWS_WIN, OverYounger
 from runtime.installation import with_known_installation
@@ -32,6 +33,9 @@ from sluice.sizes import format_count
 from sluice.times import format_time
 
 app = typer.Typer(add_completion=False)
+
+_SHOWN_FILES = 50
+"""Maximum number of files of a batch that are listed before a question about it."""
 
 
 @app.command("arrivals")
@@ -59,8 +63,8 @@ def arrivals_command(
         typer.Option("--load", metavar="FILE...", help="Load files by name: rolled back, overwritten, or waiting."),
     ] = None,
     more: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="More files of --load.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Load what --load shows, without asking.")] = False,
     look: Annotated[bool, typer.Option("--look", help="Look at the landing zone now.")] = False,
+    yes: Yes = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what arrived in a landing zone, and what became of each file. Without a pipeline, show all zones."""
@@ -76,8 +80,11 @@ def arrivals_command(
                 context, settings, pipeline, named_files(load, more or ()), yes=yes, over_younger=over_younger
             )
         if split:
+            await _confirm(context, settings, pipeline, split, "Load its halves by themselves?", yes=yes)
             return await _split(context, settings, pipeline, split, over_younger=over_younger)
         if retry or set_aside:
+            asked = "Load it again?" if retry else "Never load it, as long as the zone is deployed?"
+            await _confirm(context, settings, pipeline, retry or set_aside or "", asked, yes=yes)
             return await _command(context, settings, pipeline, retry, set_aside, over_younger=over_younger)
         if look:
             await look_now(context.client, settings, pipeline)
@@ -105,6 +112,27 @@ def _status(text: str | None) -> FileStatus | None:
         if text == status:
             return cast(FileStatus, status)
     raise InvalidPipeline(f"{text!r} is no status of a file: there are {', '.join(get_args(FileStatus))}")
+
+
+async def _confirm(
+    context: CommandContext, settings: Settings, pipeline: str, batch: str, question: str, *, yes: bool
+) -> None:
+    """Show a batch with its files, and ask; the landing zone refuses a batch that it does not hold.
+
+    A batch's id names its files: a batch of other files has another id.
+    """
+    zone = await read_zone(context.client, settings, pipeline)
+    for held in zone.batches:
+        if held.ref.id == batch:
+            refs = [each.ref for each in zone.batches]
+            query = ListArrivalsInput(pipeline=zone.pipeline, held=refs, has_room=True, status="in a batch", limit=5000)
+            files = (await query_lake(context.client, settings, query, ListArrivalsResult)).files
+            text = f"batch {batch}: {describe_batch(held)}: {held.reason}"
+            context.console.print(escape(text), highlight=False, soft_wrap=True)
+            for each in [each for each in files if each.detail == batch][:_SHOWN_FILES]:
+                line = f"  {each.path}  arrived {_time(each.arrived_at)}"
+                context.console.print(visible(line), highlight=False, soft_wrap=True)
+            confirm(context, question, yes=yes)
 
 
 async def _command(

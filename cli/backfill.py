@@ -10,17 +10,22 @@ from rich.text import Text
 from typer import Context
 from typer.core import TyperGroup
 
+from cli.backfill_cancel import cancel_backfill_of
 from cli.backfill_decisions import DecisionRequest, check_reason, decide_backfill
-from cli.backfill_grid import describe_campaign, describe_joint_publish, follow_backfill, read_stages, totals
+from cli.backfill_grid import (
+    describe_campaign,
+    describe_joint_publish,
+    follow_backfill,
+    read_stages,
+    totals,
+)
 from cli.backfill_start import StartBackfill
+from cli.confirming import Yes
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
 from cli.layout import print_line
 from cli.values import OLDER_ROWS_WIN, OverYounger
 from runtime.backfills import (
-    backfill_id,
-    cancel_backfill,
     change_backfill,
-    discard_backfill,
     read_backfill,
     start_backfill,
 )
@@ -209,20 +214,9 @@ def reject(
 
 
 @app.command()
-def cancel(pipeline: Named, as_json: AsJson = False) -> None:
+def cancel(pipeline: Named, yes: Yes = False, as_json: AsJson = False) -> None:
     """End a backfill: nothing more is started, its runs are cancelled, and what was collected is deleted."""
-
-    async def command(context: CommandContext, _: None) -> int:
-        fields = {"workflow_id": backfill_id(context.settings, pipeline), "cancel_requested": True}
-        if await cancel_backfill(context.client, context.settings, pipeline):
-            context.print_result(fields, f"Asked the backfill of {pipeline} and its runs to stop.")
-            return 0
-        left = await discard_backfill(context.client, context.settings, pipeline)
-        text = f"The backfill of {pipeline} had ended. Cancelled or deleted what it left: {', '.join(left)}"
-        context.print_result({**fields, "left": left}, text)
-        return 0
-
-    run_command(command, as_json, no_preparation)
+    run_command(lambda context, _: cancel_backfill_of(context, pipeline, yes=yes), as_json, no_preparation)
 
 
 def _decide(pipeline: str, request: DecisionRequest, *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
+from cli.confirming import Yes, confirm
 from cli.context import CommandContext, no_preparation, run_command
 from cli.follow import start_and_follow
 from cli.keys import refuse
@@ -26,6 +27,7 @@ from sluice.contracts.lake_queries import (
     ListQuarantineResult,
     PlanReleaseInput,
     QuarantinedTable,
+    QuarantineSummary,
     ReleasePlan,
 )
 from sluice.contracts.load_order import LoadOrder
@@ -48,7 +50,10 @@ app = typer.Typer(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
-Quarantined = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline: its latest.")]
+Shown = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline: its newest.")]
+Quarantined = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline that has one quarantine.")
+]
 By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
 Rows = Annotated[
     int,
@@ -74,10 +79,10 @@ def list_quarantined(as_json: AsJson = False) -> None:
         rows = []
         for entry in entries:
             each = entry.summary
-            kept_until, size = format_time(each.expires), format_size(entry.bytes or 0)
-            rows.append((each.run_id, each.pipeline, kept_until, size, each.reason))
+            created, kept_until = format_time(each.created), format_time(each.expires)
+            rows.append((each.run_id, each.pipeline, created, kept_until, format_size(entry.bytes or 0), each.reason))
         if rows:
-            print_rows(context.console, ("run", "pipeline", "kept until", "size", "reason"), rows)
+            print_rows(context.console, ("run", "pipeline", "created", "kept until", "size", "reason"), rows)
         else:
             context.console.print("Nothing is quarantined.")
         return 0
@@ -87,7 +92,7 @@ def list_quarantined(as_json: AsJson = False) -> None:
 
 @app.command("diff", hidden=True, help="The same as `show`.")
 @app.command()
-def show(run: Quarantined, rows: Rows = 10, as_json: AsJson = False) -> None:
+def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
     """Show why a run was kept out: every verdict with its bad rows, and what changes: counts, columns, added rows."""
 
     async def command(context: CommandContext, _: None) -> int:
@@ -98,7 +103,7 @@ def show(run: Quarantined, rows: Rows = 10, as_json: AsJson = False) -> None:
             print(json.dumps({**summary, **described.model_dump(mode="json", include={"tables", "checks"})}))
             return 0
         for name, value in summary.items():
-            if value != "":
+            if value != "" and name != "tables":
                 print_detail(context.console, name, _shown(name, value))
         for check in sorted(described.checks, key=lambda check: not check.blocks):
             print_verdict(context.console, check)
@@ -114,7 +119,7 @@ def _shown(name: str, value: object) -> str:
     """Return a part of a description as a person reads it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return format_time(str(value)) if name == "expires" else str(value)
+    return format_time(str(value)) if name in ("created", "expires") else str(value)
 
 
 def _print_table(context: CommandContext, name: str, table: QuarantinedTable) -> None:
@@ -127,10 +132,22 @@ def _print_table(context: CommandContext, name: str, table: QuarantinedTable) ->
         print_line(context.console, Text("    + "), json.dumps(row, default=str, ensure_ascii=False))
 
 
+def _print_taken(context: CommandContext, taken: QuarantineSummary) -> None:
+    """Print what a command is about to publish, delete or keep."""
+    created, until = format_time(taken.created), format_time(taken.expires)
+    tables = [
+        f"{name}: {'rows not known' if rows is None else f'{rows:+,} rows'}" for name, rows in taken.tables.items()
+    ]
+    details = {"branch": taken.branch, "run": taken.run_id, "pipeline": taken.pipeline, "created": created}
+    details |= {"kept until": until, "reason": taken.reason, "tables": ", ".join(tables) or "not known"}
+    for name, value in details.items():
+        print_detail(context.console, name, value)
+
+
 @app.command()
-def discard(run: Quarantined, by: By = None, as_json: AsJson = False) -> None:
-    """Delete a quarantined branch for good."""
-    _manage(run, "discard", by, as_json)
+def discard(run: Quarantined, by: By = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Delete a quarantined branch for good: it is shown and asked about first."""
+    _manage(run, "discard", by, as_json, yes=yes)
 
 
 @app.command()
@@ -138,22 +155,28 @@ def keep(
     run: Quarantined,
     how_long: Annotated[str, typer.Option("--for", help="How long from now: 30d, 12h.")],
     by: By = None,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a quarantined branch longer, or less long."""
+    """Keep a quarantined branch longer, or less long: it is shown and asked about first."""
     try:
         until = datetime.now(timezone.utc) + timedelta(seconds=seconds(how_long))
     except ValueError as error:
         refuse(str(error))
-    _manage(run, "keep", by, as_json, until.isoformat(timespec="seconds"))
+    _manage(run, "keep", by, as_json, until.isoformat(timespec="seconds"), yes=yes)
 
 
-def _manage(run: str, action: Literal["discard", "keep"], by: str | None, as_json: bool, until: str = "") -> None:
+def _manage(
+    run: str, action: Literal["discard", "keep"], by: str | None, as_json: bool, until: str = "", *, yes: bool
+) -> None:
     async def command(context: CommandContext, _: None) -> int:
         query = ListQuarantineInput(run=run)
         (entry,) = (await query_lake(context.client, context.settings, query, ListQuarantineResult)).quarantined
-        branch = entry.summary.branch
-        manage = ManageQuarantineInput(action=action, branch=branch, by=by or getpass.getuser(), until=until)
+        branch, head = entry.summary.branch, entry.summary.head
+        _print_taken(context, entry.summary)
+        asked = "Delete it for good?" if action == "discard" else f"Keep it until {format_time(until)}?"
+        confirm(context, asked, yes=yes)
+        manage = ManageQuarantineInput(action=action, branch=branch, head=head, by=by or getpass.getuser(), until=until)
         name = f"{action}-quarantine-{entry.summary.run_id}"
         context.interruption.message = "Interrupted; the request may be carried out anyway: `quarantine list`."
         left = await execute_short_workflow(context.client, context.settings, ManageQuarantine.run, manage, name)
@@ -170,10 +193,11 @@ def release(
     pipeline: PipelineFile = None,
     again: Again = False,
     detach: Detach = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit a quarantined branch again, on main as it is now, and publish it if it passes. This starts a new run."""
-    _release(run, pipeline, [], again=again, detach=detach, as_json=as_json)
+    _release(run, pipeline, [], again=again, detach=detach, yes=yes, as_json=as_json)
 
 
 @app.command()
@@ -185,6 +209,7 @@ def repair(
     pipeline: PipelineFile = None,
     again: Again = False,
     detach: Detach = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Repair quarantined rows by SQL, audit them again, and publish them if they pass. This starts a new run."""
@@ -198,10 +223,12 @@ def repair(
         statements = Write(mode="sql", statements=sql).statements
     except ValueError as error:
         refuse(str(error))
-    _release(run, pipeline, statements, again=again, detach=detach, as_json=as_json)
+    _release(run, pipeline, statements, again=again, detach=detach, yes=yes, as_json=as_json)
 
 
-def _release(run: str, file: Path | None, statements: list[str], *, again: bool, detach: bool, as_json: bool) -> None:
+def _release(
+    run: str, file: Path | None, statements: list[str], *, again: bool, detach: bool, yes: bool, as_json: bool
+) -> None:
     def prepare() -> Pipeline | None:
         return load_pipeline(file, read_environment(), Path.cwd()) if file else None
 
@@ -210,6 +237,10 @@ def _release(run: str, file: Path | None, statements: list[str], *, again: bool,
         plan = await query_lake(context.client, context.settings, query, ReleasePlan)
         earlier = await read_request(context.client, plan.summary.workflow_id, plan.summary.run_id)
         pipeline = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given)
+        _print_taken(context, plan.summary)
+        for statement in statements:
+            print_detail(context.console, "repair", statement)
+        confirm(context, "Audit it again, and publish it if it passes?", yes=yes)
         run_input = RunInput(digest=plan.input_digest) if plan.input_digest else None
         options = StartOptions(resume=plan.resume, order=LoadOrder(partition=plan.partition))
         return await start_and_follow(context, pipeline, run_input, options, detach=detach, tables=plan.tables)

@@ -1,22 +1,40 @@
 """The command that requeues quarantined rows: it runs them through their pipeline again, repaired."""
 
+from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
 from cli.follow import start_and_follow
+from cli.report import print_detail
 from cli.values import OverYounger
 from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
-from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan, RequeueSelection
+from sluice.audit.bad_rows import AT, RUN, quarantine_table
+from sluice.contracts.lake_queries import (
+    PlanRequeueInput,
+    QueryRows,
+    QueryTablesInput,
+    RequeuePlan,
+    RequeueSelection,
+)
 from sluice.contracts.load_order import LoadOrder
+from sluice.errors import InvalidPipeline
+from sluice.identifiers import literal
 from sluice.pipeline.model import Pipeline
+from sluice.publishing.requeue import MAX_REQUEUED_RUNS, requeued_table
 from sluice.settings import read_environment
+from sluice.sizes import format_count
 
 app = typer.Typer(add_completion=False)
+
+_SHOWN = 10
+"""How many runs are shown one by one, the newest first."""
 
 
 @app.command()
@@ -30,6 +48,7 @@ def requeue(
     ] = None,
     over_younger: OverYounger = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
+    yes: Yes = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
 ) -> None:
     """Move rows of a quarantine table back into their table, repaired and audited again. This starts a new run."""
@@ -39,9 +58,51 @@ def requeue(
         return load_pipeline(pipeline, read_environment(), Path.cwd())
 
     async def command(context: CommandContext, loaded: Pipeline) -> int:
-        query = PlanRequeueInput(pipeline=loaded, selection=selection)
-        plan = await query_lake(context.client, context.settings, query, RequeuePlan)
+        await query_lake(context.client, context.settings, _query(loaded, selection), RequeuePlan)  # refuses early
+        counts = await _count_rows(context, requeued_table(loaded, table), run)
+        _print_taken(context, requeued_table(loaded, table), counts, selection)
+        confirm(context, "Move them back, audit them again, and publish them if they pass?", yes=yes)
+        shown = selection.model_copy(update={"runs": sorted(counts)})
+        plan = await query_lake(context.client, context.settings, _query(loaded, shown), RequeuePlan)
         options = StartOptions(order=LoadOrder(runs=plan.runs, over_younger=over_younger))
         return await start_and_follow(context, plan.pipeline, plan.input, options, detach=detach)
 
     run_command(command, as_json, prepare)
+
+
+def _query(pipeline: Pipeline, selection: RequeueSelection) -> PlanRequeueInput:
+    return PlanRequeueInput(pipeline=pipeline, selection=selection)
+
+
+async def _count_rows(context: CommandContext, table: str, run: str | None) -> dict[str, int]:
+    """Return how many quarantined rows of a table main holds, by the run that quarantined them, the newest first.
+
+    Raises:
+        InvalidPipeline: there are none, or they are of too many runs.
+    """
+    where = f" WHERE {RUN} = {literal(run)}" if run else ""
+    source = ".".join(f'"{part}"' for part in quarantine_table(table).split("."))
+    sql = f"SELECT {RUN}, count(*) FROM {source}{where} GROUP BY {RUN} ORDER BY max({AT}) DESC"
+    rows = (await query_lake(context.client, context.settings, QueryTablesInput(sql=sql), QueryRows)).rows
+    if not rows:
+        raise InvalidPipeline(f"{quarantine_table(table)} holds no rows{f' of run {run}' if run else ''}")
+    if len(rows) > MAX_REQUEUED_RUNS:
+        raise InvalidPipeline(
+            f"{quarantine_table(table)} holds rows of {len(rows):,} runs, and one requeue takes those of at most "
+            f"{MAX_REQUEUED_RUNS:,}: name a run by --run"
+        )
+    return {str(quarantined_by): count for quarantined_by, count in rows}
+
+
+def _print_taken(context: CommandContext, table: str, counts: Mapping[str, int], selection: RequeueSelection) -> None:
+    """Print which quarantined rows a requeue moves."""
+    total, runs = format_count(sum(counts.values()), "row"), format_count(len(counts), "run")
+    where = f", those for which {selection.where}" if selection.where else ""
+    print_detail(context.console, "from", f"{quarantine_table(table)}: {total} of {runs}{where}")
+    for run, count in islice(counts.items(), _SHOWN):
+        print_detail(context.console, "run", f"{run}: {format_count(count, 'row')}")
+    if len(counts) > _SHOWN:
+        print_detail(context.console, "", f"… and {len(counts) - _SHOWN:,} older runs")
+    print_detail(context.console, "to", table)
+    for repair in selection.values:
+        print_detail(context.console, "set", repair)

@@ -7,14 +7,17 @@ import typer
 from rich.markup import escape
 from temporalio.client import Client
 
+from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
 from cli.follow import start_and_follow
+from cli.report import print_detail
 from runtime.find_run import read_request
 from runtime.pipeline_input import load_pipeline
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.pipeline.model import Pipeline
+from sluice.presentation.changes import describe_change
 from sluice.publishing.rollback import (
     choose_rollback_pipeline,
     describe_missing_checks,
@@ -23,6 +26,7 @@ from sluice.publishing.rollback import (
     tables_without_checks,
 )
 from sluice.settings import read_environment
+from sluice.sizes import format_count
 
 app = typer.Typer(add_completion=False)
 
@@ -31,7 +35,7 @@ app = typer.Typer(add_completion=False)
 def rollback(
     run: Annotated[
         str,
-        typer.Argument(metavar="RUN", help="A published run, its commit on main, or a pipeline: its latest run there."),
+        typer.Argument(metavar="RUN", help="A published run, its commit on main, or a pipeline with one run there."),
     ],
     with_later: Annotated[
         bool, typer.Option("--with-later", help="Roll back later runs that changed the same tables, too.")
@@ -47,6 +51,7 @@ def rollback(
         typer.Option("--allow-partial", help="Also where the catalog publishes several tables one by one."),
     ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
+    yes: Yes = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
 ) -> None:
     """Roll a published run back: restore its tables to what they were before it. This starts a new run."""
@@ -72,6 +77,10 @@ def rollback(
         if unaudited:
             missing = describe_missing_checks(unaudited, chosen.name, is_given=given is not None)
             context.console.print(f"[yellow]Not audited:[/] {escape(missing)}", highlight=False, soft_wrap=True)
+        for table, at in restore.tables.items():
+            change = f": {describe_change(plan.changes[table])}" if table in plan.changes else ""
+            print_detail(context.console, table, f"as main held it at {at[:12]}{change}")
+        confirm(context, f"Take back {format_count(len(restore.runs), 'run')}?", yes=yes)
         options = StartOptions(restore=restore)
         fields = {"runs": restore.runs, "tables": sorted(restore.tables), "readers": plan.readers}
         fields["unaudited"] = unaudited

@@ -23,7 +23,7 @@ def question_activities(shared: Shared) -> list[Activity]:
         DescribeQuarantineActivity(catalog, io, shared.reports).describe_quarantine,
         PlanPublishActivity(catalog, io).plan_publish,
         PlanReleaseActivity(catalog, installation, shared.loaded_files).plan_release,
-        PlanRollbackActivity(catalog).plan_rollback,
+        PlanRollbackActivity(catalog, io).plan_rollback,
         PlanRequeueActivity(catalog, io, settings.sluice_catalog).plan_requeue,
         QueryAuditResultsActivity(shared.results, settings.sluice_scan_memory).query_audit_results,
         QueryTablesActivity(catalog, io, settings.sluice_scan_memory, settings.runs / "duckdb").query_tables,

@@ -157,6 +157,7 @@ def _published_commit(commit: CommitInfo) -> PublishedCommit:
         referenced=frozenset(_listed(properties.get(REFERENCED, ""))),
         rolled_back=tuple(_listed(properties.get(ROLLED_BACK, ""))),
         released_run=properties.get(RELEASED_RUN, ""),
+        committed_at=commit.committed_at.isoformat(timespec="seconds"),
     )
 
 

@@ -1,5 +1,6 @@
 """Quarantined branches: what they say of themselves, and what they hold."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -16,6 +17,7 @@ from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import TableChange
 from sluice.errors import CatalogRefused, InvalidInput, InvalidPipeline
+from sluice.presentation.several import describe_several
 from sluice.publishing.certificate import (
     BASE,
     CAUSE,
@@ -29,8 +31,12 @@ from sluice.publishing.certificate import (
     VERIFIED,
     WORKFLOW_ID,
 )
+from sluice.times import format_time
 
 PREFIX = "quarantine/"
+CREATED = "sluice.created"
+"""The property of a quarantine that says when it was made, in ISO 8601."""
+_DAY = re.compile(r"/(\d{4}-\d\d-\d\d)/")
 _NEEDED = (RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION, BASE, QUARANTINED, EXPIRES)
 """What every quarantine says of itself. One that was made by hand may not."""
 
@@ -83,6 +89,12 @@ class QuarantinedBranch:
         return expires if expires.tzinfo else expires.replace(tzinfo=timezone.utc)
 
     @property
+    def created(self) -> str:
+        """When it was quarantined, in ISO 8601; the day in its name, where its description does not say."""
+        day = _DAY.search(self.branch)
+        return self.properties.get(CREATED) or (day[1] if day else "")
+
+    @property
     def verified(self) -> VerifiedWrite | None:
         """What its run verified to be the whole write; None if it failed before, or the record cannot be read."""
         try:
@@ -107,6 +119,8 @@ class QuarantinedBranch:
         """What is known of it, for people and programs."""
         return QuarantineSummary(
             branch=self.branch,
+            head=self.head,
+            created=self.created,
             run_id=self.run_id,
             workflow_id=self.workflow_id,
             pipeline=self.pipeline,
@@ -117,16 +131,17 @@ class QuarantinedBranch:
             verified=self.verified is not None and self.verified.head == self.quarantined_hash,
             problem=self.problem,
             target=self.properties.get(TARGET, ""),
+            tables={**self.verified.tables} if self.verified else {},
         )
 
 
 def list_quarantined_branches(catalog: BranchCatalog) -> list[QuarantinedBranch]:
-    """Return every quarantined branch, the one that expires last first.
+    """Return every quarantined branch, the newest first.
 
     One that was made by hand, or by another program, is among them: its `problem` says what its description lacks.
     """
     branches = [QuarantinedBranch(each.name, each.head, each.properties) for each in catalog.list_branches(PREFIX)]
-    return sorted(branches, key=lambda branch: branch.properties.get(EXPIRES, ""), reverse=True)
+    return sorted(branches, key=lambda branch: (branch.created, branch.branch), reverse=True)
 
 
 def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, properties: Mapping[str, str]) -> None:
@@ -140,7 +155,8 @@ def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, pro
         catalog.copy_branch(name, of, head)
     if catalog.head(name) == head:
         message = f"Quarantine: {properties.get(REASON, '')}"[:500]
-        catalog.commit_tables(name, head, message, properties={**properties, QUARANTINED: head})
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        catalog.commit_tables(name, head, message, properties={CREATED: now, **properties, QUARANTINED: head})
     elif not keeps(catalog, name, head):
         raise CatalogRefused(f"there is a branch {name} already, and it does not keep {head[:12]}")
 
@@ -164,15 +180,41 @@ def read_quarantined_branch(catalog: BranchCatalog, name: str) -> QuarantinedBra
 
 
 def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBranch:
-    """Find a quarantined branch by its name, its run or workflow id, or its pipeline, which means the latest.
+    """Find a quarantined branch to read by its name, its run or workflow id, or its pipeline: the newest of these.
 
     Raises:
         InvalidPipeline: there is none.
     """
-    for each in list_quarantined_branches(catalog):
-        if named and named in (each.branch, each.run_id, each.workflow_id, each.pipeline):
-            return each
-    raise InvalidPipeline(f"nothing of {named!r} is quarantined: `quarantine list` shows what is")
+    return _matching(catalog, named)[0]
+
+
+def find_only_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBranch:
+    """Find the quarantined branch to publish, delete or keep: a name of several is refused.
+
+    Raises:
+        InvalidPipeline: there is none, or there are several.
+    """
+    matching = _matching(catalog, named)
+    if len(matching) > 1:
+        lines = [
+            f"{each.run_id or each.branch}  {each.pipeline}  of {format_time(each.created)}, "
+            f"kept until {format_time(each.properties.get(EXPIRES, ''))}"
+            for each in matching
+        ]
+        raise InvalidPipeline(describe_several(named, "quarantines", lines))
+    return matching[0]
+
+
+def _matching(catalog: BranchCatalog, named: str) -> list[QuarantinedBranch]:
+    """Return the quarantined branches of a name, the newest first: at least one."""
+    matching = [
+        each
+        for each in list_quarantined_branches(catalog)
+        if named and named in (each.branch, each.run_id, each.workflow_id, each.pipeline)
+    ]
+    if not matching:
+        raise InvalidPipeline(f"nothing of {named!r} is quarantined: `quarantine list` shows what is")
+    return matching
 
 
 @dataclass(frozen=True)

@@ -110,18 +110,36 @@ async def change_backfill(client: Client, settings: Settings, pipeline: str, cha
         raise InvalidPipeline(f"no backfill of {pipeline} is under way: start one with `backfill FILE`") from error
 
 
-async def cancel_backfill(client: Client, settings: Settings, pipeline: str) -> bool:
-    """Ask the backfill of a pipeline to end, with the runs that it started; return whether one is under way."""
+async def find_running_backfill(client: Client, settings: Settings, pipeline: str) -> Handle | None:
+    """Return the handle of exactly the backfill of a pipeline that is under way; None where none is.
+
+    The handle is bound to this backfill, also after it continues as new: a later one of the pipeline is another.
+    """
     handle = backfill_handle(client, settings, pipeline)
-    try:  # a server takes the cancel of an ended workflow, too, and does nothing
-        if (await handle.describe()).status != WorkflowExecutionStatus.RUNNING:
-            return False
-        await handle.cancel()
-        return True
+    try:
+        described = await handle.describe()
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
-        return False
+        return None
+    if described.status != WorkflowExecutionStatus.RUNNING:
+        return None
+    first = described.raw_description.workflow_execution_info.first_run_id or None
+    return client.get_workflow_handle_for(Backfill.run, handle.id, first_execution_run_id=first)
+
+
+async def cancel_backfill(handle: Handle) -> None:
+    """Ask a backfill to end, with the runs that it started.
+
+    Raises:
+        InvalidPipeline: it has ended.
+    """
+    try:
+        await handle.cancel()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        raise InvalidPipeline("the backfill has ended meanwhile: nothing was cancelled, look again") from error
 
 
 async def discard_backfill(client: Client, settings: Settings, pipeline: str) -> list[str]:

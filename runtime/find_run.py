@@ -17,6 +17,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.contracts.run import RunRequest, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
+from sluice.presentation.several import describe_several
+from sluice.times import format_time
 from workflows.write_audit_publish import RESULT_MEMO, WriteAuditPublish
 
 _WORKFLOW_TYPE = 'WorkflowType = "WriteAuditPublish"'
@@ -51,15 +53,42 @@ async def find_run(client: Client, named: str) -> RunLookup:
     if not _NAME.fullmatch(named):
         raise InvalidPipeline(f"{named!r} is not the name of a run: `list` shows the names")
     run = await describe_run(client, named, None)
+    if run is not None and run.description.workflow_type != "WriteAuditPublish":
+        raise InvalidPipeline(f"{named!r} is no run, but a workflow {run.description.workflow_type}: `list` shows runs")
     if run is None:
         query = f'{_WORKFLOW_TYPE} AND (RunId = "{named}" OR WorkflowId STARTS_WITH "{named}-")'
         async for execution in client.list_workflows(query, limit=_MOST_LISTED):
-            if execution.run_id == named or re.fullmatch(re.escape(named) + "-[0-9a-f]{12}", execution.id):
+            if execution.run_id == named or _is_run_of(named, execution.id):
                 run = await describe_run(client, execution.id, execution.run_id)
                 break
     if run is None:
         raise InvalidPipeline(f"there is no run {named!r}: `list` shows all runs")
     return run
+
+
+async def find_run_to_end(client: Client, named: str) -> RunLookup:
+    """Find a run to decide on or to cancel: a pipeline's name counts where one run of it is under way.
+
+    Where none is under way, it is the latest, which has ended.
+
+    Raises:
+        InvalidPipeline: there is no such run, or several are under way.
+    """
+    latest = await find_run(client, named)
+    if named in (latest.handle.id, latest.handle.run_id):
+        return latest
+    query = f'{_WORKFLOW_TYPE} AND ExecutionStatus = "Running" AND WorkflowId STARTS_WITH "{named}-"'
+    running = [each async for each in client.list_workflows(query, limit=_MOST_LISTED) if _is_run_of(named, each.id)]
+    if len(running) > 1:
+        running.sort(key=lambda each: each.start_time, reverse=True)
+        lines = [f"{each.id}  started {format_time(each.start_time)}" for each in running]
+        raise InvalidPipeline(describe_several(named, "runs that are under way", lines))
+    under_way = await describe_run(client, running[0].id, running[0].run_id) if running else None
+    return under_way or latest
+
+
+def _is_run_of(pipeline: str, workflow_id: str) -> bool:
+    return re.fullmatch(re.escape(pipeline) + "-[0-9a-f]{12}", workflow_id) is not None
 
 
 async def describe_run(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:

@@ -30,7 +30,7 @@ class ListQuarantineInput(Model):
 
     kind: Literal["list_quarantine"] = "list_quarantine"
     run: str | None = None
-    """A branch, a run or workflow id, or a pipeline, which means its latest; None lists all, an empty name none."""
+    """A branch, a run or workflow id, or a pipeline: refused where it names several. None lists all."""
     sizes: bool = False
     """Whether to measure the data files that only the branch holds, which reads its metadata."""
 
@@ -53,6 +53,12 @@ class QuarantineSummary(Model):
     """What its description lacks, so that it cannot be shown or released whole."""
     target: str = ""
     """The branch that its run was to publish to, where that is not main: the branch of a backfill."""
+    created: str = ""
+    """When it was quarantined, in ISO 8601; a day, where only that is known."""
+    head: str = ""
+    """Its newest commit, which says all this."""
+    tables: dict[str, int | None] = Field(default_factory=dict)
+    """By table, the net rows that its run verified; None where it verified none."""
 
 
 class QuarantineEntry(Model):
@@ -64,7 +70,7 @@ class QuarantineEntry(Model):
 
 
 class ListQuarantineResult(Model):
-    """The quarantined branches, the one that expires last first."""
+    """The quarantined branches, the newest first."""
 
     quarantined: list[QuarantineEntry]
 
@@ -130,6 +136,8 @@ class RequeueSelection(Model):
     """The table, where a pipeline has several with a row quarantine."""
     run: str | None = None
     """Only rows that this run quarantined."""
+    runs: list[str] | None = None
+    """Only rows that one of these runs quarantined: those that a person was shown. None means all."""
     where: str | None = None
     """Only rows for which this condition is true."""
     values: list[str] = Field(default_factory=list)

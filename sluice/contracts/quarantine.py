@@ -54,6 +54,8 @@ class ManageQuarantineInput(Model):
     action: Literal["discard", "keep"]
     """Delete it, or keep it until another day."""
     branch: str
+    head: str = ""
+    """The commit of the branch that the person was shown. Empty accepts any: programs name a branch alone."""
     by: str
     until: str = ""
     """Until when it is to be kept, in ISO 8601."""

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.existing_rows import Restore
+from sluice.contracts.write import TableChange
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 
@@ -48,3 +49,5 @@ class PlanRollbackResult(Model):
     """By table that remains, the checks of the last run up to its version that had any, where main records them."""
     readers: list[str] = Field(default_factory=list)
     """The later runs whose checks read the tables that are restored, each as a sentence."""
+    changes: dict[str, TableChange] = Field(default_factory=dict)
+    """By table, what becomes of its rows."""

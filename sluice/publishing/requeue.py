@@ -14,6 +14,8 @@ from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.sql.expression import columns_of, determinism_problem, expression_problem
 
+MAX_REQUEUED_RUNS = 5000
+"""Maximum number of runs whose rows one requeue moves: its SQL names each."""
 _CHECKED = "sluice_checked"
 _REPEATED = "two of the requeued rows have the same merge key: requeue them one by one, by --where or --run"
 _EMPTY = "a requeued row has no value in a merge key: give one by --set, or leave it out by --where"
@@ -137,6 +139,8 @@ def _parse_values(
 
 def _where_clause(selection: RequeueSelection, quarantined_columns: Mapping[str, str]) -> str:
     conditions = [f"{RUN} = {literal(selection.run)}"] if selection.run else []
+    if selection.runs is not None and not selection.run:
+        conditions.append(f"{RUN} IN ({', '.join(map(literal, selection.runs))})")
     if selection.where:
         option = f"--where {selection.where!r}"
         _check_expression(option, selection.where, quarantined_columns)

@@ -13,9 +13,6 @@ from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
-_HASH_DIGITS = 8
-"""The fewest digits by which a commit is named."""
-
 
 @dataclass(frozen=True)
 class PublishedCommit:
@@ -35,6 +32,8 @@ class PublishedCommit:
     """The ids of the runs that it took back, if it is a roll-back."""
     released_run: str = ""
     """The id of the quarantined run that it published, if it is a release."""
+    committed_at: str = ""
+    """When it was made, in ISO 8601."""
 
 
 @dataclass(frozen=True)
@@ -63,36 +62,6 @@ def runs_taken_back(commits: Iterable[PublishedCommit]) -> dict[str, PublishedCo
             for run_id in commit.rolled_back:
                 taken.setdefault(run_id, commit)
     return taken
-
-
-def find_published_run(commits: Sequence[PublishedCommit], named: str) -> PublishedCommit:
-    """Find the commit on main of a run, by its run or workflow id, its commit's hash, or its pipeline.
-
-    A workflow id or a pipeline means its latest run that main holds; roll-backs are named by run id or hash alone.
-
-    Args:
-        commits: the commits on main, the newest first.
-
-    Raises:
-        InvalidPipeline: there is none, or it was rolled back already.
-    """
-    taken = runs_taken_back(commits)
-    for each in commits:
-        if each.run_id and (each.run_id == named or (len(named) >= _HASH_DIGITS and each.hash.startswith(named))):
-            if roll_back := taken.get(each.run_id):
-                raise InvalidPipeline(
-                    f"{each.workflow_id or each.run_id} was rolled back already, by {roll_back.workflow_id} (commit "
-                    f"{roll_back.hash[:12]}): to bring it back, roll that back"
-                )
-            return each
-    for each in commits:
-        is_named = named and named in (each.workflow_id, each.pipeline)
-        if is_named and each.run_id and each.run_id not in taken and not each.rolled_back:
-            return each
-    raise InvalidPipeline(
-        f"main holds no published run {named[:200]!r}: give a run's id, its workflow id, its commit on main, "
-        "or its pipeline"
-    )
 
 
 def plan_rollback(

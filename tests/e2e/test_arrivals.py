@@ -71,7 +71,7 @@ def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeR
 
     refused = system.command("arrivals", NAME, "--retry", "nothing")
     assert (refused.code, "there is no batch 'nothing'" in refused.err) == (2, True), refused.err
-    aside = system.command("arrivals", NAME, "--set-aside", batch["ref"]["id"], "--json")
+    aside = system.command("arrivals", NAME, "--set-aside", batch["ref"]["id"], "--json", "--yes")
     assert aside.json["state"] == "set aside"
     assert system.command("pause", NAME, "--note", "we look at it").code == 0
     csv_file(landing / "mar.csv", [{"id": 5, "kind": "x"}])

@@ -115,7 +115,7 @@ def test_a_month_that_shares_a_key_with_another_one_is_kept_out(rides: Backfille
     assert rides.backfill("watch", "one_key_twice")[0] == 6
     code, ended = rides.backfill(str(file), "--partitions", "2019-03", "--publish", "together")
     assert code == 2 and "left partitions on the branch" in ended["together"]["ended"]["reason"], ended
-    code, cancelled = rides.backfill("cancel", "one_key_twice")
+    code, cancelled = rides.backfill("cancel", "one_key_twice", "--yes")
     assert code == 0 and any("backfill/" in each for each in cancelled["left"]), cancelled
     assert (lake.branches("backfill/"), lake.head()) == ([], before)
-    assert rides.system.command("backfill", "cancel", "one_key_twice").code == 2
+    assert rides.system.command("backfill", "cancel", "one_key_twice", "--yes").code == 2

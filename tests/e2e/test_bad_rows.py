@@ -73,14 +73,14 @@ def test_bad_rows_are_set_apart_in_the_same_merge(system: SystemHarness, lake: L
     assert sorted(row["id"] for row in lake.rows("t.parted")) == [1, 5, 6]  # main's own row stays
 
     file = str(system.file(written("parted", source)))
-    again = ["requeue", file, "--run", result["run_id"], "--json"]
+    again = ["requeue", file, "--run", result["run_id"], "--json", "--yes"]
     # Not repaired: it breaks the same checks, and stays where it is.
     requeued = system.command(*again, "--where", "id = 2")
     assert (requeued.code, requeued.json["bad_rows"]) == (0, {"t.parted": 1}), requeued.err
     assert [row[0] for row in apart(lake, "parted")] == [1, 2, 3, 3, 4]
 
     requeued = system.command(
-        "requeue", file, "--set", "amount=abs(amount)", "--set", "label=coalesce(label, 'x')", "--json"
+        "requeue", file, "--set", "amount=abs(amount)", "--set", "label=coalesce(label, 'x')", "--json", "--yes"
     )
     assert (requeued.code, requeued.json["bad_rows"]) == (0, {"t.parted": 3}), requeued.err
     repaired = [(1, 5), (2, 5), (4, 1), (5, 0), (6, 1)]
@@ -137,7 +137,7 @@ def test_a_merge_moves_what_it_brought_and_changed_and_nothing_else(
     assert apart(lake, name) == [(3, ["accepted_range(amount)"], -1), (5, ["not_null(label)"], 1)]
 
     requeued = system.command(
-        "requeue", str(system.file(merging)), "--where", "id = 3", "--set", "amount=abs(amount)", "--json"
+        *("requeue", str(system.file(merging)), "--where", "id = 3", "--set", "amount=abs(amount)", "--json", "--yes")
     )
     assert requeued.code == 0, requeued.err
     rows = sorted((row["id"], row["label"], row["amount"]) for row in lake.rows(f"t.{name}"))

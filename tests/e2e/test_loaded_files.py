@@ -56,7 +56,8 @@ def test_a_quarantine_whose_file_was_published_meanwhile(
     assert kept.code == 3
     corrected = pipeline("late", source, "[expression_is_true: v > -5]")
     assert system.run(corrected).code == 0
-    release = ("quarantine", "release", kept.json["run_id"], "--pipeline", str(system.file(corrected)), "--json")
+    file = str(system.file(corrected))
+    release = ("quarantine", "release", kept.json["run_id"], "--pipeline", file, "--json", "--yes")
     refused = system.command(*release)
     assert refused.code == 2 and "late.csv" in refused.err and "--again" in refused.err
     assert len(lake.rows("t.late")) == 1 and lake.branches(kept.json["run_id"])

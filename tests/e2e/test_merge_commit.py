@@ -44,7 +44,7 @@ def test_a_start_replaces_what_the_pipeline_says_of_its_commit(
         **{f"sluice.metadata.{key}": value for key, value in LONG.items()},
     }
 
-    rolled_back = system.command("rollback", ended.json["run_id"], "--detach", "--json")
+    rolled_back = system.command("rollback", ended.json["run_id"], "--detach", "--json", "--yes")
     back = rolled_back.json["workflow_id"]
     system.wait_for_stage(back, "waiting for approval")
     system.approve(back)

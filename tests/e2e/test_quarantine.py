@@ -48,14 +48,14 @@ def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: Lak
     different = _quarantine(system, "diff", "life")["tables"]["t.life"]
     assert different["rows"] == BAD and different["columns"] == ["+ id int", "+ v int"] and different["bytes"] > 0
     before = listed["expires"]
-    _quarantine(system, "keep", run, "--for", "30d")
+    _quarantine(system, "keep", run, "--for", "30d", "--yes")
     (listed,) = [each for each in _quarantine(system, "list")["quarantined"] if each["run_id"] == run]
     assert listed["expires"] > before
     for command in (("list",), ("show", run), ("diff", run)):
         human = system.command("quarantine", *command)
         assert human.code == 0 and run in human.out
         assert command == ("list",) or human.out.index(" bad rows") < human.out.index("    + {"), "bad rows come first"
-    _quarantine(system, "discard", run)
+    _quarantine(system, "discard", run, "--yes")
     assert not lake.branches(run)
     again = system.command("quarantine", "discard", run)
     assert again.code == 2 and "nothing of" in again.err
@@ -65,11 +65,13 @@ def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: Lak
 def test_released_only_if_the_audit_passes_now(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     kept = _kept_out(system, tmp_path, "release")
     run = kept["run_id"]
-    refused = system.command("quarantine", "release", run, "--json")
+    unasked = system.command("quarantine", "release", run, "--json")
+    assert unasked.code == 2 and "Add --yes" in unasked.err and run in unasked.err
+    refused = system.command("quarantine", "release", run, "--json", "--yes")
     assert (refused.code, refused.json["outcome"], refused.json["branch"]) == (3, "discarded", None)
     assert lake.branches(run) == [kept["branch"]] and lake.rows("t.release") == []
     right = system.file(pipeline("release", tmp_path / "release.csv", "[expression_is_true: v > -5]"))
-    output = system.command("quarantine", "release", run, "--pipeline", str(right), "--json")
+    output = system.command("quarantine", "release", run, "--pipeline", str(right), "--json", "--yes")
     assert (output.code, output.json["outcome"]) == (0, "published"), output
     assert sorted(row["v"] for row in lake.rows("t.release")) == [-1, 5]
     assert not lake.branches(run) and not lake.branches(output.json["run_id"])
@@ -85,7 +87,7 @@ def test_repaired_by_sql_and_published_after_an_audit(system: SystemHarness, lak
     )
     assert other.code == 0  # main moved meanwhile
     output = system.command(
-        "quarantine", "repair", kept["run_id"], "--sql", "UPDATE t.mend SET v = 7 WHERE v < 0", "--json"
+        *("quarantine", "repair", kept["run_id"], "--sql", "UPDATE t.mend SET v = 7 WHERE v < 0", "--json", "--yes")
     )
     assert (output.code, output.json["outcome"]) == (0, "published"), output
     assert sorted((row["id"], row["v"]) for row in lake.rows("t.mend")) == [(1, 5), (2, 7), (3, 3)]
@@ -152,9 +154,9 @@ def test_rolled_back(system: SystemHarness, lake: LakeReader, tmp_path: Path) ->
     refused = system.command("rollback", first["run_id"], "--json")
     assert refused.code == 2 and "later runs built on it" in refused.err and second["workflow_id"] in refused.err
     file = str(system.file(texts[1]))
-    by_file = system.command("rollback", second["run_id"], "--pipeline", file)
+    by_file = system.command("rollback", second["run_id"], "--pipeline", file, "--yes")
     assert by_file.code == 3 and "name a pipeline file by --pipeline" in by_file.out, by_file
-    undone = system.command("rollback", second["run_id"], "--json")
+    undone = system.command("rollback", second["run_id"], "--json", "--yes")
     assert (undone.code, undone.json["outcome"]) == (0, "published"), undone
     assert f"t.back: audited by the checks under which {first['workflow_id']} published this version" in undone.err
     assert [row["id"] for row in lake.rows("t.back")] == [0]
@@ -162,7 +164,7 @@ def test_rolled_back(system: SystemHarness, lake: LakeReader, tmp_path: Path) ->
     assert [check["verdict"] for check in undone.json["checks"]] == ["pass"]
     commit = lake.commit(undone.json["main_after"])
     assert commit["parentCommitHashes"] == [second["main_after"], undone.json["audited_hash"]]
-    whole = system.command("rollback", first["run_id"], "--with-later", "--json")
+    whole = system.command("rollback", first["run_id"], "--with-later", "--json", "--yes")
     assert whole.json["outcome"] == "published" and lake.rows("t.back") == []
     again = system.command("rollback", "nothing-like-it")
     assert again.code == 2 and "main holds no published run" in again.err
@@ -203,7 +205,7 @@ async def test_rolled_back_after_temporal_forgot_the_run(
     execution = WorkflowExecution(workflow_id=run["workflow_id"], run_id=run["run_id"])
     request = DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=execution)
     await client.workflow_service.delete_workflow_execution(request)
-    undone = system.command("rollback", run["main_after"][:16], "--json")
+    undone = system.command("rollback", run["main_after"][:16], "--json", "--yes")
     assert (undone.code, undone.json["outcome"]) == (0, "published"), undone
     assert lake.rows("t.forgotten") == []
     assert lake.commit(undone.json["main_after"])["allProperties"]["sluice.rolled-back-runs"] == [run["run_id"]]

@@ -15,7 +15,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from cli.backfill_start import StartBackfill
 from engine.job import SparkJob
 from lakehouse.iceberg.table_state import load_table
-from runtime.backfills import backfill_handle, cancel_backfill, change_backfill, start_backfill
+from runtime.backfills import backfill_handle, cancel_backfill, change_backfill, find_running_backfill, start_backfill
 from runtime.find_run import Handle, read_request
 from runtime.pipeline_input import find_input, pipeline_of_text
 from runtime.start_run import Starter, StartOptions, start_run
@@ -92,7 +92,8 @@ class PartitionDriver(LakeDriver):
     async def cancel_backfill(self) -> None:
         """Cancel a backfill that pauses, and wait for its end."""
         handle = backfill_handle(self.client, self.settings, self.pipeline().name)
-        await cancel_backfill(self.client, self.settings, self.pipeline().name)
+        if running := await find_running_backfill(self.client, self.settings, self.pipeline().name):
+            await cancel_backfill(running)
         with suppress(WorkflowFailureError):
             await handle.result()
 

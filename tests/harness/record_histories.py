@@ -107,10 +107,10 @@ class Recorder:
         self.system.command("watch", kept)
         right = self.system.file(pipeline("released", self.folder / "released.csv", "[row_count: 2]"))
         run_id = self.system.status(kept)["run_id"]
-        released = self.system.command("quarantine", "release", run_id, "--pipeline", str(right), "--json")
+        released = self.system.command("quarantine", "release", run_id, "--pipeline", str(right), "--json", "--yes")
         assert released.code == 0, released.err
         self._keep("released", released.json["workflow_id"])
-        back = self.system.command("rollback", released.json["run_id"], "--json")
+        back = self.system.command("rollback", released.json["run_id"], "--json", "--yes")
         assert back.code == 0, back.err
         self._keep("rolled_back", back.json["workflow_id"])
 

@@ -140,7 +140,7 @@ def test_permits_are_deleted_on_a_branch_and_jobs_cannot_leave_theirs(
     assert replaced.json["outcome"] == "published", replaced
     assert boroughs(reader) == LEFT and all(row["reviewed"] for row in reader.rows(PERMITS))
 
-    back = iceberg.command("rollback", replaced.json["workflow_id"], "--json")
+    back = iceberg.command("rollback", replaced.json["workflow_id"], "--json", "--yes")
     assert back.code == 0, back
     assert boroughs(reader) == LEFT and "reviewed" not in reader.rows(PERMITS)[0]
 

@@ -17,13 +17,13 @@ from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
 from sluice.pipeline.file import parse_pipeline
 from sluice.publishing import certificate
 from sluice.publishing.certificate import REFERENCED, ROLLBACK_PIPELINE, ROLLED_BACK
+from sluice.publishing.published_run import find_published_run
 from sluice.publishing.rollback import (
     PublishedCommit,
     check_restored,
     choose_rollback_pipeline,
     describe_missing_checks,
     describe_older_checks,
-    find_published_run,
     plan_rollback,
     rollback_pipeline,
     runs_taken_back,
@@ -100,14 +100,23 @@ def _on_main(number: int, pipeline: str = "p", rolled_back: tuple[str, ...] = ()
 
 def test_a_run_is_named_by_run_or_workflow_id_hash_or_pipeline() -> None:
     commits = [_on_main(3, "q"), _on_main(2), _on_main(1)]
-    for named, run_id in (("r1", "r1"), ("w1", "r1"), ("1" * 8, "r1"), ("1" * 64, "r1"), ("p", "r2"), ("q", "r3")):
+    for named, run_id in (("r1", "r1"), ("w1", "r1"), ("1" * 8, "r1"), ("1" * 64, "r1"), ("q", "r3")):
         assert find_published_run(commits, named).run_id == run_id
     for named in ("r9", "", "1" * 7):
         with pytest.raises(InvalidPipeline, match="main holds no published run"):
             find_published_run(commits, named)
 
 
-def test_a_pipeline_means_its_latest_run_that_main_holds() -> None:
+def test_a_pipeline_of_which_main_holds_several_runs_is_refused_with_a_list() -> None:
+    again = replace(_on_main(3), workflow_id="w2")
+    commits = [again, _on_main(2), _on_main(1)]
+    with pytest.raises(InvalidPipeline, match=r"'p' names 3 published runs: .*\n  r3  w2 .*\n  r2  w2 .*\n  r1  w1 "):
+        find_published_run(commits, "p")
+    with pytest.raises(InvalidPipeline, match="'w2' names 2 published runs"):
+        find_published_run(commits, "w2")
+
+
+def test_a_pipeline_means_its_only_run_that_main_holds() -> None:
     commits = [_on_main(3, rolled_back=("r2",)), _on_main(2), _on_main(1)]
     assert find_published_run(commits, "p").run_id == "r1"
     assert find_published_run(commits, "r3").run_id == "r3", "a roll-back can be rolled back, by its own id"
@@ -119,7 +128,7 @@ def test_a_roll_back_that_was_rolled_back_gives_its_runs_back() -> None:
     commits = [_on_main(4, rolled_back=("r3",)), _on_main(3, rolled_back=("r2", "r1")), _on_main(2), _on_main(1)]
     assert runs_taken_back(commits).keys() == {"r3"}
     assert runs_taken_back(commits[1:]).keys() == {"r1", "r2"}
-    assert find_published_run(commits, "p").run_id == "r2"
+    assert find_published_run(commits[:3], "w2").run_id == "r2"
 
 
 # Readers
@@ -149,7 +158,7 @@ def test_who_read_it_before_or_is_taken_back_is_no_reader() -> None:
 
 def plan(lake: MemoryLake, run: str, **more: bool) -> PlanRollbackResult:
     query = PlanRollbackInput.model_validate({"run": run, **more})
-    result: PlanRollbackResult = call(PlanRollbackActivity(lake.catalog).plan_rollback, query)
+    result: PlanRollbackResult = call(PlanRollbackActivity(lake.catalog, {}).plan_rollback, query)
     return result
 
 
@@ -169,7 +178,10 @@ def test_a_roll_back_is_planned_published_and_taken_back_from_main_alone(lake: M
     LakeRun(lake).published(1)
     run = LakeRun(lake, checks=checks)
     run.published(2)
-    planned = plan(lake, "p")
+    with pytest.raises(ApplicationError, match="'p' names 2 published runs"):
+        plan(lake, "p")
+    planned = plan(lake, run.run_id)
+    assert planned.changes["t.x"].deleted_rows == 1
     assert planned.restore.runs == [run.run_id] and planned.workflow_id == run.ref.workflow_id
     assert planned.recorded and [check.check for check in planned.recorded.tables["t.x"].checks] == ["unique"]
     back = LakeRun(lake)

@@ -1,0 +1,29 @@
+"""The question before a command deletes or publishes: what it takes is shown, and a person or `--yes` agrees."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from cli.context import CommandContext
+from sluice.errors import InvalidPipeline
+
+Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking; scripts need this.")]
+
+
+def confirm(context: CommandContext, question: str, *, yes: bool) -> None:
+    """Make sure that a person wants what was shown.
+
+    Raises:
+        InvalidPipeline: the answer is no, or there is nobody to ask: no terminal, or --json.
+    """
+    if yes:
+        return
+    if context.as_json or not sys.stdin.isatty():
+        raise InvalidPipeline("nothing was changed: there is nobody to ask here. Add --yes to do what is shown above")
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        raise InvalidPipeline("nothing was changed")

@@ -1,0 +1,48 @@
+"""Finding the published run that a person names."""
+
+from collections.abc import Sequence
+
+from sluice.errors import InvalidPipeline
+from sluice.presentation.several import describe_several
+from sluice.publishing.rollback import PublishedCommit, runs_taken_back
+from sluice.times import format_time
+
+_HASH_DIGITS = 8
+"""The fewest digits by which a commit is named."""
+
+
+def find_published_run(commits: Sequence[PublishedCommit], named: str) -> PublishedCommit:
+    """Find the commit on main of a run, by its run or workflow id, its commit's hash, or its pipeline.
+
+    A workflow id or a pipeline counts where main holds one run of it; roll-backs are named by run id or hash alone.
+
+    Args:
+        commits: the commits on main, the newest first.
+
+    Raises:
+        InvalidPipeline: there is none, there are several, or it was rolled back already.
+    """
+    taken = runs_taken_back(commits)
+    for each in commits:
+        if each.run_id and (each.run_id == named or (len(named) >= _HASH_DIGITS and each.hash.startswith(named))):
+            if roll_back := taken.get(each.run_id):
+                raise InvalidPipeline(
+                    f"{each.workflow_id or each.run_id} was rolled back already, by {roll_back.workflow_id} (commit "
+                    f"{roll_back.hash[:12]}): to bring it back, roll that back"
+                )
+            return each
+    of_name = [
+        each
+        for each in commits
+        if named in (each.workflow_id, each.pipeline) and each.run_id and each.run_id not in taken
+    ]
+    candidates = [each for each in of_name if named and not each.rolled_back]
+    if not candidates:
+        raise InvalidPipeline(
+            f"main holds no published run {named[:200]!r}: give a run's id, its workflow id, its commit on main, "
+            "or its pipeline"
+        )
+    if len(candidates) > 1:
+        lines = [f"{each.run_id}  {each.workflow_id}  of {format_time(each.committed_at)}" for each in candidates]
+        raise InvalidPipeline(describe_several(named[:200], "published runs", lines))
+    return candidates[0]

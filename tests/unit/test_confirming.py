@@ -1,0 +1,306 @@
+"""Commands that delete or publish: they show what they take, ask, and accept a name of one thing alone."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment
+from typer.testing import CliRunner, Result
+
+from activities.describe_quarantine import DescribeQuarantineActivity
+from activities.list_quarantine import ListQuarantineActivity
+from activities.manage_quarantine import ManageQuarantineActivity
+from activities.plan_release import PlanReleaseActivity
+from cli import app as command_line
+from cli import cancel, confirming, context, quarantine, requeue
+from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_branch, list_quarantined_branches
+from lakehouse.report_store import ReportStore
+from sluice import errors
+from sluice.contracts.lake_queries import QueryRows
+from sluice.contracts.quarantine import VerifiedWrite
+from sluice.pipeline.model import Pipeline
+from sluice.publishing.certificate import (
+    BASE,
+    EXPIRES,
+    INSTALLATION,
+    PIPELINE,
+    REASON,
+    RUN_ID,
+    VERIFIED,
+    WORKFLOW_ID,
+)  # fmt: skip
+from tests.harness.memory_catalog import MemoryCatalog
+
+REQUEUED = Pipeline.model_validate(
+    {
+        **{"name": "cities", "write": {"source": {"path": "in.csv"}}},
+        "tables": {
+            "geo.cities": {
+                **{"on_bad_rows": "quarantine", "max_bad_rows": 10},
+                "checks": [{"check": "not_null", "column": "name"}],
+            }
+        },
+    }
+)
+OLD, NEW = "run-old", "run-new"
+START = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+class NoWorkflows:
+    def release_of(self, branch: object) -> str:
+        return ""
+
+
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def connect(_: object) -> None:
+        return None
+
+    monkeypatch.setattr(context, "connect", connect)
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MemoryCatalog:
+    """Two quarantines of one pipeline: the old one is kept longer than the new one."""
+    catalog = MemoryCatalog()
+    main = catalog.initialize_main()
+    catalog.create_branch("wap/x/a1", main)
+    for run, day, until in ((NEW, "2026-03-02", "2026-03-16"), (OLD, "2026-01-01", "2026-06-01")):
+        properties = {
+            **{RUN_ID: run, WORKFLOW_ID: f"cities-{run}", PIPELINE: "cities", BASE: main, INSTALLATION: "here"},
+            **{EXPIRES: f"{until}T00:00:00+00:00", CREATED: f"{day}T08:00:00+00:00", REASON: "bad rows"},
+            VERIFIED: VerifiedWrite(head=main, attempt=1, tables={"geo.cities": 3}).model_dump_json(),
+        }
+        create_quarantine(catalog, f"quarantine/cities/{day}/{run}", main, "wap/x/a1", properties)
+    reports = ReportStore(tmp_path.as_uri(), {})
+    activities: dict[str, Callable[..., Any]] = {
+        "list_quarantine": ListQuarantineActivity(catalog, {}).list_quarantine,
+        "plan_release": PlanReleaseActivity(catalog, "here").plan_release,
+        "describe_quarantine": DescribeQuarantineActivity(catalog, {}, reports).describe_quarantine,
+    }
+
+    async def query_lake(client: object, settings: object, query: Any, result_type: object) -> Any:
+        return call(activities[query.kind], query)
+
+    async def execute(client: object, settings: object, run: object, argument: Any, name: str) -> Any:
+        return call(ManageQuarantineActivity(catalog, NoWorkflows(), "here").manage_quarantine, argument)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(quarantine, "query_lake", query_lake)
+    monkeypatch.setattr(quarantine, "execute_short_workflow", execute)
+    return catalog
+
+
+def call(activity: Callable[..., Any], argument: object) -> Any:
+    try:
+        return ActivityEnvironment().run(activity, argument)
+    except ApplicationError as error:
+        raise getattr(errors, error.type or "")(error.message) from error
+
+
+def command(*arguments: str, typed: str = "") -> Result:
+    return CliRunner().invoke(command_line.app, list(arguments), input=typed)
+
+
+def kept(catalog: MemoryCatalog) -> set[str]:
+    return {each.run_id for each in list_quarantined_branches(catalog)}
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirming, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+
+
+# One name, one quarantine
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("discard", "cities"), ("keep", "cities", "--for", "60d"), ("release", "cities"),
+     ("repair", "cities", "--sql", "DELETE FROM geo.cities")],
+)  # fmt: skip
+def test_a_pipeline_with_several_quarantines_is_refused_with_a_list(
+    words: tuple[str, ...], catalog: MemoryCatalog
+) -> None:
+    """The one that is kept longest was taken: `keep OLD --for 60d; discard PIPELINE` deleted OLD."""
+    before = {each.branch: each.head for each in list_quarantined_branches(catalog)}
+    done = command("quarantine", *words, "--yes")
+    assert done.exit_code == 2 and "'cities' names 2 quarantines" in done.stderr
+    assert done.stderr.index(f"\n  {NEW}  ") < done.stderr.index(f"\n  {OLD}  ")
+    assert before == {each.branch: each.head for each in list_quarantined_branches(catalog)}
+
+
+def test_only_the_one_that_is_named_is_discarded_and_then_the_pipeline_names_the_other(catalog: MemoryCatalog) -> None:
+    assert command("quarantine", "discard", NEW, "--yes").exit_code == 0 and kept(catalog) == {OLD}
+    assert command("quarantine", "discard", "cities", "--yes").exit_code == 0 and not kept(catalog)
+
+
+def test_a_quarantine_is_read_by_its_pipeline_as_the_newest(catalog: MemoryCatalog) -> None:
+    assert find_quarantined_branch(catalog, "cities").run_id == NEW
+    shown = command("quarantine", "show", "cities", "--json")
+    assert json.loads(shown.stdout)["run_id"] == NEW
+    listed = json.loads(command("quarantine", "list", "--json").stdout)["quarantined"]
+    assert [(each["run_id"], each["created"][:10]) for each in listed] == [(NEW, "2026-03-02"), (OLD, "2026-01-01")]
+
+
+def test_a_quarantine_that_does_not_say_when_it_was_made_is_of_the_day_in_its_name(catalog: MemoryCatalog) -> None:
+    branch = find_quarantined_branch(catalog, OLD)
+    properties = {key: value for key, value in branch.properties.items() if key != CREATED}
+    catalog.commit_tables(branch.branch, branch.head, "x", properties=properties)
+    assert find_quarantined_branch(catalog, OLD).created == "2026-01-01"
+
+
+# Shown and asked
+
+
+def test_without_a_terminal_what_it_takes_is_shown_and_nothing_is_done(
+    catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantine, "read_request", lambda *_: asyncio.sleep(0, SimpleNamespace(pipeline=REQUEUED)))
+    for words in (["discard", OLD], ["keep", OLD, "--for", "1h"], ["release", OLD], ["discard", OLD, "--json"]):
+        done = command("quarantine", *words)
+        assert done.exit_code == 2 and "nobody to ask here. Add --yes" in done.stderr
+        shown = done.stdout + done.stderr
+        for part in (f"quarantine/cities/2026-01-01/{OLD}", "2026-01-01 08:00 UTC", "geo.cities: +3 rows", "bad rows"):
+            assert part in shown, (words, part)
+    assert kept(catalog) == {OLD, NEW}
+
+
+def test_on_a_terminal_the_answer_counts(catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_a_terminal(monkeypatch)
+    for typed in ("n\n", "\n", ""):
+        done = command("quarantine", "discard", OLD, typed=typed)
+        assert done.exit_code == 2 and "nothing was changed" in done.stderr and OLD in kept(catalog)
+    assert command("quarantine", "discard", OLD, typed="y\n").exit_code == 0 and kept(catalog) == {NEW}
+
+
+def test_a_quarantine_that_changed_since_it_was_shown_stays(
+    catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keep_meanwhile(*_: object, **__: object) -> None:
+        branch = find_quarantined_branch(catalog, OLD)
+        catalog.commit_tables(branch.branch, branch.head, "kept", properties={**branch.properties, EXPIRES: "2027"})
+
+    monkeypatch.setattr(quarantine, "confirm", keep_meanwhile)
+    for words in (["discard", OLD], ["keep", OLD, "--for", "1h"]):
+        done = command("quarantine", *words)
+        assert done.exit_code == 2 and "changed since it was shown" in done.stderr
+    assert find_quarantined_branch(catalog, OLD).properties[EXPIRES] == "2027"
+
+
+def test_a_quarantine_that_appears_meanwhile_is_not_the_one_that_is_discarded(
+    catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.delete_branch(find_quarantined_branch(catalog, NEW).branch)
+
+    def another_appears(*_: object, **__: object) -> None:
+        properties = {**find_quarantined_branch(catalog, OLD).properties, RUN_ID: "run-3", CREATED: "2026-04-01"}
+        create_quarantine(catalog, "quarantine/cities/2026-04-01/run-3", catalog.head("main"), "wap/x/a1", properties)
+
+    monkeypatch.setattr(quarantine, "confirm", another_appears)
+    assert command("quarantine", "discard", "cities").exit_code == 0
+    assert kept(catalog) == {"run-3"}
+
+
+# Runs
+
+
+class Runs:
+    """A client of Temporal that has runs of one pipeline."""
+
+    def __init__(self, **running: bool) -> None:
+        self.running, self.cancelled = running, list[str]()
+
+    def get_workflow_handle_for(self, run: object, workflow_id: str, run_id: str | None = None) -> Any:
+        async def describe() -> Any:
+            if workflow_id not in self.running:
+                raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
+            status = "RUNNING" if self.running[workflow_id] else "COMPLETED"
+            return SimpleNamespace(
+                **{"run_id": f"of-{workflow_id}", "status": WorkflowExecutionStatus[status], "start_time": START},
+                workflow_type="WriteAuditPublish",
+            )
+
+        async def cancelled() -> None:
+            self.cancelled.append(workflow_id)
+
+        return SimpleNamespace(id=workflow_id, run_id=run_id, describe=describe, cancel=cancelled)
+
+    async def list_workflows(self, query: str, limit: int) -> Any:
+        for number, (workflow_id, running) in enumerate(self.running.items()):
+            if running or "Running" not in query:
+                start = START.replace(day=number + 1)
+                yield SimpleNamespace(id=workflow_id, run_id=f"of-{workflow_id}", start_time=start)
+
+
+def cancelling(monkeypatch: pytest.MonkeyPatch, runs: Runs, *words: str) -> Result:
+    async def connect(_: object) -> Runs:
+        return runs
+
+    async def no_status(_: object) -> None:
+        return None
+
+    monkeypatch.setattr(context, "connect", connect)
+    monkeypatch.setattr(cancel, "query_status", no_status)
+    return command("cancel", *words)
+
+
+A, B = "cities-0123456789ab", "cities-ba9876543210"
+
+
+def test_a_pipeline_with_several_runs_under_way_is_not_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(**{A: True, B: True})
+    done = cancelling(monkeypatch, runs, "cities", "--yes")
+    assert done.exit_code == 2 and "names 2 runs that are under way" in done.stderr and not runs.cancelled
+    assert done.stderr.index(f"\n  {B}  ") < done.stderr.index(f"\n  {A}  ")
+    assert cancelling(monkeypatch, runs, A, "--yes").exit_code == 0 and runs.cancelled == [A]
+
+
+def test_a_pipeline_names_its_run_that_is_under_way_and_not_a_later_one_that_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = Runs(**{A: True, B: False})
+    assert cancelling(monkeypatch, runs, "cities", "--yes").exit_code == 0 and runs.cancelled == [A]
+    ended = cancelling(monkeypatch, Runs(**{A: False}), "cities", "--yes")
+    assert ended.exit_code == 2 and "has ended: there is nothing to cancel" in ended.stderr
+
+
+def test_a_cancel_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(**{A: True})
+    done = cancelling(monkeypatch, runs, A)
+    assert done.exit_code == 2 and "Add --yes" in done.stderr and not runs.cancelled
+    assert A in done.stdout and "2026-03-01 00:00 UTC" in done.stdout
+
+
+# Requeues
+
+
+def test_a_requeue_moves_the_rows_of_the_runs_that_were_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    async def query_lake(client: object, settings: object, query: Any, result_type: object) -> Any:
+        asked.append(query)
+        rows = [["r2", 2], ["r1", 5]]
+        return (
+            QueryRows(columns=["run", "rows"], rows=rows)
+            if query.kind == "query_tables"
+            else SimpleNamespace(pipeline=REQUEUED, input=None, runs=[])
+        )
+
+    async def start_and_follow(*_: object, **__: object) -> int:
+        return 0
+
+    monkeypatch.setattr(requeue, "query_lake", query_lake)
+    monkeypatch.setattr(requeue, "start_and_follow", start_and_follow)
+    monkeypatch.setattr(requeue, "load_pipeline", lambda *_: REQUEUED)
+    refused = command("requeue", "p.yml", "--where", "id > 1")
+    assert refused.exit_code == 2 and "Add --yes" in refused.stderr
+    assert "geo.cities__quarantine: 7 rows of 2 runs, those for which id > 1" in refused.stdout
+    assert command("requeue", "p.yml", "--yes").exit_code == 0
+    assert asked[-1].selection.runs == ["r1", "r2"]
