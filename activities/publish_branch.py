@@ -17,6 +17,8 @@ from lakehouse.published_commits import find_merge_of_run, with_overtaken
 from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.errors import AlreadyPublished
+from sluice.publishing.certificate import GRANTS_WAIVERS, INSTALLATION
+from sluice.publishing.recorded_waivers import GRANTED_FOR
 from sluice.publishing.written_tables import check_no_repeated_files
 
 
@@ -79,5 +81,8 @@ class PublishBranchActivity:
         return tables_changed_since(self.catalog, input.watched_tables, branch.base)  # the merge does not compare them
 
     def _merge(self, input: PublishBranchInput) -> Publication:
-        publication = self.catalog.publish(input.branch, input.head, input.author, input.message, input.properties)
+        properties = {**input.properties, INSTALLATION: self.policy.installation}
+        if GRANTS_WAIVERS in properties:
+            properties[GRANTED_FOR] = self.policy.granted_for(input.branch.name, input.head)
+        publication = self.catalog.publish(input.branch, input.head, input.author, input.message, properties)
         return with_overtaken(self.catalog, publication, input.branch.base, input.watched_tables)

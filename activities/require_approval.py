@@ -1,7 +1,7 @@
 """Find out which approval a run needs before its merge, by what its branch really changed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
 from temporalio import activity
@@ -9,7 +9,8 @@ from temporalio import activity
 from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from activities.verify_decision import read_approvers
-from lakehouse.catalog import BranchCatalog
+from lakehouse.catalog import BranchCatalog, TableDiff
+from lakehouse.iceberg.table_state import load_table
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalRule, ApprovalTerms, RequiredApproval, required_approval
@@ -19,7 +20,12 @@ from sluice.approval.waiving import granted_waivers, silent_waivers, unwaived_er
 from sluice.contracts.publish import FindWaiversInput, PublishBranchInput, RequireApprovalInput
 from sluice.errors import BadEnvironment, Unapproved
 from sluice.publishing.certificate import approved_properties, unapproved_properties
-from sluice.publishing.recorded_waivers import granting_commits, waivers_of_commit
+from sluice.publishing.recorded_waivers import (
+    GRANTED_FOR,
+    describe_granted_for,
+    granting_commits,
+    waivers_of_commit,
+)
 
 _LONGEST_WAIVER = timedelta(days=MAX_DAYS + 2)
 """So long before a look-up a waiver that still holds can have been granted: its last day counts, and clocks differ."""
@@ -33,6 +39,10 @@ class ApprovalPolicy:
     approvers_file: str = ""
     """The file that lists those who may decide; only an empty name means that no signature is needed."""
     rules: Sequence[ApprovalRule] = ()
+    installation: str = ""
+    """The installation of these runs. A waiver that another one granted on the same main is none here."""
+    io: Mapping[str, str] = field(default_factory=dict)
+    """The properties by which Iceberg reads the lake."""
     publishes_to_main: bool = True
     """Whether a merge reaches main. What a backfill collects is approved when all of it is published."""
 
@@ -56,12 +66,25 @@ class ApprovalPolicy:
         approvers, _ = self._approvers()
         required = self.required(input.branch.name, input.head, input.terms, approvers, at_least=1)
         required = required.model_copy(update={"starter": ""})  # the merge that granted it left that run's starter out
-        commits = self.catalog.list_published(granting_commits(input.run_ref.pipeline), at - _LONGEST_WAIVER)
+        granting = granting_commits(input.run_ref.pipeline, self.installation)
+        commits = self.catalog.list_published(granting, at - _LONGEST_WAIVER)
+        granted_for = self.granted_for(input.branch.name, input.head) if commits else ""
         return [
             each
             for commit in commits
+            if commit.properties.get(GRANTED_FOR) == granted_for
             for each in waivers_of_commit(commit.properties, input.checks, required, approvers, at)
         ]
+
+    def granted_for(self, branch: str, head: str) -> str:
+        """Return for which tables a merge of a branch at a hash grants waivers, and a later run finds them."""
+        return describe_granted_for(
+            {
+                diff.name: str(load_table(diff.after, self.io).metadata.table_uuid)
+                for diff in self._changes(branch, head)
+                if diff.after
+            }
+        )
 
     def refuse_unapproved(self, input: PublishBranchInput) -> None:
         """Verify once more, before a merge, that those who must have approved exactly it, and that its commit says so.
@@ -109,7 +132,10 @@ class ApprovalPolicy:
         """Return what the branch changes since it left main: not what a request says that it changes."""
         if not self.rules:
             return []
-        return [diff.name for diff in self.catalog.diff(self.catalog.fork_point(branch), branch, head)]
+        return [diff.name for diff in self._changes(branch, head)]
+
+    def _changes(self, branch: str, head: str) -> list[TableDiff]:
+        return self.catalog.diff(self.catalog.fork_point(branch), branch, head)
 
 
 @dataclass(frozen=True)

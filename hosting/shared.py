@@ -62,7 +62,7 @@ class Shared:
         """Which approvals runs need, by the settings."""
         approvers, is_main = self.settings.sluice_approvers_file, self.catalog.main == self.settings.sluice_main
         rules = parse_approval_rules(self.settings.sluice_require_approval)
-        policy = ApprovalPolicy(self.catalog, approvers, rules, publishes_to_main=is_main)
+        policy = ApprovalPolicy(self.catalog, approvers, rules, self.installation, self.io, is_main)
         if policy.rules and not approvers:
             log.warning("SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name")
         return policy

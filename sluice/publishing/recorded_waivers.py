@@ -1,5 +1,6 @@
 """Waivers in force: what merge commits on main say of failed checks that people waived for a time."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -8,20 +9,35 @@ from sluice.approval.required import RequiredApproval
 from sluice.approval.signatures import approval_error
 from sluice.approval.waivers import WaivableCheck, WaivedCheck, parse_until
 from sluice.approval.waiving import granted_waivers
+from sluice.audit.bad_rows import is_quarantine_table
 from sluice.publishing.certificate import (
     AUDIT_DIGEST,
     AUDITED,
     GRANTS_WAIVERS,
+    INSTALLATION,
     PIPELINE,
     RUN_ID,
     WORKFLOW_ID,
     recorded_decisions,
 )
 
+GRANTED_FOR = "sluice.waivers-granted-for"
+"""On a merge commit that grants waivers: the uuids of the tables that it changed, by table, as JSON. The worker that
+merges reads them from the branch."""
 
-def granting_commits(pipeline: str) -> dict[str, str]:
-    """Return the properties of the merge commits by which runs of a pipeline granted waivers."""
-    return {PIPELINE: pipeline, GRANTS_WAIVERS: "true"}
+
+def granting_commits(pipeline: str, installation: str) -> dict[str, str]:
+    """Return the properties of the merge commits by which runs of an installation's pipeline granted waivers."""
+    return {PIPELINE: pipeline, GRANTS_WAIVERS: "true", INSTALLATION: installation}
+
+
+def describe_granted_for(tables: Mapping[str, str]) -> str:
+    """Return what a merge commit says of the tables for which it grants waivers.
+
+    Args:
+        tables: by table that it changes, its uuid. Quarantine tables do not count: not every run has bad rows.
+    """
+    return json.dumps({name: uuid for name, uuid in sorted(tables.items()) if not is_quarantine_table(name)})
 
 
 def waivers_of_commit(

@@ -12,6 +12,7 @@ from activities.find_waivers import FindWaiversActivity
 from activities.publish_branch import PublishBranchActivity
 from activities.require_approval import ApprovalPolicy, RequireApprovalActivity
 from activities.verify_decision import VerifyDecisionActivity
+from lakehouse.catalog import TableCommit
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalTerms, RequiredApproval
 from sluice.approval.signatures import new_approver_key, sign
@@ -49,10 +50,10 @@ def in_days(days: float) -> str:
 class WaiverHarness:
     """A run that wrote to `t.x` and failed one check, and a worker, with or without keys of approvers."""
 
-    def __init__(self, lake: MemoryLake, run_id: str, approvers: Path | str = "") -> None:
+    def __init__(self, lake: MemoryLake, run_id: str, approvers: Path | str = "", installation: str = "here") -> None:
         self.lake, self.run = lake, Run(lake, run_id)
         self.branch, self.written = self.run.write(int(run_id[1:]))
-        self.policy = ApprovalPolicy(lake.catalog, str(approvers))
+        self.policy = ApprovalPolicy(lake.catalog, str(approvers), installation=installation)
         self.report = AuditReport(branch=self.branch.name, audited_hash=self.written.head, checks=[FAILED])
 
     def waiver(self, by: str = "ana", *, signed: bool = False, days: float = 5, **fields: Any) -> Decision:
@@ -262,6 +263,39 @@ def test_a_commit_that_cannot_be_read_grants_nothing(lake: MemoryLake) -> None:
         properties = {"sluice.pipeline": "p", GRANTS_WAIVERS: "true", "sluice.approvals": approvals}
         lake.catalog.publish(harness.branch, harness.written.head, "ana", run.ref.run_id, properties)
     assert WaiverHarness(lake, "r9").in_force() == []
+
+
+def test_a_waiver_is_of_one_installation(lake: MemoryLake) -> None:
+    """Another team on the same main may have a pipeline of that name, with a check like that, on that table."""
+    first = WaiverHarness(lake, "r1")
+    assert first.publish(first.waiver()).merged and first.properties()["sluice.installation"] == "here"
+    other = WaiverHarness(lake, "r2", installation="there")
+    assert other.in_force() == [] and WaiverHarness(lake, "r3").in_force()
+    waived = WaiverHarness(lake, "r4").in_force()
+    assert "nobody who may has waived" in other.refused(waived=waived)
+
+
+def test_a_waiver_is_of_the_tables_that_its_run_changed(lake: MemoryLake) -> None:
+    """A pipeline of that name that writes other tables is another one; a table that was made again is another one."""
+    first = WaiverHarness(lake, "r1")
+    assert first.publish(first.waiver()).merged and WaiverHarness(lake, "r2").in_force()
+    other = WaiverHarness(lake, "r3")
+    lake.append(other.branch.name, "t.y", [1], other.run.ref)
+    other.written = other.written.model_copy(update={"head": lake.catalog.head(other.branch.name)})
+    assert other.in_force() == []
+    main = lake.catalog.main
+    lake.catalog.commit_tables(main, lake.catalog.head(main), "drop", [TableCommit("t.x", None)])
+    lake.append(main, "t.x", [5])
+    assert WaiverHarness(lake, "r4").in_force() == []
+
+
+def test_bad_rows_that_are_quarantined_are_no_reason_to_ask_again(lake: MemoryLake) -> None:
+    first = WaiverHarness(lake, "r1")
+    assert first.publish(first.waiver()).merged
+    second = WaiverHarness(lake, "r2")
+    lake.append(second.branch.name, "t.x__quarantine", [1], second.run.ref)
+    second.written = second.written.model_copy(update={"head": lake.catalog.head(second.branch.name)})
+    assert second.in_force()
 
 
 def test_a_secret_in_a_reason_is_refused_before_it_is_recorded(lake: MemoryLake) -> None:
