@@ -30,7 +30,7 @@ from runtime.placeholder_values import order_of, placeholder_values
 from runtime.registrations import with_registrations_now
 from runtime.start_run import StartOptions
 from runtime.store_access import export_store_access
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.decisions import describe_wait, describe_waivers
 from sluice.settings import read_environment
@@ -221,13 +221,15 @@ def main(arguments: Sequence[str]) -> None:
     if not words or (words[0] not in known and words[0] not in ("--help", "-h")):
         problem = unknown_command(words[0], known) if words else ""
         words.insert(0, _DEFAULT)
-    export_store_access(read_environment())
     try:
+        export_store_access(read_environment())
         if problem:
             code = print_error(InvalidPipeline(problem), "--json" in words, WRONG_USE)
         else:
             app(words, prog_name="run_workflow.py", standalone_mode=True)
             code = 0
+    except SluiceError as error:
+        code = print_error(error, "--json" in words, WRONG_USE)
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else WRONG_USE
     # Short-lived programs on Temporal's native client can abort while Python shuts down, and the exit code

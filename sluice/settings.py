@@ -4,16 +4,15 @@
 environment, `.env` in the working directory, the file of the running local stack, the default.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from dotenv import dotenv_values
 from pydantic import ByteSize, Field, ValidationError, ValidationInfo, field_validator
 
 from sluice.base_model import Model
+from sluice.environment_files import read_dotenv, read_stack
 from sluice.errors import BadEnvironment
 from sluice.identifiers import spark_queue
 from sluice.job_environment import names_problem
@@ -24,6 +23,8 @@ STACK_FILE = "stack.json"
 INSTALLATION_PATTERN = r"[A-Za-z0-9_.-]{1,100}"
 DEFAULT_HOME = Path(__file__).resolve().parent.parent / ".sluice"
 """Beside the code, so that command line and worker find it from any folder."""
+_LONGEST = 100 * 365 * 86400
+"""In seconds."""
 _OLD_VARIABLES = {
     "SLUICE_REALM": "is now called SLUICE_INSTALLATION",
     "SLUICE_ACT_TIMEOUT": "is now called SLUICE_ACTIVITY_TIMEOUT",
@@ -182,6 +183,13 @@ class Settings(Model):
     openlineage_parent_id: str = ""
     """The OpenLineage run that starts runs from here, as `NAMESPACE/JOB/RUN_ID`."""
 
+    @field_validator("*")
+    @classmethod
+    def _is_finite(cls, value: object) -> object:
+        if isinstance(value, float) and not value <= _LONGEST:
+            raise ValueError(f"{value} is too long: write seconds, at most {_LONGEST:,} (a hundred years)")
+        return value
+
     @field_validator("nessie_uri")
     @classmethod
     def _v2(cls, uri: str) -> str:
@@ -252,15 +260,13 @@ class Settings(Model):
 
 
 def read_environment() -> dict[str, str]:
-    """Read the variables of the environment, of `.env` and of the local stack; the first of them wins."""
-    dotenv = {key: value for key, value in dotenv_values(".env").items() if value}
-    given = {**dotenv, **{key: value for key, value in os.environ.items() if value}}
-    stack = Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE
-    try:
-        local = json.loads(stack.read_text())["environment"]
-    except (OSError, ValueError, KeyError):
-        local = {}
-    return {**local, **given}
+    """Read the variables of the environment, of `.env` and of the local stack; the first of them wins.
+
+    Raises:
+        BadEnvironment: `.env` cannot be read.
+    """
+    given = {**read_dotenv(), **{key: value for key, value in os.environ.items() if value}}
+    return {**read_stack(Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE), **given}
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

@@ -115,6 +115,9 @@ def expand(written: object) -> Sequence[dict[str, Any]]:
     if value is None:
         value = {}
     parameters = value if isinstance(value, dict) else {cls.shorthand: value}
-    parameters = {renamed.get(str(key), str(key)): each for key, each in parameters.items()}
+    keys = [renamed.get(str(key), str(key)) for key in parameters]
+    if repeated := next((key for key in keys if keys.count(key) > 1), None):
+        raise InvalidPipeline(f"{repeated!r} is given twice, once by another name")
+    parameters = dict(zip(keys, parameters.values(), strict=True))
     constants = {key[1:]: each for key, each in renamed.items() if key.startswith(_CONSTANT)}
     return [{**one, "check": name} for one in cls.expand({**constants, **parameters})]

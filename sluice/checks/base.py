@@ -9,6 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from sluice.audit.statistics import Scope, StatisticsNeed, TableStatistics
 from sluice.base_model import Model
+from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import kind_of
@@ -192,12 +193,21 @@ class Check(Model, ABC):
 
 
 def expand_columns(parameters: dict[str, Any]) -> Sequence[dict[str, Any]]:
-    """Split a check on several columns into one check for each column."""
+    """Split a check on several columns into one check for each column.
+
+    Raises:
+        InvalidPipeline: it names no columns.
+    """
     if "columns" not in parameters:
         return [parameters]
     names = parameters["columns"]
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, list) or not listed or not all(isinstance(name, str) for name in listed):
+        raise InvalidPipeline(f"{str(names)[:100]!r} names no columns: write a column, or a list as in [a, b]")
+    if "column" in parameters:
+        raise InvalidPipeline("give column or columns, not both")
     others = {key: value for key, value in parameters.items() if key != "columns"}
-    return [{**others, "column": name} for name in ([names] if isinstance(names, str) else names)]
+    return [{**others, "column": name} for name in listed]
 
 
 def type_problem(column: str, types: Mapping[str, str], kinds: Sequence[str]) -> list[str]:

@@ -107,7 +107,10 @@ class Freshness(Filtered):
             size = _MICROSECONDS.get(str(given.pop("datepart")))
             if size is None:
                 raise InvalidPipeline("the datepart of a recency is second, minute, hour, day or week")
-            given["max_age"] = f"{int(given.pop('interval')) * size // 10**6}s"
+            interval = given.pop("interval")
+            if isinstance(interval, bool) or not str(interval).isdecimal():
+                raise InvalidPipeline(f"the interval of a recency is a whole number, not {str(interval)[:100]!r}")
+            given["max_age"] = f"{int(interval) * size // 10**6}s"
         return [given]
 
 

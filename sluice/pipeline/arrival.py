@@ -11,6 +11,7 @@ from sluice.sizes import format_size
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
+_LARGEST = 10**15
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 _SCHEMES = ("s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "adl", "azure", "file")
@@ -19,9 +20,10 @@ _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 
 def _bytes(value: object) -> int:
     match = _SIZE.fullmatch(str(value))
-    if not match or match[2].upper() not in _UNITS or float(match[1]) <= 0:
-        raise ValueError(f"{value!r} is no size: write 500MB, 10GiB or a number of bytes")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
+    size = float(match[1]) * _UNITS.get(match[2].upper(), 0) if match else 0
+    if not 1 <= size <= _LARGEST:
+        raise ValueError(f"{str(value)[:100]!r} is no size: write 500MB, 10GiB or a number of bytes, up to 1000TB")
+    return int(size)
 
 
 def _without_every(value: object) -> object:

@@ -6,6 +6,8 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST = 100 * 365 * 86400
+"""In seconds."""
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*")
 
 
@@ -13,12 +15,18 @@ def seconds(value: object) -> float:
     """Return a duration in seconds.
 
     Raises:
-        ValueError: it is no duration, or not more than zero.
+        ValueError: it is no duration, not more than zero, or longer than a hundred years.
     """
-    match = _DURATION.fullmatch(str(value))
-    if not match or float(match[1]) <= 0:
-        raise ValueError(f"{value!r} is not a duration: write 90s, 15m, 24h or 14d")
-    return float(match[1]) * _UNITS[match[2]]
+    duration = 0.0
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        duration = min(value, float(_LONGEST) + 1)
+    elif match := _DURATION.fullmatch(str(value)):
+        duration = float(match[1]) * _UNITS[match[2]]
+    if not duration > 0:
+        raise ValueError(f"{str(value)[:100]!r} is not a duration: write 90s, 15m, 24h or 14d")
+    if duration > _LONGEST:
+        raise ValueError(f"{str(value)[:100]!r} is longer than a hundred years, the longest duration")
+    return float(duration)
 
 
 def format_duration(value: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
@@ -16,7 +16,7 @@ from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.loading.order import partition_problem
 from sluice.pipeline.arrival import Arrival, BatchLimits
-from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_NODES, MAX_PIPELINE_BYTES, BoundedComposer, count_nodes
+from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_PIPELINE_BYTES
 from sluice.pipeline.model import Approval, Pipeline
 from sluice.pipeline.placeholders import replace_placeholders
 from sluice.pipeline.publish_options import PublishOptions
@@ -25,8 +25,7 @@ from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.pipeline.write_modes import unknown_mode
-
-Location = tuple[str | int, ...]
+from sluice.pipeline.yaml_values import Location, load_tree, plain_values
 
 _NO_VALUES: Mapping[str, str] = {}
 _MODELS: dict[Location, type[BaseModel]] = {
@@ -76,25 +75,11 @@ def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES)
     """
     if len(text) > MAX_FILE_BYTES:
         raise InvalidPipeline(_too_large(name, len(text)))
-    reader = YAML(typ="rt")
-    reader.Composer = BoundedComposer
-    try:
-        tree = reader.load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f"{name}:{mark.line + 1}" if mark else name
-        raise InvalidPipeline(f"{line}: this is not valid YAML: {error.problem}") from error
-    except ValueError as error:  # a whole number of more digits than Python reads
-        raise InvalidPipeline(f"{name}: a number in it cannot be read: {error}") from error
-    if not isinstance(tree, CommentedMap):
-        raise InvalidPipeline(f"{name}: a pipeline file is a mapping that begins with `name:`")
-    if count_nodes(tree) > MAX_NODES:
-        raise InvalidPipeline(
-            f"{name}: with its aliases (`*name`) replaced, the file has more than {MAX_NODES:,} values, which is the "
-            "limit: write less, or split the pipeline"
-        )
+    tree = load_tree(text, name)
     problems: list[tuple[Location, str]] = []
-    plain = _plain(tree)
+    plain = plain_values(tree, (), problems)
+    if problems:
+        raise _invalid(name, tree, problems)
     plain = {key: node if key == "name" else _replaced(node, values, (key,), problems) for key, node in plain.items()}
     if problems:  # with a placeholder in it, no statement can be parsed
         raise _invalid(name, tree, problems)
@@ -124,7 +109,7 @@ def locate(path: Path, problems: Sequence[tuple[Location, str]]) -> list[str]:
     """
     try:
         tree = YAML(typ="rt").load(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except (OSError, UnicodeDecodeError, YAMLError):
+    except (OSError, ValueError, YAMLError):
         tree = None
     if not isinstance(tree, CommentedMap):
         return [sentence for _, sentence in problems]
@@ -147,20 +132,6 @@ def _of_a_size(pipeline: Pipeline, name: str) -> Pipeline:
             f"messages: the limit is {MAX_PIPELINE_BYTES:,}. Write fewer or shorter checks, or split the pipeline"
         )
     return pipeline
-
-
-def _plain(node: Any) -> Any:
-    """Turn ruamel's tree into plain values; dates and times become text."""
-    if isinstance(node, dict):
-        return {str(key): _plain(value) for key, value in node.items()}
-    if isinstance(node, list):
-        return [_plain(value) for value in node]
-    if node is None or isinstance(node, bool):
-        return node
-    for kind in (int, float):
-        if isinstance(node, kind):
-            return kind(node)
-    return str(node)
 
 
 def _replaced(node: Any, values: Mapping[str, str], where: Location, problems: list[tuple[Location, str]]) -> Any:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from sluice.checks.base import Check, check_location
 from sluice.checks.query import Sql
 from sluice.identifiers import suggestion
-from sluice.pipeline.file import Location
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.table_layout import order_parts, partition_parts
 from sluice.pipeline.write import SOURCE_VIEW
+from sluice.pipeline.yaml_values import Location
 from sluice.sql.expression import returned_columns, unknown_columns
 
 

@@ -26,11 +26,28 @@ _SUFFIXES: dict[str, Format] = {
 _COMPRESSED = (".gz", ".bz2", ".zst")
 
 
+def as_text(value: object, name: str = "an argument") -> str:
+    """Return a text, a number or a truth value as text, as Spark takes it.
+
+    Args:
+        name: what messages call the value.
+
+    Raises:
+        ValueError: it is nothing, a list or a mapping.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str | int | float):
+        what = "nothing" if value is None else f"a {'mapping' if isinstance(value, dict) else 'list'}"
+        raise ValueError(f"{name} is {what}: write a text, a number, true or false ('' is an empty text)")
+    return str(value)
+
+
 def _as_text(options: object) -> object:
-    """Turn the values of options into text, as Spark takes them; what is no mapping is refused later."""
+    """Turn the values of options into text; what is no mapping is refused later."""
     if not isinstance(options, dict):
         return options
-    return {str(key): str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    return {str(key): as_text(value, str(key)[:100]) for key, value in options.items()}
 
 
 TextOptions = Annotated[dict[str, str], BeforeValidator(_as_text)]

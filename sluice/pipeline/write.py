@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from sluice.base_model import Model
 from sluice.job_environment import values_problem
 from sluice.pipeline.durations import Duration
-from sluice.pipeline.source import SILENT, Source, TextOptions
+from sluice.pipeline.source import SILENT, Source, TextOptions, as_text
 from sluice.pipeline.source_options import CONF_OF_READERS
 from sluice.pipeline.write_modes import (
     DEFAULT_MODE,
@@ -144,7 +144,7 @@ class Write(Model):
     @field_validator("args", mode="before")
     @classmethod
     def _args_as_text(cls, args: object) -> object:
-        return [str(arg) for arg in args] if isinstance(args, list) else args
+        return [as_text(arg) for arg in args] if isinstance(args, list) else args
 
     @field_validator("conf")
     @classmethod

@@ -66,17 +66,21 @@ def read_targets(file: str) -> Targets:
     """
     if not file:
         return NO_TARGETS
-    path = Path(file).expanduser()
     try:
+        path = Path(file).expanduser()
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise BadEnvironment(f"SLUICE_TARGETS_FILE={file}: the file is larger than {_MAX_FILE_BYTES:,} bytes")
         tree = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
         return Targets.model_validate(tree)
     except ValidationError as error:
         raise BadEnvironment("; ".join(f"SLUICE_TARGETS_FILE={file}: {line}" for line in _lines(error))) from None
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
-        why = getattr(error, "strerror", None) or getattr(error, "problem", None) or type(error).__name__
-        raise BadEnvironment(f"SLUICE_TARGETS_FILE={file}: {why}") from None  # its text may quote the file
+    except BadEnvironment:
+        raise
+    except (OSError, YAMLError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
+        why = getattr(error, "strerror", None) or getattr(error, "problem", None) or "it cannot be read as YAML"
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}:" if mark else ""
+        raise BadEnvironment(f"SLUICE_TARGETS_FILE={file}:{line} {why}") from None  # its text may quote the file
 
 
 def _lines(error: ValidationError) -> list[str]:

@@ -1,0 +1,116 @@
+"""Reading YAML into plain values, and refusing what no pipeline can mean, each with its location."""
+
+import math
+from collections.abc import Set
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.constructor import ConstructorError, RoundTripConstructor
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.nodes import Node, ScalarNode
+from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scalarbool import ScalarBoolean
+
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.limits import MAX_NODES, BoundedComposer, count_nodes
+
+Location = tuple[str | int, ...]
+Problem = tuple[Location, str]
+
+_CORE_TAG = "tag:yaml.org,2002:"
+_TEXT_TAG = f"{_CORE_TAG}str"
+_SHOWN = 60
+
+
+class _Constructor(RoundTripConstructor):
+    """Names the line of a number or a date that cannot be read."""
+
+    def construct_object(self, node: Node, deep: bool = False) -> Any:
+        """Construct the value of a node.
+
+        Raises:
+            ConstructorError: it is no number or no date, although it looks like one.
+        """
+        try:
+            return super().construct_object(node, deep)
+        except ValueError as error:
+            written = node.value[:_SHOWN] if isinstance(node, ScalarNode) else "a value"
+            problem = f"{written!r} cannot be read: {error}. Put a text into quotes"
+            raise ConstructorError(None, None, problem, node.start_mark) from error
+
+
+def load_tree(text: str, name: str) -> CommentedMap:
+    """Return the tree of a pipeline file, whose mappings and lists know their lines.
+
+    Args:
+        name: what messages call the file.
+
+    Raises:
+        InvalidPipeline: it is not valid YAML, not a mapping, or too large.
+    """
+    reader = YAML(typ="rt")
+    reader.Composer, reader.Constructor = BoundedComposer, _Constructor
+    try:
+        tree = reader.load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f"{name}:{mark.line + 1}" if mark else name
+        raise InvalidPipeline(f"{line}: this is not valid YAML: {error.problem}") from error
+    except ReaderError as error:
+        code = error.character if isinstance(error.character, int) else ord(error.character)
+        number = text.count("\n", 0, error.position) + 1
+        raise InvalidPipeline(
+            f"{name}:{number}: this is not valid YAML: it holds the control character U+{code:04X}: leave it out"
+        ) from error
+    if not isinstance(tree, CommentedMap):
+        held = "holds nothing" if tree is None else f"begins with a {'list' if isinstance(tree, list) else 'value'}"
+        raise InvalidPipeline(f"{name}:1: the file {held}: a pipeline file is a mapping that begins with `name:`")
+    if count_nodes(tree) > MAX_NODES:
+        raise InvalidPipeline(
+            f"{name}: with its aliases (`*name`) replaced, the file has more than {MAX_NODES:,} values, which is the "
+            "limit: write less, or split the pipeline"
+        )
+    return tree
+
+
+def plain_values(node: Any, where: Location, problems: list[Problem]) -> Any:
+    """Return a tree as plain values, and add what cannot be meant to the problems; dates and times become text."""
+    if problem := _problem(node):
+        problems.append((where, problem))
+        return None
+    if isinstance(node, dict):
+        return _plain_mapping(node, where, problems)
+    if isinstance(node, list):
+        return [plain_values(value, (*where, index), problems) for index, value in enumerate(node)]
+    if node is None or isinstance(node, bool | ScalarBoolean):
+        return None if node is None else bool(node)
+    kind = next((kind for kind in (int, float) if isinstance(node, kind)), None)
+    return kind(node) if kind else str(getattr(node, "value", node))  # a text with the tag of texts has it there
+
+
+def _plain_mapping(node: dict[Any, Any], where: Location, problems: list[Problem]) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for key, value in node.items():
+        name = str(key)
+        if key is None or isinstance(key, dict | list | tuple):
+            problems.append((where, f"{name[:_SHOWN]!r} is no key: write a text"))
+        elif name in plain:
+            problems.append(((*where, name), f"the key {name[:_SHOWN]!r} stands twice in one mapping"))
+        else:
+            plain[name] = plain_values(value, (*where, name), problems)
+    return plain
+
+
+def _problem(node: Any) -> str:
+    """Return why a value cannot be meant in a pipeline, or ""."""
+    tag = getattr(getattr(node, "tag", None), "value", None)
+    if tag and tag != _TEXT_TAG:
+        return f"the tag {str(tag).replace(_CORE_TAG, '!!')[:_SHOWN]!r} means nothing here: leave it out"
+    if isinstance(node, bytes | Set) or type(node).__name__ == "CommentedOrderedMap":
+        return "the tags !!binary, !!set and !!omap mean nothing here: write a text, a list or a mapping"
+    if isinstance(node, float) and not math.isfinite(node):
+        return f"{float(node)} is no number that rows can be compared with: write a finite number, or leave it out"
+    if isinstance(node, str) and not node.isascii() and any("\ud800" <= each <= "\udfff" for each in node):
+        return f"{node[:_SHOWN]!r} holds half of a character (U+D800 to U+DFFF): leave it out"
+    return ""
