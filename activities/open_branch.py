@@ -67,7 +67,7 @@ class OpenBranchActivity:
         if input.again:
             return
         pipeline = input.run_ref.pipeline
-        earlier = self.loaded_files.find_input(pipeline, input.input_digest)
+        earlier = self.loaded_files.find_input(pipeline, input.input_digest, [*input.tables])
         if earlier is not None:
             raise AlreadyPublished(published_before(pipeline, earlier.commit, earlier.workflow_id))
 

@@ -9,7 +9,7 @@ from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from activities.input_overlap import input_overlap
 from lakehouse.catalog import BranchCatalog
-from lakehouse.iceberg.rebase import compacted_tables, read_rebase
+from lakehouse.iceberg.rebase import TableRebase, compacted_tables, read_rebase
 from lakehouse.iceberg.repeated_files import repeated_files
 from lakehouse.iceberg.written_table import read_written_table
 from lakehouse.loaded_files import LoadedFiles
@@ -19,7 +19,7 @@ from sluice.contracts.references import BranchRef
 from sluice.contracts.write import WriteResult
 from sluice.errors import UnexpectedWrite
 from sluice.publishing.certificate import marks
-from sluice.publishing.rebase import moved_tables_problem, rebase_problem, unchanged_tables
+from sluice.publishing.rebase import check_not_replaced, moved_tables_problem, rebase_problem, unchanged_tables
 from sluice.publishing.written_tables import check_no_repeated_files, check_rebased
 
 
@@ -45,21 +45,24 @@ class RebaseBranchActivity:
         with as_application_error():
             check_catalog(self.catalog, input.branch.catalog_id)
             attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
+            diffs = table_diffs(input.write_result.versions)
+            tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
+            check_not_replaced(tables, input.branch.name)
             moved = sorted({*input.conflicts, *input.write_result.tables})
             compacted = compacted_tables(self.catalog, self.io, moved, input.branch.base, attempt.base)
-            if not attempt.is_created and (problem := self._rebase(input, attempt, compacted)):
+            if not attempt.is_created and (problem := self._rebase(input, attempt, tables, compacted)):
                 return RebaseResult(why_not=problem, compacted=compacted)
             branch = attempt.ref(input.branch.catalog_id, tables=input.write_result.tables)
             return RebaseResult(branch=branch, write_result=self._read_back(input, branch), compacted=compacted)
 
-    def _rebase(self, input: RebaseBranchInput, attempt: AttemptBranch, compacted: list[str]) -> str:
+    def _rebase(
+        self, input: RebaseBranchInput, attempt: AttemptBranch, tables: list[TableRebase], compacted: list[str]
+    ) -> str:
         """Commit the rebased tables to the new branch, or return why they cannot be rebased."""
         if overlap := input_overlap(self.loaded_files, input.published, input.run_ref.run_id):
             return overlap  # the next attempt leaves these files out
-        diffs = table_diffs(input.write_result.versions)
-        if {diff.name for diff in diffs} != {*input.write_result.tables}:
+        if {table.name for table in tables} != {*input.write_result.tables}:
             raise UnexpectedWrite(f"the versions of the tables that {input.branch.name} changed were not recorded")
-        tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
         problem = moved_tables_problem(input, compacted) or rebase_problem(
             tables,
             appends=input.write.rebases,

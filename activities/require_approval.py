@@ -10,7 +10,7 @@ from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from activities.verify_decision import read_approvers
 from lakehouse.catalog import BranchCatalog, TableDiff
-from lakehouse.iceberg.table_state import load_table
+from lakehouse.iceberg.table_identity import table_uuid
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalRule, ApprovalTerms, RequiredApproval, required_approval
@@ -67,7 +67,7 @@ class ApprovalPolicy:
         required = self.required(input.branch.name, input.head, input.terms, approvers, at_least=1)
         required = required.model_copy(update={"starter": ""})  # the merge that granted it left that run's starter out
         granting = granting_commits(input.run_ref.pipeline, self.installation)
-        commits = self.catalog.list_published(granting, at - _LONGEST_WAIVER)
+        commits = list(self.catalog.list_published(granting, at - _LONGEST_WAIVER))
         granted_for = self.granted_for(input.branch.name, input.head) if commits else ""
         return [
             each
@@ -79,11 +79,7 @@ class ApprovalPolicy:
     def granted_for(self, branch: str, head: str) -> str:
         """Return for which tables a merge of a branch at a hash grants waivers, and a later run finds them."""
         return describe_granted_for(
-            {
-                diff.name: str(load_table(diff.after, self.io).metadata.table_uuid)
-                for diff in self._changes(branch, head)
-                if diff.after
-            }
+            {diff.name: table_uuid(diff.after, self.io) for diff in self._changes(branch, head) if diff.after}
         )
 
     def refuse_unapproved(self, input: PublishBranchInput) -> None:

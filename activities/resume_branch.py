@@ -22,7 +22,7 @@ from sluice.contracts.write import WriteResult
 from sluice.errors import AlreadyPublished, InvalidInput
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.certificate import RESUMES, marks
-from sluice.publishing.rebase import rebase_problem
+from sluice.publishing.rebase import check_not_replaced, rebase_problem
 from sluice.publishing.release import (
     check_not_published,
     check_quarantined_write,
@@ -101,6 +101,7 @@ class ResumeBranchActivity:
         diffs = self.catalog.diff(resume.base, resume.branch, resume.head)
         check_something_changed(diffs)
         tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
+        check_not_replaced(tables, resume.branch)
         problem = rebase_problem(
             tables,
             appends=may_append(input, verified),

@@ -7,11 +7,13 @@ before each answer. It is built again where it is missing, damaged, or of anothe
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
+from lakehouse.iceberg.table_identity import loads_that_main_holds
 from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
 from sluice.contracts.input import PublicationCheck
@@ -40,16 +42,27 @@ class LoadedFiles:
     def find(self, tables: Sequence[str], identities: Collection[str]) -> dict[str, LoadedFile]:
         """Return which of these files main holds now in one of the tables: by identity, the latest load.
 
+        A load into a table that was dropped does not count, also where there is another table of its name.
+
         Raises:
             ManifestUnreadable: it is not known what a run loaded into one of the tables.
         """
-        return self._ask(lambda index, at: index.find_loaded(at, tables, identities), tables)
+        loads, at = self._ask(lambda index, at: (index.find_loaded(at, tables, identities), at), tables)
+        return loads_that_main_holds(self._catalog, self.manifests.io, loads, at)
 
-    def find_input(self, pipeline: str, digest: str) -> LoadedFile | None:
-        """Return the latest run in effect of a pipeline that published the whole input of this identity."""
+    def find_input(self, pipeline: str, digest: str, tables: Sequence[str] = ()) -> LoadedFile | None:
+        """Return the latest run in effect of a pipeline that published the whole input of this identity.
+
+        Args:
+            tables: its tables. Where all of them were dropped since, the run does not count.
+        """
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
             return None  # no run did, in effect or not: the index need not be built for that
-        return self._ask(lambda index, at: index.find_input(at, pipeline, digest))
+        load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest), at))
+        if load is None or not tables:
+            return load
+        by_table = {table: replace(load, table=table) for table in tables}
+        return load if loads_that_main_holds(self._catalog, self.manifests.io, by_table, at) else None
 
     def find_overlap(self, check: PublicationCheck, run_id: str) -> dict[str, LoadedFile]:
         """Return what main holds now of the input of a run, by runs other than itself.
@@ -61,7 +74,7 @@ class LoadedFiles:
             identities = [file.identity for file in self.manifests.read(check.manifest).loaded]
             loads = self.find(check.tables, identities)
         else:
-            earlier = self.find_input(check.pipeline, check.digest) if check.digest else None
+            earlier = self.find_input(check.pipeline, check.digest, check.tables) if check.digest else None
             loads = {check.digest: earlier} if earlier else {}
         return {identity: load for identity, load in loads.items() if load.run_id != run_id}
 
@@ -96,7 +109,10 @@ class LoadedFiles:
             for load in loads:
                 if load.identity != identities[load.file.path]:
                     latest.setdefault(load.file.path, load.file)
-        return list(latest.values())
+        if not latest:
+            return []
+        head = self._catalog.head(self._catalog.main)
+        return list(loads_that_main_holds(self._catalog, self.manifests.io, latest, head).values())
 
     def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
         """Return loads that fulfil a condition of the index, the latest first, and how many there are in all."""

@@ -19,6 +19,7 @@ SluiceError
 │   ├── NoSuchBranch         a branch is not there: it was deleted, or never created
 │   ├── CatalogRefused       the catalog understood a request and refused it
 │   ├── CatalogChanged       the catalog is not the one that the run began with
+│   ├── TableReplaced        a table is not the one that the run wrote to: it was dropped and created again
 │   └── RegistrationRefused  a target refuses a publication for good
 └── Transient                a retry may succeed: retried
     ├── ServiceUnavailable   the catalog (or what is behind it) does not answer
@@ -108,6 +109,10 @@ class CatalogRefused(Terminal):
 
 class CatalogChanged(Terminal):
     """Raised when the catalog is not the one that the run began with."""
+
+
+class TableReplaced(Terminal):
+    """Raised when main has another table of a name than the one that a run wrote to."""
 
 
 class RegistrationRefused(Terminal):

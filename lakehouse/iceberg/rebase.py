@@ -17,6 +17,7 @@ from pyiceberg.table.sorting import SortOrder
 
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff, TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
+from lakehouse.iceberg.table_identity import is_another_table
 from lakehouse.iceberg.table_state import TableState, load_table
 from sluice.publishing.rebase import TableLayout
 
@@ -48,6 +49,11 @@ class TableRebase:
     def dropped_on_main(self) -> bool:
         """Whether main does not have it any more."""
         return self.on_main is None
+
+    @property
+    def replaced_on_main(self) -> bool:
+        """Whether main has another table of this name than the one that the run began with."""
+        return is_another_table(self.diff.before, self.on_main, self.io)
 
     @cached_property
     def operations(self) -> set[str]:

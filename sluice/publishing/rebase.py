@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Protocol
 
 from sluice.contracts.existing_rows import RebaseBranchInput
+from sluice.errors import TableReplaced
 from sluice.pipeline.write import Write
 
 _NEWEST_FORMAT = 2
@@ -49,6 +50,10 @@ class RebaseCandidate(Protocol):
         """Whether main does not have it any more."""
 
     @property
+    def replaced_on_main(self) -> bool:
+        """Whether main has another table of this name than the one that the run began with."""
+
+    @property
     def operations(self) -> Collection[str]:
         """Iceberg's names of the operations of the run's snapshots."""
 
@@ -86,6 +91,23 @@ def moved_tables_problem(input: RebaseBranchInput, compacted: Collection[str] = 
     if not moved or not input.write.may_depend_on_other_tables:
         return ""
     return f"what was written may depend on {', '.join(moved)}, which main changed"
+
+
+def check_not_replaced(candidates: Sequence[RebaseCandidate], branch: str) -> None:
+    """Make sure that what a run wrote goes into the tables that it wrote to. A table is its uuid.
+
+    Args:
+        branch: the branch of the run, or the quarantine that it releases.
+
+    Raises:
+        TableReplaced: main has another table of such a name.
+    """
+    if replaced := [table.name for table in candidates if table.replaced_on_main]:
+        raise TableReplaced(
+            f"{', '.join(replaced)} on main is another table than the one that {branch} was written for: another "
+            "program dropped it and created it again meanwhile. Nothing was published. To load into the new table, "
+            "run the pipeline again"
+        )
 
 
 def rebase_problem(

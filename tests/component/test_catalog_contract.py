@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.catalog import BranchCatalog, TableCommit, TableVersion
+from lakehouse.iceberg.table_identity import is_another_table
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from lakehouse.open_catalog import open_catalog
 from lakehouse.published_commits import find_merge_of_run, list_published_commits
@@ -79,6 +80,7 @@ class Lake:
     def __init__(self, catalog: BranchCatalog, versions: PathVersions | SnapshotVersions) -> None:
         self.catalog, self._key, self._versions = catalog, uuid.uuid4().hex[:12], versions
         self._opened: list[str] = []
+        self._another: TableVersion | None = None
         catalog.initialize_main()
         self.publish(*self.open("namespace"))  # so that no two branches of a test create it
         self.base = catalog.head(catalog.main)
@@ -94,6 +96,11 @@ class Lake:
     def in_the_same_file(self) -> TableVersion:
         """Return a version with another snapshot in the metadata file of the first."""
         return self._versions.in_the_same_file(self.table())
+
+    def another_table(self) -> TableVersion:
+        """Return a version of another table that gets the name of the first."""
+        self._another = self._another or self._versions.of_another_table(self.table())
+        return self._another
 
     def put(self, number: int, table: str = "one") -> TableCommit:
         """Return what makes a branch hold a version of a table."""
@@ -481,6 +488,20 @@ def test_main_that_moved_at_the_same_table_is_a_conflict(lake: Lake) -> None:
     publication = lake.publish(branch, head)
     assert (publication.merged, publication.conflicts) == (False, [lake.table()])
     assert (lake.on_main(), lake.catalog.head(lake.catalog.main)) == (lake.version(3), before)
+
+
+def test_a_table_that_was_dropped_and_created_again_is_a_conflict(lake: Lake) -> None:
+    lake.published("first", lake.put(1))
+    branch, head = lake.open("a1", lake.put(2))
+    first = lake.on_main()
+    lake.published("drop", lake.drop())
+    lake.published("again", TableCommit(lake.table(), lake.another_table()))
+    assert lake.catalog.find_conflicts(branch.name, head) == [lake.table()]
+    publication = lake.publish(branch, head)
+    assert (publication.merged, publication.conflicts) == (False, [lake.table()])
+    assert first is not None and lake.on_main() == lake.another_table()
+    if first.identity:
+        assert is_another_table(first, lake.on_main(), {})
 
 
 def test_two_branches_that_create_the_same_table_conflict(lake: Lake) -> None:

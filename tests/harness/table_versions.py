@@ -15,6 +15,7 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location
 from lakehouse.iceberg_catalog.versions import layout_of
+from sluice.publishing.certificate import RUN_MARK
 
 _NUMBERS = 10
 """So many versions of each table can be had."""
@@ -30,6 +31,10 @@ class PathVersions:
     def in_the_same_file(self, table: str) -> TableVersion:
         """Return a version with another snapshot, in the metadata file of the first."""
         return TableVersion(self.version(table, 1).metadata_location, 7)
+
+    def of_another_table(self, table: str) -> TableVersion:
+        """Return a version of another table that gets the name."""
+        return self.version(f"{table}-again", 1)
 
 
 class SnapshotVersions:
@@ -50,6 +55,10 @@ class SnapshotVersions:
         first, second = self.version(table, 1), self.version(table, 2)
         return TableVersion(first.metadata_location, second.snapshot_id, first.identity)
 
+    def of_another_table(self, table: str) -> TableVersion:
+        """Return a version of another table that gets the name."""
+        return self._make(table)[1]
+
     def _make(self, name: str) -> list[TableVersion]:
         """Write the metadata files; the file of each version holds all snapshots."""
         folder = f"file://{self._folder}/{name.replace('.', '/')}-{uuid.uuid4().hex[:6]}"
@@ -59,10 +68,11 @@ class SnapshotVersions:
         location = next_metadata_location(metadata, "")
         ToOutputFile.table_metadata(metadata, io.new_output(location))
         written: list[TableMetadata] = []
+        marks = {RUN_MARK: "r"}  # of a run: what was rolled back makes room for another table of the name
         for _ in range(_NUMBERS):
             catalog = BranchCommitCatalog(lambda _, made: written.append(made))
             table = Table(tuple(name.split(".")), metadata, location, io, catalog)
-            with table.transaction() as transaction, transaction.update_snapshot().fast_append():
+            with table.transaction() as transaction, transaction.update_snapshot(marks).fast_append():
                 pass
             metadata = written[-1]
             location = next_metadata_location(metadata, location)

@@ -21,7 +21,7 @@ from activities.require_approval import ApprovalPolicy
 from activities.restore_tables import RestoreTablesActivity
 from activities.resume_branch import ResumeBranchActivity
 from lakehouse.audit_results_table import AuditResultsTable
-from lakehouse.catalog import TableDiff
+from lakehouse.catalog import TableCommit, TableDiff
 from lakehouse.iceberg.rebase import TableRebase, read_rebase
 from lakehouse.iceberg.table_state import TableState, load_table
 from lakehouse.quarantine import find_quarantined_branch
@@ -42,6 +42,7 @@ from sluice.contracts.publish import (
 from sluice.contracts.quarantine import ManageQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef
 from sluice.errors import NoSuchBranch
+from sluice.pipeline.write import Write
 from sluice.publishing.certificate import AUDITED, approved_properties, quarantine_properties
 from sluice.publishing.rebase import rebase_problem
 from sluice.publishing.release import verified_write
@@ -219,6 +220,29 @@ def test_appends_are_rebased_when_their_branch_is_gone(lake: MemoryLake) -> None
     rebased = run.rebase(branch, written)
     assert rebased.branch and rebased.write_result
     assert run.publish(rebased.branch, rebased.write_result.head).merged and lake.ids("t.x") == [1, 2]
+
+
+@pytest.mark.parametrize("mode", [{"on_conflict": "rebase"}, {"on_conflict": "rewrite"}])
+def test_a_run_does_not_go_into_a_table_that_was_dropped_and_created_again(
+    mode: dict[str, str], lake: MemoryLake
+) -> None:
+    """It was rebased onto the new table, or rewritten into it."""
+    first, run = Run(lake, "r0"), Run(lake, "r1")
+    first.publish(*_published(first, 0))
+    branch, written = run.write(1)
+    _replace_table(lake)
+    assert run.publish(branch, written.head).conflicts == ["t.x"]
+    call(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
+    with pytest.raises(ApplicationError, match=r"t\.x on main is another table .* run the pipeline again") as refused:
+        run.rebase(branch, written, Write.model_validate({"job": "job.py", **mode}))
+    assert (refused.value.type, refused.value.non_retryable) == ("TableReplaced", True)
+    assert lake.ids("t.x") == [9] and lake.catalog.find_head(run.ref.branch) is None
+
+
+def _replace_table(lake: MemoryLake) -> None:
+    """Drop the table on main, and create one of its name, as another program does."""
+    lake.catalog.commit_tables("main", lake.catalog.head("main"), "drop", [TableCommit("t.x", None)])
+    lake.append("main", "t.x", [9])
 
 
 def test_a_table_that_moves_in_the_moment_of_the_merge_is_named(

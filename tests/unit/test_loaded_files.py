@@ -15,6 +15,7 @@ from activities.publish_branch import PublishBranchActivity
 from activities.rebase_branch import RebaseBranchActivity
 from activities.require_approval import ApprovalPolicy
 from activities.resume_branch import ResumeBranchActivity
+from lakehouse.catalog import TableCommit
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import find_files
 from lakehouse.table_versions import changed_tables
@@ -118,6 +119,41 @@ async def test_a_quarantine_of_a_landing_zone_is_not_released_over_other_content
     await folder.run("a.csv", one_content_per_path=True).load()
     with pytest.raises(ApplicationError, match=r"main holds other content of .*a\.csv: run w-r2 .* add --again"):
         release_plan(folder.lake, first.ref.run_id)
+
+
+@pytest.mark.parametrize("is_created_again", [False, True])
+async def test_files_whose_rows_went_with_their_table_are_loaded_again(
+    is_created_again: bool, folder: Folder, lake: MemoryLake
+) -> None:
+    """They stayed "already published" when another program had dropped the table."""
+    folder.file("a.csv", "1")
+    await folder.run().load()
+    folder.file("b.csv", "2")
+    await folder.run().load()
+    lake.catalog.commit_tables("main", lake.catalog.head("main"), "drop", [TableCommit(TABLE, None)])
+    if is_created_again:
+        lake.append("main", TABLE, [7])
+    again = await folder.run().load()
+    assert names(lake, again) == ["a.csv", "b.csv"] and len(lake.ids(TABLE)) == 2 + is_created_again
+    folder.file("c.csv", "3")
+    assert names(lake, await folder.run().load()) == ["c.csv"], "those of the new table are known"
+    with pytest.raises(ApplicationError, match="all 3 files were already published"):
+        await folder.run().write()
+
+
+async def test_a_quarantine_is_not_released_into_a_table_that_was_created_again(
+    folder: Folder, lake: MemoryLake
+) -> None:
+    folder.file("a.csv", "1")
+    await folder.run().load()
+    folder.file("b.csv", "2")
+    kept = folder.run()
+    await kept.quarantine()
+    lake.catalog.commit_tables("main", lake.catalog.head("main"), "drop", [TableCommit(TABLE, None)])
+    lake.append("main", TABLE, [7])
+    with pytest.raises(ApplicationError, match="is another table than the one that quarantine/"):
+        release(lake, release_plan(lake, kept.ref.run_id), kept)
+    assert lake.ids(TABLE) == [7]
 
 
 async def test_a_quarantine_whose_files_were_published_meanwhile_is_not_released(folder: Folder) -> None:

@@ -197,6 +197,7 @@ class Candidate:
     dropped: bool = False
     changed_on_main: bool = True
     dropped_on_main: bool = False
+    replaced_on_main: bool = False
     operations: Sequence[str] = ("append",)
     deletes_rows: bool = False
     removed_files: int = 0

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from temporalio.exceptions import ApplicationError
 
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from sluice.pipeline.write import Write
 from tests.harness.compaction import compact
-from tests.harness.iceberg_lake import IcebergLake, ids
+from tests.harness.iceberg_lake import SCHEMA, IcebergLake, ids
 from tests.harness.iceberg_run import PROGRAM, IcebergRun
 
 
@@ -39,6 +40,21 @@ def test_a_program_that_appended_is_not_run_again_because_main_was_compacted(
     present = lake.table("t").current_snapshot()
     assert present and present.parent_snapshot_id == compacted
     assert len([*lake.table("t").scan().plan_files()]) == 2  # the compacted file, and that of the run
+
+
+@pytest.mark.parametrize("write", [PROGRAM, Write.model_validate({"job": "job.py", "on_conflict": "rebase"})])
+def test_a_table_that_was_dropped_and_created_again_is_another_one(
+    write: Write, lake: IcebergLake, run: IcebergRun
+) -> None:
+    run.append(3)
+    branch, written = run.record()
+    lake.reader.drop_table(lake.name("t"))
+    lake.reader.create_table(lake.name("t"), SCHEMA)
+    lake.append("t", 9)
+    assert lake.publish(branch, written.head).conflicts == [lake.name("t")]
+    with pytest.raises(ApplicationError, match="is another table than the one that") as refused:
+        run.rebase((branch, written), write)
+    assert refused.value.type == "TableReplaced" and lake.rows("t") == [9]
 
 
 def test_several_compactions_are_taken_over(lake: IcebergLake, run: IcebergRun) -> None:
