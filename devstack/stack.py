@@ -23,7 +23,8 @@ from devstack.temporal_cli import find_temporal_cli
 from lakehouse.open_catalog import open_catalog
 from runtime.store_access import CREDENTIALS_FILE, export_store_access
 from runtime.telemetry import WORKER_READY
-from sluice.settings import STACK_FILE, read_settings
+from sluice.environment_files import STACK_FILE
+from sluice.settings import read_settings
 from workflows.search_attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -57,11 +57,11 @@ class LoadedFiles:
         """
         identities = {file.identity for file in files}
         paths = {file.path for file in files} if order_matters else set[str]()
-        found, at = self._ask(
+        by_table, at = self._ask(
             lambda index, at: ([index.find_loads(at, table, identities, paths) for table in tables], at), tables
         )
         by_file: dict[WantedFile, HeldFile] = {}
-        for loads in found:
+        for loads in by_table:
             of_others = [load for load in loads if load.run_id != but_of_run]
             present = loads_that_main_holds(self._catalog, self.manifests.io, of_others, at)
             held = LoadsOfTable(present, order_matters=order_matters)

@@ -21,8 +21,9 @@ from temporalio.service import RPCError
 from runtime.installation import known_installation
 from runtime.schedules import schedule_id
 from runtime.temporal_client import connect
+from sluice.environment_files import given_environment, stack_environment
 from sluice.errors import BadEnvironment, ServiceUnavailable
-from sluice.settings import INSTALLATION_PATTERN, Settings, given_environment, read_settings, stack_environment
+from sluice.settings import INSTALLATION_PATTERN, Settings, read_settings
 
 _ADDRESS = "TEMPORAL_ADDRESS"
 _IDENTITY = re.compile(rf"#({INSTALLATION_PATTERN})$")

@@ -12,17 +12,13 @@ from typing import Literal
 from pydantic import ByteSize, Field, ValidationError, ValidationInfo, field_validator
 
 from sluice.base_model import Model
-from sluice.environment_files import read_dotenv, read_stack
+from sluice.environment_files import DEFAULT_HOME, given_environment, stack_environment
 from sluice.errors import BadEnvironment
 from sluice.identifiers import spark_queue
 from sluice.job_environment import names_problem
 from sluice.lineage.identity import parse_parent
 
-HOME = "SLUICE_HOME"
-STACK_FILE = "stack.json"
 INSTALLATION_PATTERN = r"[A-Za-z0-9_.-]{1,100}"
-DEFAULT_HOME = Path(__file__).resolve().parent.parent / ".sluice"
-"""Beside the code, so that command line and worker find it from any folder."""
 _LONGEST = 100 * 365 * 86400
 """In seconds."""
 _OLD_VARIABLES = {
@@ -267,20 +263,6 @@ def read_environment() -> dict[str, str]:
     """
     given = given_environment()
     return {**stack_environment(given), **given}
-
-
-def given_environment() -> dict[str, str]:
-    """Read the variables that a person sets: those of the environment and of `.env`; the first of them wins.
-
-    Raises:
-        BadEnvironment: `.env` cannot be read.
-    """
-    return {**read_dotenv(), **{key: value for key, value in os.environ.items() if value}}
-
-
-def stack_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Read the variables of the local stack of the home that these variables name; none if it is down."""
-    return read_stack(Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE)
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

@@ -18,8 +18,8 @@ from dotenv import dotenv_values
 
 from devstack.errors import StackError
 from devstack.split_users.set_up import ROOT, Request, set_up
+from sluice.environment_files import DEFAULT_HOME, HOME, STACK_FILE
 from sluice.errors import SluiceError
-from sluice.settings import DEFAULT_HOME, HOME, STACK_FILE
 
 _FAILED = 2
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)

@@ -76,9 +76,13 @@ class DbtProject:
         return settings
 
 
-@lru_cache(65_536)
 def _resolved(path: str) -> Path:
-    return Path(path).resolve()
+    return _resolved_in(Path.cwd(), path)
+
+
+@lru_cache(65_536)
+def _resolved_in(folder: Path, path: str) -> Path:
+    return (folder / path).resolve()
 
 
 def read_project(source: SourceText) -> DbtProject:

@@ -61,10 +61,10 @@ class NoWorkflows:
 
 @pytest.fixture(autouse=True)
 def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def connect(_: object) -> None:
-        return None
+    async def connect(_: object) -> SimpleNamespace:
+        return SimpleNamespace(client=None, hint="")
 
-    monkeypatch.setattr(context, "connect", connect)
+    monkeypatch.setattr(context, "connect_command", connect)
 
 
 @pytest.fixture
@@ -240,13 +240,13 @@ class Runs:
 
 
 def cancelling(monkeypatch: pytest.MonkeyPatch, runs: Runs, *words: str) -> Result:
-    async def connect(_: object) -> Runs:
-        return runs
+    async def connect(_: object) -> SimpleNamespace:
+        return SimpleNamespace(client=runs, hint="")
 
     async def no_status(_: object) -> None:
         return None
 
-    monkeypatch.setattr(context, "connect", connect)
+    monkeypatch.setattr(context, "connect_command", connect)
     monkeypatch.setattr(cancel, "query_status", no_status)
     return command("cancel", *words)
 

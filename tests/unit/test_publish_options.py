@@ -72,7 +72,7 @@ def test_what_a_pipeline_says() -> None:
         (f"{{message: {'x' * (MAX_MESSAGE + 1)}}}", "a message of 2,001 characters is too long: the limit is 2,000"),
         ('{message: "a\\e[2Kb"}', "the message holds the control character U+001B"),
         ('{message: "a\\u202Eb"}', "the message holds the control character U+202E"),
-        ('{message: "a\\uD800b"}', "the message holds the control character U+D800"),
+        ('{message: "a\\uD800b"}', "'a\\ud800b' holds half of a character (U+D800 to U+DFFF): leave it out"),
         ('{message: "a\\rb"}', "the message holds the control character U+000D"),
         ("{metadata: [a, b]}", "write a mapping of keys to values"),
         ("{metadata: {a: [1]}}", "'a' is a list: give a text, a number, true or false"),
@@ -86,7 +86,7 @@ def test_what_a_pipeline_says() -> None:
         (f"{{metadata: {{{'k' * 101}: 1}}}}", "is no key of metadata"),
         (f"{{metadata: {{{', '.join(f'k{n}: 1' for n in range(MAX_ENTRIES + 1))}}}}}", "51 entries are too many"),
         (f"{{metadata: {{{', '.join(f'k{n}: {chr(0x4E00) * 900}' for n in range(7))}}}}}", "bytes of metadata are too"),
-        (f"{{metadata: {{a: {'1' * 5000}}}}}", "p.yml: a number in it cannot be read"),
+        (f"{{metadata: {{a: {'1' * 5000}}}}}", "cannot be read: Exceeds the limit"),
     ],
 )
 def test_a_mistake_is_named_with_what_would_be_valid(publish: str, message: str) -> None:
