@@ -66,8 +66,9 @@ class OpenBranchActivity:
     def _refuse_repeat(self, input: OpenBranchInput) -> None:
         if input.again:
             return
-        pipeline = input.run_ref.pipeline
-        earlier = self.loaded_files.find_input(pipeline, input.input_digest, [*input.tables])
+        pipeline, write = input.run_ref.pipeline, input.write
+        replaces = write.traits.replaces if write and write.built_in else ""
+        earlier = self.loaded_files.find_input(pipeline, input.input_digest, [*input.tables], replaces)
         if earlier is not None:
             raise AlreadyPublished(published_before(pipeline, earlier.commit, earlier.workflow_id))
 

@@ -21,6 +21,7 @@ from sluice.errors import ManifestUnreadable, ServiceUnavailable
 from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import read_input_record
+from sluice.pipeline.write_modes import Replaced
 from sluice.publishing.certificate import INPUT, PIPELINE
 
 _TRIES = 20
@@ -70,15 +71,21 @@ class LoadedFiles:
                     by_file[file] = each
         return list(by_file.values())
 
-    def find_input(self, pipeline: str, digest: str, tables: Sequence[str] = ()) -> LoadedFile | None:
+    def find_input(
+        self, pipeline: str, digest: str, tables: Sequence[str] = (), replaces: Replaced = ""
+    ) -> LoadedFile | None:
         """Return the latest run in effect of a pipeline that published the whole input of this identity.
 
         Args:
             tables: its tables. Where all of them were dropped since, the run does not count.
+            replaces: what each load replaces. A run does not count if a later one of the pipeline replaced its rows: in
+                the table, or in the same partition.
         """
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
             return None  # no run did, in effect or not: the index need not be built for that
         load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest), at))
+        if load and replaces and self._is_replaced(load, pipeline, replaces):
+            return None
         if load is None or not tables:
             return load
         loads = [replace(load, table=table) for table in tables]
@@ -95,9 +102,15 @@ class LoadedFiles:
             files = [WantedFile(file.path, file.identity, file.scope) for file in manifest.loaded]
             order_matters = manifest.header.order_matters
             return self.find(check.tables, files, order_matters=order_matters, but_of_run=run_id)
-        earlier = self.find_input(check.pipeline, check.digest, check.tables) if check.digest else None
+        earlier = None
+        if check.digest:
+            earlier = self.find_input(check.pipeline, check.digest, check.tables, check.replaces)
         is_own = earlier is None or earlier.run_id == run_id
         return [] if is_own or earlier is None else [HeldFile(WantedFile("", check.digest), earlier)]
+
+    def _is_replaced(self, load: LoadedFile, pipeline: str, replaces: Replaced) -> bool:
+        same_scope = replaces == "partitions"
+        return self._ask(lambda index, _: index.is_replaced(load.commit, pipeline, same_scope=same_scope))
 
     def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:
         """Return what main holds now of the paths of an input, with other content, by runs other than itself.

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from lakehouse.loaded_files_tables import LOAD_COLUMNS, VERSION, create_tables, loaded_file
+from lakehouse.loaded_files_tables import (
+    FIND,
+    LOAD_COLUMNS,
+    REPLACED,
+    REPLACED_IN_SCOPE,
+    VERSION,
+    create_tables,
+    loaded_file,
+)
 from sluice.contracts.input import ManifestRef
 from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestFile
@@ -131,7 +139,7 @@ class LoadedFilesIndex:
             rows: set[tuple[object, ...]] = set()
             for column, values in (("identity", identities), ("path", paths)):
                 for some in _chunks(list(values)):
-                    rows.update(database.execute(_FIND.format(column, ", ".join("?" * len(some))), [table, *some]))
+                    rows.update(database.execute(FIND.format(column, ", ".join("?" * len(some))), [table, *some]))
             return [loaded_file(fields) for _, *fields in sorted(rows, key=lambda row: (row[0], row[2]))]
 
         return self._use(look)
@@ -150,6 +158,17 @@ class LoadedFilesIndex:
             return loaded_file(row) if row else None
 
         return self._use(look)
+
+    def is_replaced(self, commit: str, pipeline: str, *, same_scope: bool) -> bool:
+        """Return whether a later run in effect of a pipeline loaded files into the tables of a run.
+
+        Args:
+            commit: the commit by which the run was published.
+            same_scope: whether only files of the same partition, or scheduled time, count.
+        """
+        select = REPLACED_IN_SCOPE if same_scope else REPLACED
+        given = {"commit": commit, "pipeline": pipeline}
+        return self._use(lambda database: database.execute(select, given).fetchone() is not None)
 
     def problems(self, tables: Collection[str]) -> list[tuple[str, ManifestRef, str]]:
         """Return the runs in effect that loaded unknown files into these tables, or any: commit, manifest, problem."""
@@ -208,12 +227,6 @@ class LoadedFilesIndex:
             if database.execute("PRAGMA user_version").fetchone() != (VERSION,):
                 create_tables(database)
             yield database
-
-
-_FIND = f"""
-SELECT f.seq, {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
-WHERE f.table_name = ? AND r.in_effect AND f.{{}} IN ({{}})
-"""
 
 
 def _head(database: sqlite3.Connection) -> str:

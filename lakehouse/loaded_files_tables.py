@@ -26,9 +26,25 @@ CREATE TABLE files (
     PRIMARY KEY (table_name, identity, seq, path_scope, content_scope)
 ) WITHOUT ROWID;
 CREATE INDEX files_by_path ON files (path);
+CREATE INDEX files_by_run ON files (seq);
 """
 LOAD_COLUMNS = "f.table_name, f.path, r.run_id, r.workflow_id, r.hash, r.at, f.identity, f.path_scope, f.content_scope"
 """The columns of a load, as `loaded_file` takes them."""
+
+FIND = f"""
+SELECT f.seq, {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
+WHERE f.table_name = ? AND r.in_effect AND f.{{}} IN ({{}})
+"""
+REPLACED = """
+SELECT 1 FROM runs r JOIN runs l ON l.pipeline = r.pipeline AND l.seq > r.seq AND l.in_effect
+JOIN files later ON later.seq = l.seq
+WHERE r.hash = :commit AND r.pipeline = :pipeline
+AND later.table_name IN (SELECT table_name FROM files WHERE seq = r.seq)
+"""
+"""Whether a later run of the pipeline loaded files into the tables of a run."""
+REPLACED_IN_SCOPE = f"""{REPLACED}
+AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope FROM files WHERE seq = r.seq)
+"""
 
 
 def create_tables(database: sqlite3.Connection) -> None:

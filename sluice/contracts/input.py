@@ -6,7 +6,7 @@ from sluice.base_model import Model
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
-from sluice.pipeline.write_modes import LoadedFilePolicy
+from sluice.pipeline.write_modes import LoadedFilePolicy, Replaced
 
 
 class ManifestRef(Model):
@@ -73,3 +73,5 @@ class PublicationCheck(Model):
     pipeline: str = ""
     digest: str = ""
     """The identity of the whole input: that is looked for where files may be loaded again, together with others."""
+    replaces: Replaced = ""
+    """What each load of the pipeline replaces: a publication that a later one replaced does not count."""

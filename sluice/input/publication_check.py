@@ -22,7 +22,9 @@ def check_of_run(request: RunRequest, manifest: ManifestRef | None) -> Publicati
     tables = list(request.pipeline.tables)
     if manifest and asks_what_was_loaded(request.pipeline.write.loaded_files, again=request.again):
         return PublicationCheck(tables=tables, manifest=manifest)
-    return PublicationCheck(tables=tables, pipeline=request.pipeline.name, digest=request.input.digest)
+    name, write = request.pipeline.name, request.pipeline.write
+    replaces = write.traits.replaces if write.built_in else ""
+    return PublicationCheck(tables=tables, pipeline=name, digest=request.input.digest, replaces=replaces)
 
 
 def check_of_quarantine(properties: Mapping[str, str], header: ManifestHeader | None) -> PublicationCheck | None:

@@ -39,7 +39,7 @@ LOADED: Mapping[Loaded, str] = {
     "": "",
     "nothing": "the same may be done again at any time",
     "files": "each file that main holds is left out; an input of such files alone is refused",
-    "set of files": "the same set of files by the same pipeline is refused",
+    "set of files": "the same set of files is refused until a later load of the pipeline replaced its rows",
     "statements": "the same statements are refused, with the same values of placeholders",
     "program": "the same program is refused, with the same arguments and values of placeholders",
     "partition": "a partition that main holds is skipped",

@@ -16,6 +16,9 @@ DEFAULT_MODE: Mode = "append"
 LoadedFilePolicy = Literal["skip", "refuse", "reload"]
 """What to do with files that the table holds already: leave them out, refuse the run, or load all files again."""
 
+Replaced = Literal["", "table", "partitions"]
+"""What a load replaces."""
+
 
 @dataclass(frozen=True)
 class WriteMode:
@@ -61,6 +64,13 @@ class WriteMode:
     """Whether a pipeline file can ask for it, and not a command of Sluice alone."""
     may_repeat: bool = False
     """Whether a run is started again with the same input without being asked to."""
+
+    @property
+    def replaces(self) -> Replaced:
+        """What each load replaces: the table, partitions of it, or nothing."""
+        if not self.replaces_rows:
+            return ""
+        return "partitions" if self.replaces_partitions else "table"
 
 
 _OTHER_NAMES = {"upsert": "merge", "insert": "append", "replace": "overwrite", "update": "merge", "delete": "sql"}

@@ -114,13 +114,16 @@ class PartitionModel:
     def to_load(self, wanted: Iterable[Load]) -> tuple[Load, ...]:
         """Return those of some files that a run loads: each content once, and none that main holds.
 
-        A run that replaces rows loads all of its files, unless a run of exactly these files is on main.
+        A run that replaces rows loads all of its files, unless the latest run of its table, or of its partition, loaded
+        exactly these.
         """
         if self.replaces_rows:
             each = {load.content: load for load in reversed(list(wanted))}
-            runs = [[(load.content, load.partition) for load in run.loads] for run in self.published]
-            is_published = any({*run} == {(load.content, load.partition) for load in each.values()} for run in runs)
-            return () if is_published else tuple(reversed(each.values()))
+            asked = {(load.content, load.partition) for load in each.values()}
+            names = {partition for _, partition in asked}
+            runs = [{(load.content, load.partition) for load in run.loads} for run in self.published]
+            latest = [run for run in runs if self.mode == "overwrite" or names & {name for _, name in run}][-1:]
+            return () if latest == [asked] else tuple(reversed(each.values()))
         new = {load.content: load for load in reversed(list(wanted)) if not self.is_held(load)}
         return tuple(reversed(new.values()))
 
