@@ -1,8 +1,10 @@
 """A session of pytest in a process of its own, to be interrupted or killed while its test runs."""
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from devstack.stack import ROOT
@@ -17,6 +19,11 @@ READY = """
 """The end of the test: it says that it runs, and waits."""
 
 
+def _take_interrupts() -> None:
+    """Let Ctrl-C interrupt this process: a shell ignores it for what runs in its background, and so do children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class NestedSession:
     """A session with one test in a folder, in so many processes; the test has begun."""
 
@@ -29,7 +36,13 @@ class NestedSession:
         environment = {**os.environ, **plugins, "PYTHONPATH": str(ROOT)}
         with log.open("w") as output:
             self.process = subprocess.Popen(
-                command, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True
+                command,
+                cwd=folder,
+                env=environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=_take_interrupts,  # noqa: PLW1509  # it does nothing that a thread could hold up
             )
         wait_for(lambda: (ready.exists() and ready.read_text()) or self.process.poll() is not None, log.read_text)
         assert ready.exists(), log.read_text()
@@ -47,6 +60,17 @@ class NestedSession:
     def wait_until_nothing_is_left(self) -> None:
         """Wait until everything that the session started has ended."""
         wait_for(lambda: not self.started, lambda: f"these run on: {self.started}")
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C until the session ends, as a person does; return its exit code.
+
+        Pytest may lose a first one that comes while xdist starts.
+        """
+        for _ in range(10):
+            os.killpg(self.process.pid, signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                return self.process.wait(30)
+        raise AssertionError("the session ignores Ctrl-C")
 
     def stop(self) -> None:
         """End the session, if it has not ended."""

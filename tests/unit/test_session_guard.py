@@ -43,8 +43,7 @@ def nested(tmp_path: Path) -> Iterator[NestedSession]:
 
 
 def test_ctrl_c_leaves_nothing_running(nested: NestedSession) -> None:
-    os.killpg(nested.process.pid, signal.SIGINT)
-    assert nested.process.wait(60) == pytest.ExitCode.INTERRUPTED
+    assert nested.interrupt() == pytest.ExitCode.INTERRUPTED
     assert not nested.started
 
 
