@@ -16,7 +16,7 @@ from runtime.backfills import backfill_handle, read_backfill
 from runtime.find_run import query_status
 from sluice.campaigns.campaign import count_states, partition_states
 from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish, PartitionState
-from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.errors import ServiceUnavailable
 from sluice.presentation.decisions import describe_state
 from sluice.sizes import format_count
 from workflows.write_audit_publish import WriteAuditPublish
@@ -176,18 +176,3 @@ async def _ask_stage(client: Client, child: str) -> str:
         return "looking at its input, or waiting for a run of the same input"
     run = await query_status(client.get_workflow_handle_for(WriteAuditPublish.run, runs[0]))
     return f"{describe_state(run) if run else 'running'}, {runs[0]}"
-
-
-async def print_cancelled(context: CommandContext, pipeline: str) -> None:
-    """Print what a cancel ends; what is not known is no reason not to cancel."""
-    try:
-        now = await read_backfill(context.client, context.settings, pipeline)
-    except SluiceError as error:
-        print_line(context.console, Text("backfill "), f"{pipeline}: how it stands is not known ({error})")
-        return
-    print_line(context.console, Text("backfill "), f"{now.name} of {now.pipeline}, started by {now.starter}")
-    print_line(context.console, Text("partitions "), totals(now))
-    if now.together:
-        print_line(context.console, Text("merge "), describe_joint_publish(now.together))
-    for partition, child in now.children.items():
-        print_line(context.console, Text("runs "), f"{partition}: {child}")

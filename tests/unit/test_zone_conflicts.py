@@ -23,13 +23,13 @@ def pipeline(name: str, from_: str = "", table: str = "t.x", **more: Any) -> Pip
 
 def zone(stated: Pipeline) -> DeployedItem:
     assert stated.arrival
-    properties = stated.arrival.properties() | {"tables": ", ".join(stated.tables), "paths are relative to": "/work"}
-    return DeployedItem("landing zone", stated.name, f"{stated.name}.yml", "set", "/work", properties)
+    properties = stated.arrival.properties() | {"tables": ", ".join(stated.tables), "paths are relative to": "/srv"}
+    return DeployedItem("landing zone", stated.name, f"{stated.name}.yml", "set", "/srv", properties)
 
 
 def problems(*wanted: Pipeline, present: tuple[Pipeline, ...] = (), files: tuple[PipelineFile, ...] = ()) -> str:
     try:
-        check_deploy(files, [*map(zone, wanted)], [*map(zone, present)], Path("/work"))
+        check_deploy(files, [*map(zone, wanted)], [*map(zone, present)], Path("/srv"))
     except InvalidPipeline as error:
         return str(error)
     return ""
@@ -95,7 +95,7 @@ def test_any_checkout_around_a_zone_counts(tmp_path: Path) -> None:
 
 
 def test_two_zones_share_files_only_where_both_keep_them_and_no_table_is_common() -> None:
-    orders, nested = pipeline("orders", "in"), pipeline("nested", "/work/in/today")
+    orders, nested = pipeline("orders", "in"), pipeline("nested", "/srv/in/today")
     assert "may list the same files" in problems(orders, nested)
     assert "may list the same files" in problems(nested, present=(orders,))
     assert problems(orders, pipeline("other", "in", table="t.y")) == ""
