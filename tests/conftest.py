@@ -33,6 +33,9 @@ _PREFIXES = (
     "NOT_NULL",
 )
 
+_SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""JVM options for Spark in tests: the second compiler and parallel collection cost more than they save in a minute."""
+
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
@@ -49,10 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def plain_environment() -> None:
-    """Forget what this shell says of Temporal, Nessie and Slack: tests bring their own."""
+    """Remove this shell's settings of Temporal, Nessie and Slack: tests bring their own. Start Spark for short use."""
     for name in list(os.environ):
         if name.startswith(_PREFIXES) and name != "TEMPORAL_CLI_PATH":
             del os.environ[name]
+    os.environ["SPARK_SUBMIT_OPTS"] = _SHORT_JVM
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from devstack.stack import ROOT
 from runtime.telemetry import WORKER_READY
 from sluice.settings import read_settings
 from tests.harness.checker import Checker
+from tests.harness.forked import ForkedProcess
 from tests.harness.iceberg_checker import IcebergChecker
 from tests.harness.pipelines import csv_file
 from tests.harness.processes import WorkerProcess, spark_processes, wait_for
@@ -45,14 +45,9 @@ class FaultyWorker:
 
     def __init__(self, environment: Mapping[str, str], folder: Path, **faults: str) -> None:
         self.log = folder / f"faulty-{time.monotonic_ns()}.log"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.harness.faulty_worker"],
-                cwd=ROOT,
-                env={**os.environ, **environment, **faults},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+        self.log.touch()
+        variables = {**os.environ, **environment, **faults}
+        self.process = ForkedProcess(_faulty_worker, ROOT, variables, self.log, self.log)
         wait_for(lambda: WORKER_READY in self.log.read_text(), self.log.read_text)
 
     def resume(self) -> None:
@@ -71,6 +66,12 @@ class FaultyWorker:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+
+
+def _faulty_worker() -> int:
+    from tests.harness.faulty_worker import main  # noqa: PLC0415  # the server of forked processes has imported it
+
+    return main()
 
 
 class FaultHarness(SystemHarness):

@@ -1,8 +1,6 @@
 """A worker that dies, stops or is asked to end at a named point, or that lacks one of its safeguards.
 
-    CRASH="NessieCatalog.publish:after 9 FLAG" python -m tests.harness.faulty_worker
-    WITHOUT="fencing" python -m tests.harness.faulty_worker
-
+The variable CRASH names the point and the signal, `NessieCatalog.publish:after 9 FLAG`; WITHOUT names a safeguard.
 It is the worker itself: only the named methods are wrapped. The signal is sent once: when the file FLAG is not
 there yet.
 """
@@ -11,7 +9,6 @@ import asyncio
 import functools
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -133,10 +130,11 @@ SAFEGUARDS: dict[str, Callable[[Any], None]] = {
 }
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """Return the exit code of the worker, which breaks as the environment says."""
     if "CRASH" in os.environ:
         point, number, flag = os.environ["CRASH"].rsplit(" ", 2)
         crash(point, int(number), Path(flag))
     if "WITHOUT" in os.environ:
         leave_out(os.environ["WITHOUT"])
-    sys.exit(worker.main())
+    return worker.main()

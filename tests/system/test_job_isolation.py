@@ -114,7 +114,8 @@ def engine(
     name = str(request.param)
     variables = {**stack, "SLUICE_TASK_QUEUE": f"isolation-{name}", "SPARK_ENGINE": name, "SPARK_SLOTS": "2"}
     given = {"SLACK_API_URL": "http://127.0.0.1:9/", "SLUICE_JOB_ENVIRONMENT": "MY_REGION", "MY_REGION": "eu"}
-    worker = WorkerProcess({**variables, **SECRETS, **given}, tmp_path_factory.mktemp(name))
+    secret = {**variables, **SECRETS, **given}
+    worker = WorkerProcess(secret, tmp_path_factory.mktemp(name), ["env"])  # /proc shows a program's own environment
     yield name, variables
     worker.stop()
 
