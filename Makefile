@@ -7,6 +7,8 @@ UV := .sluice/uv/bin/uv
 PYTEST_ARGS ?=
 PROCESSES ?= 2
 STORE := $(if $(filter-out 0 no false,$(S3)),store)
+# Where a shell or an image sets it, each process would compile a thousand modules: a command 4 s, a worker 12 s.
+unexport PYTHONDONTWRITEBYTECODE
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime hosting devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
