@@ -16,10 +16,8 @@ from tests.harness.partition_driver import CampaignEnding, PartitionDriver, part
 from tests.harness.partition_model import ORDERED_KEYS, YEARS, Content, Load, PartitionModel, Row
 from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
 
-KEYS = ("path", "args", "statements")
+KEYS = ("path", "transform", "path and transform", "args", "environment", "conf", "statements")
 MODES = ("append", "merge", "overwrite", "overwrite_partitions")
-SCOPES = False
-"""Whether the partition is part of what a run is; then files of one partition are copied to another one."""
 SLOTS = ("a", "b")
 NOT_STARTED = ("waiting", "cancelled")
 STOPPED = ("refused", "failed", "quarantined", "discarded", "already published")
@@ -63,7 +61,7 @@ class PartitionSequence(CommandSequence):
         if sent := self.sent.get(f"{name}/{slot}"):
             self._put(name, slot, sent[number % len(sent)])
 
-    @precondition(lambda self: SCOPES and self.model.key == "path" and self.model.mode == "append")
+    @precondition(lambda self: self.model.key == "path" and self.model.mode == "append")
     @rule(of=st.integers(0, 2), to=st.integers(0, 2))
     def copy_to_another_partition(self, of: int, to: int) -> None:
         if "a" in self.files[YEARS[of]]:

@@ -19,9 +19,6 @@ from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
 from tests.harness.temporal_thread import TEMPORAL
 
-TABLE_IS_ITS_UUID = False
-"""Whether a table that was dropped and created again is another one; then another program does so."""
-
 
 class Sequence(CommandSequence):
     """Files in a folder, runs that load them, and people who decide; one table."""
@@ -153,7 +150,7 @@ class Sequence(CommandSequence):
 
     # --- another program ---
 
-    @precondition(lambda self: TABLE_IS_ITS_UUID and self.driver.recreate and self.driver.has_table())
+    @precondition(lambda self: self.driver.recreate and self.driver.has_table())
     @rule()
     def drop_and_create(self) -> None:
         """Another program drops the table and creates it again, empty."""

@@ -22,8 +22,6 @@ class Sent:
     """When a look saw it for the first time."""
     is_settled: bool = False
     """Whether a look saw it unchanged for long enough."""
-    was_rolled_back: bool = False
-    """Whether the run that loaded it was rolled back since."""
 
     @property
     def csv(self) -> str:
@@ -43,6 +41,10 @@ class ZoneModel:
     """By path, what lies there."""
     published: list[tuple[Content, str]] = field(default_factory=list)
     """What main holds, and under which path it was loaded, as far as that is known."""
+    loads: Counter[tuple[str, Content]] = field(default_factory=Counter)
+    """How often content of a path was loaded."""
+    undone: Counter[tuple[str, Content]] = field(default_factory=Counter)
+    """How often such a load was rolled back. The content stays out then, until a person names the path."""
 
     def send(self, path: str, content: Content, rows: tuple[Row, ...]) -> None:
         """Record that a file lies under a path, in the place of another one if there was one."""
@@ -70,12 +72,13 @@ class ZoneModel:
             loaded = [content for content, each in self.published if each == path]
             assert self.overwritten == "load" or len(loaded) == 1, f"main holds {len(loaded)} contents of {path}"
 
-    def rolled_back(self, rows: Counter[Row]) -> None:
-        """Record that main holds these rows after a roll-back."""
+    def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
+        """Record a roll-back: the rows that main holds now, and those that each undone run had brought."""
+        paths = dict(self.published)
+        for each in brought:
+            for content in {sent.content for sent in self.sent if {*sent.rows} <= each.keys()} & paths.keys():
+                self.undone[paths[content], content] += 1
         held = self._contents_of(rows)
-        for content, path in self.published:
-            if content not in held and path in self.current and self.current[path].content == content:
-                self.current[path].was_rolled_back = True
         self.published = [(content, path) for content, path in self.published if content in held]
 
     def missing(self, rows: Counter[Row]) -> list[Sent]:
@@ -87,9 +90,19 @@ class ZoneModel:
             for each in self.current.values()
             if each.is_settled
             and each.content not in held
-            and not each.was_rolled_back
+            and not self._was_undone(each)
             and (self.overwritten == "load" or each.path not in by_path)
         ]
+
+    def _was_undone(self, sent: Sent) -> bool:
+        """Return whether a load of this content was rolled back, under its path or one that it may have had."""
+        return any(self.undone[each.path, each.content] for each in self.sent if each.content == sent.content)
+
+    def _stays_out(self, sent: Sent) -> bool:
+        """Return whether content must stay out: each of its loads was rolled back, and it had one path only."""
+        is_known = {each.path for each in self.sent if each.content == sent.content} == {sent.path}
+        of = sent.path, sent.content
+        return is_known and 0 < self.loads[of] <= self.undone[of]
 
     def _contents_of(self, rows: Counter[Row]) -> set[Content]:
         """Return the contents that main holds, each whole and once."""
@@ -104,13 +117,14 @@ class ZoneModel:
 
     def _check_new(self, content: Content) -> None:
         sources = [
-            each for each in self.sent if each.content == content and each.is_settled and not each.was_rolled_back
+            each for each in self.sent if each.content == content and each.is_settled and not self._stays_out(each)
         ]
         assert sources, f"main holds {content}, which had not settled, or which a person took back"
         taken = {path for _, path in self.published}
         free = [each for each in sources if self.overwritten == "load" or each.path not in taken]
         assert free, f"main holds {content} beside other content of {sources[0].path}"
         self.published.append((content, free[-1].path))
+        self.loads[free[-1].path, content] += 1
 
 
 @dataclass
@@ -133,16 +147,19 @@ class MergedZoneModel(ZoneModel):
             if before >= 0 and sent[before].rows[0] == row:
                 continue
             later = [n for n, each in enumerate(sent) if each.rows[0] == row and each.is_settled and n > before]
-            assert later, f"main holds {row}, which had not settled, or which is older than what it held of {path}"
+            later = [n for n in later if not self._stays_out(sent[n])]
+            assert later, f"main holds {row}: not settled, taken back, or older than what it held of {path}"
             self.merged[path] = later[0]
+            self.loads[path, sent[later[0]].content] += 1
 
-    def rolled_back(self, rows: Counter[Row]) -> None:
-        """Record that main holds these rows after a roll-back."""
+    def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
+        """Record a roll-back: the rows that main holds now, and those that each undone run had brought."""
+        for row in (row for each in brought for row in each):
+            path, sent = self._sent_with_key(row[0])
+            self.undone[path, next(each.content for each in sent if each.rows[0] == row)] += 1
         for path, before in list(self.merged.items()):
             sent = [each for each in self.sent if each.path == path]
             earlier = [n for n, each in enumerate(sent) if each.rows[0] in rows and n <= before]
-            if sent[before].rows[0] not in rows and path in self.current:
-                self.current[path].was_rolled_back = True
             if earlier:
                 self.merged[path] = earlier[-1]
             else:
@@ -155,7 +172,7 @@ class MergedZoneModel(ZoneModel):
             for each in self.current.values()
             if each.is_settled
             and each.rows[0] not in rows
-            and not each.was_rolled_back
+            and not self._was_undone(each)
             and (self.overwritten == "load" or each.path not in self.merged)
         ]
 
