@@ -33,8 +33,11 @@ _PREFIXES = (
     "NOT_NULL",
 )
 
-_SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""JVM options for Spark in tests: the second compiler and parallel collection cost more than they save in a minute."""
+_SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m -Xmn300m"
+"""JVM options for Spark in tests: the second compiler and parallel collection cost more than they save in a minute.
+
+The sizes avoid collections of a JVM that is about to end anyway.
+"""
 
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")

@@ -17,8 +17,8 @@ BAD = "2018-03"
 
 
 @pytest.fixture
-def months(system: SystemHarness, tmp_path: Path) -> Iterator["Months"]:
-    months = Months(SystemHarness(tmp_path, {**system.environment, "SLUICE_TASK_QUEUE": "backfill-tests"}), tmp_path)
+def months(system: SystemHarness, backfill_queue: dict[str, str], tmp_path: Path) -> Iterator["Months"]:
+    months = Months(SystemHarness(tmp_path, {**system.environment, **backfill_queue}), tmp_path)
     try:
         yield months
     finally:

@@ -17,8 +17,8 @@ BAD = "2019-02"
 
 
 @pytest.fixture
-def rides(system: SystemHarness, tmp_path: Path) -> Iterator[BackfilledRides]:
-    own = SystemHarness(tmp_path, {**system.environment, "SLUICE_TASK_QUEUE": "together-tests"})
+def rides(system: SystemHarness, backfill_queue: dict[str, str], tmp_path: Path) -> Iterator[BackfilledRides]:
+    own = SystemHarness(tmp_path, {**system.environment, **backfill_queue})
     rides = BackfilledRides(own, tmp_path, MONTHS, BAD)
     try:
         yield rides

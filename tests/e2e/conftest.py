@@ -1,0 +1,22 @@
+"""Fixtures of whole runs."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.processes import WorkerProcess
+
+
+@pytest.fixture(scope="module")
+def backfill_queue(
+    request: pytest.FixtureRequest, warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """Variables of a task queue whose worker for Spark is there, and whose control worker a test starts and kills.
+
+    A worker for both would take its warm Spark along at each kill: `tests/faults/test_backfill.py` does that.
+    """
+    name = request.module.__name__.rpartition(".")[2].replace("_", "-")
+    queue = {**warm_stack, "SLUICE_TASK_QUEUE": name}
+    spark = WorkerProcess({**queue, "SLUICE_WORKER_ROLE": "spark"}, tmp_path_factory.mktemp("spark"))
+    yield {**queue, "SLUICE_WORKER_ROLE": "control"}
+    spark.stop()
