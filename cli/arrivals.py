@@ -1,41 +1,41 @@
 """The command for landing zones: which files arrived, what became of each, and what can be done about batches."""
 
 import sys
-from datetime import datetime, timezone
 from typing import Annotated, cast, get_args
 
 import typer
 from rich.markup import escape
 
-from cli.confirming import Yes, confirm
-from cli.context import UNREACHABLE, CommandContext, current_user, run_command
-from cli.layout import print_entries, visible
-from cli.load_arrivals import load_named, named_files
-from cli.values import OLDER_ROWS_WIN, OverYounger
+from cli.arrival_actions import ArrivalAction, run_action
+from cli.confirming import Yes
+from cli.context import UNREACHABLE, CommandContext, run_command
+from cli.layout import print_entries
+from cli.load_arrivals import named_files
+from cli.values import OverYounger
 from runtime.installation import with_known_installation
-from runtime.landing_zones import command_batch, list_zones, look_now, read_zone, split_batch
+from runtime.landing_zones import list_zones, read_zone
 from runtime.short_workflow import query_lake
 from sluice.arrivals.held_batches import decided_states
 from sluice.arrivals.limits import room_for_batches
 from sluice.contracts.arrivals import (
     Batch,
-    BatchCommand,
     FileStatus,
     ListArrivalsInput,
     ListArrivalsResult,
-    SplitBatch,
     ZoneStatus,
 )
 from sluice.errors import InvalidPipeline, ServiceUnavailable
-from sluice.presentation.arrivals import describe_batch, describe_batches, describe_counts, describe_file
+from sluice.presentation.arrivals import (
+    describe_batch,
+    describe_batches,
+    describe_counts,
+    describe_file,
+    format_arrival,
+)
 from sluice.settings import Settings
 from sluice.sizes import format_count
-from sluice.times import format_time
 
 app = typer.Typer(add_completion=False)
-
-_SHOWN_FILES = 50
-"""Maximum number of files of a batch that are listed before a question about it."""
 
 
 @app.command("arrivals")
@@ -69,38 +69,21 @@ def arrivals_command(
 ) -> None:
     """Show what arrived in a landing zone, and what became of each file. Without a pipeline, show all zones."""
 
-    async def command(context: CommandContext, _: None) -> int:
+    async def command(context: CommandContext, action: ArrivalAction) -> int:
         settings = with_known_installation(context.settings)
         if pipeline is None:
             return await _print_zones(context, settings)
-        if over_younger and (retry or split or load):
-            context.console.print(OLDER_ROWS_WIN, highlight=False)
-        if load:
-            return await load_named(
-                context, settings, pipeline, named_files(load, more or ()), yes=yes, over_younger=over_younger
-            )
-        if split:
-            await _confirm(context, settings, pipeline, split, "Load its halves by themselves?", yes=yes)
-            return await _split(context, settings, pipeline, split, over_younger=over_younger)
-        if retry or set_aside:
-            asked = "Load it again?" if retry else "Never load it, as long as the zone is deployed?"
-            await _confirm(context, settings, pipeline, retry or set_aside or "", asked, yes=yes)
-            return await _command(context, settings, pipeline, retry, set_aside, over_younger=over_younger)
-        if look:
-            await look_now(context.client, settings, pipeline)
-            context.print_result(
-                {"pipeline": pipeline, "look": True}, f"A look at the landing zone of {pipeline} is asked for."
-            )
-            return 0
-        return await _print_files(context, settings, pipeline, file, _status(status), limit)
+        if action.is_none:
+            return await _print_files(context, settings, pipeline, file, _status(status), limit)
+        return await run_action(context, settings, pipeline, action, yes=yes)
 
-    def prepare() -> None:
+    def prepare() -> ArrivalAction:
         _status(status)
-        named_files(load, more or ())
-        if pipeline is None and (file or status or retry or set_aside or split or load or look):
+        action = ArrivalAction(retry, set_aside, split, named_files(load, more or ()), look, over_younger)
+        action.check()
+        if pipeline is None and (file or status or not action.is_none):
             raise InvalidPipeline("name the pipeline whose landing zone is meant: `arrivals PIPELINE …`")
-        if len([each for each in (retry, set_aside, split, load, look) if each]) > 1:
-            raise InvalidPipeline("--retry, --set-aside, --split, --load and --look: give one at a time")
+        return action
 
     run_command(command, as_json, prepare)
 
@@ -112,55 +95,6 @@ def _status(text: str | None) -> FileStatus | None:
         if text == status:
             return cast(FileStatus, status)
     raise InvalidPipeline(f"{text!r} is no status of a file: there are {', '.join(get_args(FileStatus))}")
-
-
-async def _confirm(
-    context: CommandContext, settings: Settings, pipeline: str, batch: str, question: str, *, yes: bool
-) -> None:
-    """Show a batch with its files, and ask; the landing zone refuses a batch that it does not hold.
-
-    A batch's id names its files: a batch of other files has another id.
-    """
-    zone = await read_zone(context.client, settings, pipeline)
-    for held in zone.batches:
-        if held.ref.id == batch:
-            refs = [each.ref for each in zone.batches]
-            query = ListArrivalsInput(pipeline=zone.pipeline, held=refs, has_room=True, status="in a batch", limit=5000)
-            files = (await query_lake(context.client, settings, query, ListArrivalsResult)).files
-            text = f"batch {batch}: {describe_batch(held)}: {held.reason}"
-            context.console.print(escape(text), highlight=False, soft_wrap=True)
-            for each in [each for each in files if each.detail == batch][:_SHOWN_FILES]:
-                line = f"  {each.path}  arrived {_time(each.arrived_at)}"
-                context.console.print(visible(line), highlight=False, soft_wrap=True)
-            confirm(context, question, yes=yes)
-
-
-async def _command(
-    context: CommandContext,
-    settings: Settings,
-    pipeline: str,
-    retry: str | None,
-    set_aside: str | None,
-    *,
-    over_younger: bool,
-) -> int:
-    action, batch = ("retry", retry) if retry else ("set aside", set_aside)
-    fields = {"action": action, "batch": batch, "by": current_user().name, "over_younger": over_younger}
-    request = BatchCommand.model_validate(fields)
-    now = await command_batch(context.client, settings, pipeline, request)
-    paused = (await read_zone(context.client, settings, pipeline)).paused
-    until = f", until the landing zone is resumed: {paused}" if paused and now.state == "waiting" else ""
-    context.print_result(now.model_dump(mode="json"), f"Batch {batch} of {pipeline}: {now.state}{until}")
-    return 0
-
-
-async def _split(context: CommandContext, settings: Settings, pipeline: str, batch: str, *, over_younger: bool) -> int:
-    request = SplitBatch(batch=batch, by=current_user().name, over_younger=over_younger)
-    halves = await split_batch(context.client, settings, pipeline, request)
-    names = " and ".join(f"{each.ref.id} ({format_count(each.ref.files, 'file')})" for each in halves)
-    fields = {"batch": batch, "halves": [each.model_dump(mode="json") for each in halves]}
-    context.print_result(fields, f"Batch {batch} of {pipeline} is split into {names}.")
-    return 0
 
 
 async def _print_zones(context: CommandContext, settings: Settings) -> int:
@@ -188,7 +122,7 @@ async def _print_zones(context: CommandContext, settings: Settings) -> int:
             (zone.paused and f"paused: {zone.paused}") or zone.problem or "open",
             describe_counts(zone.counts),
             describe_batches(zone.batches),
-            _time(zone.latest_arrival),
+            format_arrival(zone.latest_arrival),
         )
         for zone in zones
     ]
@@ -219,7 +153,7 @@ async def _print_files(
         context.print_result({**fields, **listed.model_dump(mode="json")}, "")
         return 0
     rows = [
-        (each.path.replace("\n", "\\n"), *describe_file(each, zone, listed.runs), _time(each.arrived_at))
+        (each.path.replace("\n", "\\n"), *describe_file(each, zone, listed.runs), format_arrival(each.arrived_at))
         for each in listed.files
     ]
     if rows:
@@ -257,7 +191,3 @@ def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
 
 def _kept_out(batches: list[Batch]) -> list[Batch]:
     return [batch for batch in batches if batch.state == "kept out"]
-
-
-def _time(timestamp: float | None) -> str:
-    return "never" if timestamp is None else format_time(datetime.fromtimestamp(timestamp, timezone.utc).isoformat())

@@ -6,17 +6,11 @@ from collections.abc import Mapping
 from http.client import HTTPException
 from urllib.error import HTTPError
 
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import (
-    DescribeNamespaceRequest,
-    DescribeTaskQueueRequest,
-    GetSystemInfoRequest,
-)
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from runtime.reached_installation import connect_command
+from runtime.reached_installation import connect_command, polling_workers
 from runtime.short_workflow import query_lake
 from runtime.temporal_client import missing_search_attributes
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding, failed
@@ -100,7 +94,7 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
         settings.spark_queue: ExamineSparkInput(),
     }
     for queue, question in queues.items():
-        number = await _count_workers(client, queue)
+        number = len(await polling_workers(client, queue))
         if not number:
             absent = f"no worker takes work from the task queue {queue!r}, so that what it needs is not known"
             log = settings.sluice_home / "logs" / "worker.log"
@@ -125,17 +119,3 @@ def _unanswered(queue: str, settings: Settings, error: ServiceUnavailable) -> Fi
         return failed("worker", f"{queue}: {error}")
     detail = f"{queue}: no answer, maybe because a job is in each of its {settings.slots} slots: {error}"
     return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")
-
-
-async def _count_workers(client: Client, queue: str) -> int:
-    """Return how many workers asked for activities of a task queue within the last minutes."""
-    request = DescribeTaskQueueRequest(
-        namespace=client.namespace,
-        task_queue=TaskQueue(name=queue),
-        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
-    )
-    try:
-        described = await client.workflow_service.describe_task_queue(request)
-    except RPCError:
-        return 0
-    return len({poller.identity for poller in described.pollers})

@@ -89,7 +89,12 @@ async def check_task_queue(client: Client, settings: Settings, environment: Mapp
 
 
 async def serving_installations(client: Client, queue: str) -> set[str]:
-    """Return the installations whose workers asked for work of a task queue within the last minutes."""
+    """Return the installations whose workers polled a task queue within the last minutes."""
+    return {named[1] for worker in await polling_workers(client, queue) if (named := _IDENTITY.search(worker))}
+
+
+async def polling_workers(client: Client, queue: str) -> set[str]:
+    """Return the identities of the workers that polled a task queue for activities within the last minutes."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=queue),
@@ -99,7 +104,7 @@ async def serving_installations(client: Client, queue: str) -> set[str]:
         described = await client.workflow_service.describe_task_queue(request)
     except RPCError:
         return set()
-    return {named[1] for poller in described.pollers if (named := _IDENTITY.search(poller.identity))}
+    return {poller.identity for poller in described.pollers}
 
 
 def _is_chosen(environment: Mapping[str, str]) -> bool:

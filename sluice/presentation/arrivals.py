@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 
 from sluice.contracts.arrivals import (
     ROLLED_BACK,
@@ -11,6 +12,7 @@ from sluice.contracts.arrivals import (
     ZoneStatus,
     other_content_in,
 )
+from sluice.times import format_time
 
 _LONGEST = 500
 _SHORT = 120
@@ -61,6 +63,11 @@ def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str])
     if batch is None:
         return "waiting", f"batch {file.detail} has just ended"
     return batch.state, f"batch {file.detail}" + _why(batch, zone, runs)
+
+
+def format_arrival(timestamp: float | None) -> str:
+    """Return when a file arrived, from seconds since 1970, or "never"."""
+    return "never" if timestamp is None else format_time(datetime.fromtimestamp(timestamp, timezone.utc).isoformat())
 
 
 def _why_behind(batch: Batch, zone: ZoneStatus) -> str:
