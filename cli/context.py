@@ -50,6 +50,7 @@ class CommandContext:
 
     client: Client
     settings: Settings
+    """The settings, with the installation that is reached: landing zones, schedules and backfills have its id."""
     console: Console
     as_json: bool
     interruption: "Interruption"
@@ -146,8 +147,8 @@ async def _connect_and_run(
     report: ReportFormat | None,
 ) -> int:
     environment = read_environment()
-    settings = read_settings(environment)
     reached = await connect_command(environment)
+    settings = read_settings(environment).model_copy(update={"sluice_installation": reached.installation})
     if reached.hint:
         print(f"sluice: {reached.hint}", file=sys.stderr)
     console = make_console(to_stderr=as_json or report is not None)

@@ -35,6 +35,8 @@ class ReachedTemporal:
     """A connection of a command, and what a person should know of it."""
 
     client: Client
+    installation: str
+    """The id of the installation whose workers the command reaches, as far as it is known."""
     hint: str = ""
     """Whose installation it is, if it is not the one of this folder."""
 
@@ -62,11 +64,12 @@ async def connect_command(environment: Mapping[str, str]) -> ReachedTemporal:
     own = known_installation(settings)
     served = await serving_installations(client, settings.sluice_task_queue)
     if own in served:
-        return ReachedTemporal(client)
+        return ReachedTemporal(client, own)
     if chosen:
-        return ReachedTemporal(client, _hint(client, settings, own, served))
+        reached = next(iter(served)) if len(served) == 1 else own
+        return ReachedTemporal(client, reached, _hint(client, settings, own, served))
     if not served and await _has_worked_here(client, settings, own, has_stack=has_stack):
-        return ReachedTemporal(client)
+        return ReachedTemporal(client, own)
     raise ServiceUnavailable(_refusal(client, served, has_stack=has_stack))
 
 

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from sluice.input.held_files import LoadsOfTable
+from sluice.input.scope import NO_SCOPE
 from sluice.loading.rules import Rule
 from tests.component import test_partition_sequences as partitions
 from tests.component import test_sequences as runs
@@ -71,7 +73,30 @@ MENDS = (
             "lakehouse.arrivals.held_files.HeldFiles.batch_with_path": lambda *_: "",
             "lakehouse.loaded_files.LoadedFiles.find_other_content": lambda *_: [],
         },
-        {"OVERWRITTEN": ("alert",)},
+        {"OVERWRITTEN": ("alert",), "MODES": ("append",)},
+    ),
+    Mend(
+        "a partition belongs to what a run is",
+        "partitions",
+        {"sluice.pipeline.file.load_scope": lambda *_: NO_SCOPE},
+        {"KEYS": ("transform",), "MODES": ("append",)},
+    ),
+    Mend(
+        "content is loaded again that other content of its path replaced",
+        "partitions",
+        {"lakehouse.loaded_files.LoadsOfTable": lambda loads, **_: LoadsOfTable(loads, order_matters=False)},
+        {"KEYS": ("path",), "MODES": ("merge",)},
+    ),
+    Mend(
+        "a link that leads out of a landing zone is not followed",
+        "zone",
+        {"lakehouse.source_files.arriving.LinkGuard.problem": lambda *_: ""},
+        {"MODES": ("append",)},
+    ),
+    Mend(
+        "loads into a table that was dropped do not count",
+        "runs",
+        {"lakehouse.loaded_files.loads_that_main_holds": lambda _catalog, _io, loads, _at: loads},
     ),
 )
 

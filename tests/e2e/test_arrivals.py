@@ -75,13 +75,15 @@ def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeR
     assert aside.json["state"] == "set aside"
     assert system.command("pause", NAME, "--note", "we look at it").code == 0
     csv_file(landing / "mar.csv", [{"id": 5, "kind": "x"}])
-    paused = zone.until("mar.csv", "in a batch")
-    assert "we look at it" in paused["paused"]
-    assert {each["state"] for each in paused["batches"]} == {"set aside", "waiting"}
+    assert "we look at it" in zone.until("mar.csv", "in a batch")["paused"]
+    wait_for(lambda: {each["state"] for each in zone.shown()["batches"]} == {"set aside", "waiting"})
     assert system.command("resume", NAME, "--note", "it is fine").code == 0
     zone.until("mar.csv", "loaded")
     assert _ids(lake) == [1, 2, 4, 5]
     assert "resumed: it is fine (" in system.command("arrivals", NAME).out
+    by_hand = system.command("run", str(folder / "arriving.yml"))
+    assert (by_hand.code, "is deployed, and loads its files" in by_hand.err) == (2, True), by_hand
+    _load_what_was_rolled_back(system, zone, lake, landing / "mar.csv")
 
     (folder / "arriving.yml").write_text(f"{text}\napproval: {{required: 1, timeout: 1h}}\n")
     assert system.command("deploy", str(folder), "--yes").code == 0
@@ -93,6 +95,18 @@ def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeR
     assert [each["action"] for each in removed.json["changes"]] == ["remove"], removed.err
     unknown = system.command("arrivals", NAME)
     assert (unknown.code, "has no landing zone" in unknown.err) == (2, True), unknown.err
+
+
+def _load_what_was_rolled_back(system: SystemHarness, zone: Zone, lake: LakeReader, file: Path) -> None:
+    before = _ids(lake)
+    run = zone.shown("--file", file.name)["files"][0]["detail"]
+    rolled_back = system.command("rollback", run, "--yes")
+    assert rolled_back.code == 0, rolled_back.err
+    (shown,) = zone.shown("--file", file.name)["files"]
+    assert "rolled back" in shown["detail"] and len(_ids(lake)) == len(before) - 1, shown
+    loaded = system.command("arrivals", NAME, "--load", str(file), "--yes")
+    assert loaded.code == 0, loaded.err
+    wait_for(lambda: _ids(lake) == before, lambda: str(zone.shown("--file", file.name)))
 
 
 def _overwrite_while_a_person_decides(system: SystemHarness, zone: Zone, file: Path) -> None:

@@ -62,7 +62,7 @@ class NoWorkflows:
 @pytest.fixture(autouse=True)
 def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     async def connect(_: object) -> SimpleNamespace:
-        return SimpleNamespace(client=None, hint="")
+        return SimpleNamespace(client=None, installation="", hint="")
 
     monkeypatch.setattr(context, "connect_command", connect)
 
@@ -241,7 +241,7 @@ class Runs:
 
 def cancelling(monkeypatch: pytest.MonkeyPatch, runs: Runs, *words: str) -> Result:
     async def connect(_: object) -> SimpleNamespace:
-        return SimpleNamespace(client=runs, hint="")
+        return SimpleNamespace(client=runs, installation="", hint="")
 
     async def no_status(_: object) -> None:
         return None

@@ -21,7 +21,7 @@ async def _interrupt(*_: Any, **__: Any) -> Any:
 
 
 async def _connected(*_: Any, **__: Any) -> Any:
-    return SimpleNamespace(client=SimpleNamespace(namespace="default"), hint="")
+    return SimpleNamespace(client=SimpleNamespace(namespace="default"), installation="", hint="")
 
 
 @pytest.fixture(autouse=True)

@@ -162,3 +162,17 @@ def test_a_command_in_a_folder_whose_stack_is_down(home: Path, tmp_path: Path) -
     ended = run_command(tmp_path, os.environ, "list", "--json")
     assert (ended.code, ended.json["exit_code"]) == (7, 7)
     assert "the stack of this folder is down: `make up`" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("served", "installation"),
+    [((OWN,), OWN), ((OTHER, OWN), OWN), ((OTHER,), OTHER), ((), OWN), ((OTHER, "third"), OWN)],
+)
+async def test_a_command_has_the_installation_that_it_reaches(
+    home: Path, monkeypatch: pytest.MonkeyPatch, served: tuple[str, ...], installation: str
+) -> None:
+    """No person sets it, and landing zones, schedules and backfills are found by it."""
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
+    temporal = Temporal(*(f"1@host#{each}" for each in served))
+    monkeypatch.setattr(reached_installation, "connect", temporal.connect)
+    assert (await connect_command(read_environment())).installation == installation

@@ -1,0 +1,59 @@
+"""Rows that replace others: older ones after younger ones, and a table that was dropped and created."""
+
+from pathlib import Path
+
+import pytest
+
+from lakehouse.catalog import TableCommit
+from lakehouse.open_catalog import open_catalog
+from sluice.settings import read_settings
+from tests.harness.lake import LakeReader
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.system import SystemHarness
+
+_PRICES = """\
+name: prices
+write:
+  source: {{path: "{folder}/{{{{ partition }}}}.csv"}}
+  mode: merge
+  keys: [id]
+tables:
+  t.prices:
+    checks: [not_null: id]
+"""
+
+
+@pytest.mark.slow
+def test_older_rows_win_only_where_a_person_says_so(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    for month, price in (("2026-01", 10), ("2026-02", 20)):
+        csv_file(tmp_path / f"{month}.csv", [{"id": 1, "price": price}])
+    file = str(system.file(_PRICES.format(folder=tmp_path)))
+    younger = system.command("run", file, "--partition", "2026-02", "--json")
+    assert younger.code == 0, younger.err
+    older = system.command("run", file, "--partition", "2026-01", "--json")
+    assert older.code != 0 and "--over-younger" in older.out + older.err, older
+    assert [row["price"] for row in lake.rows("t.prices")] == [20]
+    stated = system.command("run", file, "--partition", "2026-01", "--over-younger", "--json")
+    assert stated.code == 0 and [row["price"] for row in lake.rows("t.prices")] == [10], stated
+
+
+@pytest.mark.slow
+def test_a_table_that_was_dropped_and_created_is_another_one(
+    system: SystemHarness, lake: LakeReader, tmp_path: Path
+) -> None:
+    first, second, third = (csv_file(tmp_path / f"{number}.csv", [{"id": number}]) for number in (1, 2, 3))
+    assert system.run(pipeline("replaced", first)).code == 0
+    run = system.start(pipeline("replaced", second, more="approval: {timeout: 1h}"))
+    system.wait_for_stage(run, "waiting for approval")
+    catalog = open_catalog(read_settings(system.environment))  # another program's
+    catalog.commit_tables(catalog.main, catalog.head(catalog.main), "drop", [TableCommit("t.replaced", None)])
+    assert system.run(pipeline("replaced", third)).code == 0
+    system.approve(run)
+    ended = system.wait_for_end(run)
+    assert ended.code != 0 and "is another table than the one" in ended.json["reason"], ended
+    lake.discard(ended.json["branch"])
+    assert [row["id"] for row in lake.rows("t.replaced")] == [3]
+    for source in (first, second):
+        again = system.run(pipeline("replaced", source))
+        assert (again.code, again.json["outcome"]) == (0, "published"), again
+    assert sorted(row["id"] for row in lake.rows("t.replaced")) == [1, 2, 3]
