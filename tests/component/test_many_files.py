@@ -8,20 +8,21 @@ from tests.harness.loading_run import TABLE, Folder, names
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
-_FILES = 100_000
 _MESSAGE = 64 * 1024
 
 
-@pytest.mark.slow
-async def test_a_hundred_thousand_files_are_loaded_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "files", [pytest.param(20_000, marks=pytest.mark.slow), pytest.param(100_000, marks=pytest.mark.matrix)]
+)
+async def test_very_many_files_are_loaded_once(files: int, tmp_path: Path) -> None:
     lake = MemoryLake(MemoryCatalog(), tmp_path / "tables")
     folder = Folder(lake, tmp_path / "landing")
-    for number in range(_FILES):
+    for number in range(files):
         folder.file(f"{number % 100:02}/{number}.csv", f"id\n{number}\n")
     first = folder.run()
     branch = first.open()
     selected = await first.select(branch)
-    assert (selected.files, selected.loaded_before) == (_FILES, 0)
+    assert (selected.files, selected.loaded_before) == (files, 0)
     assert len(selected.model_dump_json()) < _MESSAGE
     lake.append(branch.name, TABLE, [1], first.ref)
     assert first.publish(branch, selected).merged
@@ -29,6 +30,6 @@ async def test_a_hundred_thousand_files_are_loaded_once(tmp_path: Path) -> None:
         folder.file(f"new/{number}.csv", f"id\nnew{number}\n")
     second = folder.run()
     selected = await second.select(second.open())
-    assert (selected.files, selected.loaded_before) == (10, _FILES)
+    assert (selected.files, selected.loaded_before) == (10, files)
     assert sorted(names(lake, selected)) == [f"{number}.csv" for number in range(10)]
     assert len(selected.model_dump_json()) < _MESSAGE

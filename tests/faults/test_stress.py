@@ -55,8 +55,8 @@ def _seed() -> int:
 
 @on_both_catalogs(pytest.mark.matrix)
 def test_a_few_runs_under_stress(faults: FaultHarness) -> None:
-    """The catalog fails, Temporal is cut off, a worker is killed: what six runs at once publish is on main once."""
-    run_under_faults(faults, runs=6, seed=_seed(), kills=1)
+    """The catalog fails, Temporal is cut off, a worker is killed: what four runs at once publish is on main once."""
+    run_under_faults(faults, runs=4, seed=_seed(), kills=1)
 
 
 @pytest.mark.matrix

@@ -5,6 +5,7 @@ A new interpreter spends more processor time on the imports of a command or a wo
 program itself.
 """
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -81,4 +82,8 @@ def _run(main: Callable[[], object], folder: Path, environment: dict[str, str], 
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    raise SystemExit(main())
+    try:
+        code = main()
+    finally:
+        atexit._run_exitfuncs()  # as at the end of a program: a forked process ends without; traces are sent there
+    raise SystemExit(code)

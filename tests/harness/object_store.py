@@ -1,5 +1,6 @@
 """An S3-compatible store for tests: versitygw, where it is installed or can be built."""
 
+import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,11 +23,16 @@ KEY, SECRET = "key", "secret"
 
 
 def store_program() -> Path:
-    """Return the store's program: on the PATH, built before, or built by Go now; skip the test without one."""
-    try:
-        return build_store_program(ROOT / ".sluice")
-    except StackError as error:
-        pytest.skip(str(error))
+    """Return the store's program: on the PATH, built before, or built by Go now; skip the test without one.
+
+    One process of the tests builds it, for minutes; another one waits.
+    """
+    with (ROOT / ".sluice" / "store.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            return build_store_program(ROOT / ".sluice")
+        except StackError as error:
+            pytest.skip(str(error))
 
 
 @contextmanager
