@@ -2,12 +2,16 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+from temporalio.activity import Info
 from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
 
 from devstack.stack import Stack
 from runtime.temporal_client import connect
@@ -17,6 +21,7 @@ from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess
 from tests.harness.session_guard import SessionGuard
 from tests.harness.system import SystemHarness, link_tools
+from tests.harness.waiting import LIMIT
 
 _PREFIXES = (
     "CATALOGUE",
@@ -60,6 +65,19 @@ def plain_environment() -> None:
         if name.startswith(_PREFIXES) and name != "TEMPORAL_CLI_PATH":
             del os.environ[name]
     os.environ["SPARK_SUBMIT_OPTS"] = _SHORT_JVM
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_activities() -> Iterator[None]:
+    """Give activities that tests call directly more than the one second of the SDK: they end when they are overdue."""
+    plain = ActivityEnvironment.default_info
+
+    def patient() -> Info:
+        return replace(plain(), start_to_close_timeout=timedelta(seconds=LIMIT))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ActivityEnvironment, "default_info", staticmethod(patient))
+        yield
 
 
 @pytest.fixture(scope="session")

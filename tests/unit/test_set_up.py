@@ -158,6 +158,7 @@ def test_a_stamp_is_gone_while_its_step_runs(tmp_path: Path) -> None:
 
 RUNNER = """
 import pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored in the background
 sys.path.insert(0, sys.argv[1])
 from devstack.set_up import __main__ as command
 from devstack.set_up.step import Stamp, Step
