@@ -22,6 +22,8 @@ from sluice.publishing.certificate import marks
 from sluice.publishing.rebase import check_not_replaced, moved_tables_problem, rebase_problem, unchanged_tables
 from sluice.publishing.written_tables import check_no_repeated_files, check_rebased
 
+_OPENED_TO_WRITE = "an earlier try of this step refused the rebase, and the branch was opened to write again"
+
 
 @dataclass(frozen=True)
 class RebaseBranchActivity:
@@ -50,10 +52,22 @@ class RebaseBranchActivity:
             check_not_replaced(tables, input.branch.name)
             moved = sorted({*input.conflicts, *input.write_result.tables})
             compacted = compacted_tables(self.catalog, self.io, moved, input.branch.base, attempt.base)
+            if self._is_opened_to_write(input, attempt):
+                return RebaseResult(why_not=_OPENED_TO_WRITE, compacted=compacted)
             if not attempt.is_created and (problem := self._rebase(input, attempt, tables, compacted)):
                 return RebaseResult(why_not=problem, compacted=compacted)
             branch = attempt.ref(input.branch.catalog_id, tables=input.write_result.tables)
             return RebaseResult(branch=branch, write_result=self._read_back(input, branch), compacted=compacted)
+
+    def _is_opened_to_write(self, input: RebaseBranchInput, attempt: AttemptBranch) -> bool:
+        """Return whether an earlier try refused the rebase, and the run then opened the branch to write again.
+
+        A worker that dies before Temporal knows of either leaves such a branch: it has a commit, and no table.
+        """
+        if not attempt.is_created or not input.write_result.tables:
+            return False
+        name = input.run_ref.branch
+        return not self.catalog.diff(attempt.base, name, self.catalog.head(name))
 
     def _rebase(
         self, input: RebaseBranchInput, attempt: AttemptBranch, tables: list[TableRebase], compacted: list[str]

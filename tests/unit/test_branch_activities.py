@@ -135,6 +135,21 @@ def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake, monkeyp
     assert lake.catalog.find_head(run.ref.branch) is None
 
 
+def test_a_branch_that_was_opened_to_write_again_is_no_rebase(lake: MemoryLake) -> None:
+    """A worker died after the rebase was refused and the branch of the next attempt was opened; Temporal repeats it."""
+    run, other = Run(lake, "r1"), Run(lake, "r2")
+    branch, written = run.write(1)
+    theirs, head = other.write(2)
+    assert other.publish(theirs, head.head).merged
+    rewriting = APPEND.model_copy(update={"on_conflict": "rewrite"})
+    assert run.rebase(branch, written, rewriting).why_not
+    opened = run.open()
+    run.ref = run.ref.model_copy(update={"attempt": run.ref.attempt - 1})  # the same step again
+    again = run.rebase(branch, written, rewriting)
+    assert again.branch is None and "opened to write again" in again.why_not
+    assert run.open() == opened
+
+
 def test_tables_that_checks_looked_at_may_not_change_meanwhile(lake: MemoryLake) -> None:
     other = Run(lake, "r0", "t.other")
     other.publish(*_published(other, 0))
