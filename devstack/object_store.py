@@ -19,6 +19,8 @@ from runtime.store_access import CREDENTIALS_FILE
 GO_PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 BUCKETS = {"SOURCE_BUCKET": "source", "LAKE_BUCKET": "lake"}
 """The variables that name the buckets, and their usual names."""
+_QUICK_BUILD = ("-gcflags=all=-l", "-ldflags=-s -w")
+"""Options of `go install`: without inlining and symbols, the build takes less than half of the processor time."""
 _REGION = "us-east-1"
 _PROGRAM = "versitygw"
 
@@ -47,7 +49,7 @@ def build_store_program(home: Path) -> Path:
     folder = home.absolute() / "bin"
     print(f"Building {_PROGRAM} with Go (a minute or two)", flush=True)
     built = subprocess.run(
-        [go, "install", GO_PACKAGE],
+        [go, "install", *_QUICK_BUILD, GO_PACKAGE],
         env={**os.environ, "GOBIN": str(folder)},
         capture_output=True,
         text=True,
