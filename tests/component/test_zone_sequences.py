@@ -104,6 +104,13 @@ class ZoneSequence(CommandSequence):
             self.model.look(self.driver.clock.now)
             self._run(self.driver.command(action, batches[number % len(batches)].ref.id))
 
+    @rule(path=st.sampled_from(PATHS))
+    def load_by_name(self, path: str) -> None:
+        """Have the zone load what lies under a path, as a person does after a roll-back."""
+        self.model.look(self.driver.clock.now)
+        if path in self.model.current and self._run(self.driver.load(path)):
+            self.model.name(path)
+
     @rule(number=st.integers(0, 3))
     def roll_back(self, number: int) -> None:
         """Roll back a run and all later ones."""

@@ -16,6 +16,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.collect_arrivals import CollectArrivalsActivity
+from activities.plan_load import PlanLoadActivity
 from activities.target_catalog import TargetCatalog
 from hosting.activities import control_activities, spark_activities
 from hosting.shared import Activity
@@ -154,16 +155,18 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
 
 
 def _by_clock(activities: list[Activity], clock: ZoneClock) -> list[Activity]:
-    """Return activities, of which the one that looks at landing zones goes by a clock."""
+    """Return activities. Those that list landing zones use the given clock."""
 
     def clocked(activity: Activity) -> Activity:
         owner = getattr(activity, "__self__", None)
-        if not isinstance(owner, CollectArrivalsActivity):
+        if not isinstance(owner, CollectArrivalsActivity | PlanLoadActivity):
             return activity
         of = owner.collector
         collector = ClockedCollector(
             of.loaded_files, of.batches, of.home, of.installation, clock=lambda: clock.now, zone_clock=clock
         )
+        if isinstance(owner, PlanLoadActivity):
+            return PlanLoadActivity(collector).plan_load
         return CollectArrivalsActivity(collector).collect_arrivals
 
     return [clocked(activity) for activity in activities]

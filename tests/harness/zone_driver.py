@@ -17,11 +17,21 @@ from lakehouse.catalog import CommitInfo
 from lakehouse.iceberg.table_state import load_table
 from lakehouse.source_files import identify_input
 from runtime.find_run import Handle, query_status
-from runtime.landing_zones import DeployedLandingZones, command_batch, look_now, pause_zone, read_zone
+from runtime.landing_zones import (
+    DeployedLandingZones,
+    command_batch,
+    load_batch,
+    look_now,
+    pause_zone,
+    read_zone,
+)
 from runtime.pipeline_input import pipeline_of_text
+from runtime.short_workflow import query_lake
+from sluice.arrivals.held_batches import decided_states
 from sluice.contracts.arrivals import Batch, BatchCommand, PauseZone, ZoneStatus, landing_zone_id
 from sluice.contracts.run import InputFile, run_workflow_id
 from sluice.contracts.starting import PipelineText
+from sluice.contracts.zone_loads import LoadBatch, LoadPlan, PlanLoadInput
 from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeploySet
 from sluice.errors import InvalidPipeline
@@ -107,6 +117,22 @@ class ZoneDriver(LakeDriver):
         if (await self.status()).paused:
             await pause_zone(self.client, self.settings, self.name, PauseZone(paused=False, by="ana"))
         await self.look()
+
+    async def load(self, path: str) -> bool:
+        """Have the zone load a file by its name, unless that is refused; return whether it does."""
+        zone = await self.status()
+        query = PlanLoadInput(
+            pipeline=zone.pipeline,
+            held=[batch.ref for batch in zone.batches],
+            states=decided_states(zone.batches),
+            paths=[str(self.zone / path)],
+        )
+        plan = await query_lake(self.client, self.settings, query, LoadPlan)
+        if plan.batch is None:
+            return False
+        await load_batch(self.client, self.settings, self.name, LoadBatch(ref=plan.batch, by="ana"))
+        await self._until_at_rest(self.clock.looks.get(self.name, 0))
+        return True
 
     async def remove(self) -> None:
         """End the landing zone, and the run that it started."""

@@ -44,12 +44,22 @@ class ZoneModel:
     loads: Counter[tuple[str, Content]] = field(default_factory=Counter)
     """How often content of a path was loaded."""
     undone: Counter[tuple[str, Content]] = field(default_factory=Counter)
-    """How often such a load was rolled back. The content stays out then, until a person names the path."""
+    """How often such a load was rolled back."""
+    refused: set[tuple[str, Content]] = field(default_factory=set)
+    """Content of paths that stays out since its load was rolled back, until the path brings other content."""
+    named: set[tuple[str, Content]] = field(default_factory=set)
+    """What a person had the zone load by its name: it is loaded beside other content of its path."""
 
     def send(self, path: str, content: Content, rows: tuple[Row, ...]) -> None:
         """Record that a file lies under a path, in the place of another one if there was one."""
         self.current[path] = Sent(path, content, rows)
         self.sent.append(self.current[path])
+
+    def name(self, path: str) -> None:
+        """Record that a person has the zone load what lies under a path."""
+        of = path, self.current[path].content
+        self.named.add(of)
+        self.refused.discard(of)
 
     def look(self, now: float) -> None:
         """Record that the zone was listed."""
@@ -69,15 +79,15 @@ class ZoneModel:
             self._check_new(content)
         self.published = [(content, path) for content, path in self.published if content in held]
         for path in {path for _, path in self.published}:
-            loaded = [content for content, each in self.published if each == path]
-            assert self.overwritten == "load" or len(loaded) == 1, f"main holds {len(loaded)} contents of {path}"
+            loaded = [each for each in self.published if each[1] == path and (path, each[0]) not in self.named]
+            assert self.overwritten == "load" or len(loaded) <= 1, f"main holds {len(loaded)} contents of {path}"
 
     def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
         """Record a roll-back: the rows that main holds now, and those that each undone run had brought."""
         paths = dict(self.published)
         for each in brought:
             for content in {sent.content for sent in self.sent if {*sent.rows} <= each.keys()} & paths.keys():
-                self.undone[paths[content], content] += 1
+                self._undo(paths[content], content)
         held = self._contents_of(rows)
         self.published = [(content, path) for content, path in self.published if content in held]
 
@@ -101,8 +111,18 @@ class ZoneModel:
     def _stays_out(self, sent: Sent) -> bool:
         """Return whether content must stay out: each of its loads was rolled back, and it had one path only."""
         is_known = {each.path for each in self.sent if each.content == sent.content} == {sent.path}
-        of = sent.path, sent.content
-        return is_known and 0 < self.loads[of] <= self.undone[of]
+        return is_known and (sent.path, sent.content) in self.refused
+
+    def _load(self, path: str, content: Content) -> None:
+        self.loads[path, content] += 1
+        self.refused = {each for each in self.refused if each[0] != path}
+
+    def _undo(self, path: str, content: Content) -> None:
+        of = path, content
+        self.undone[of] += 1
+        self.named.discard(of)
+        if self.loads[of] <= self.undone[of]:
+            self.refused.add(of)
 
     def _contents_of(self, rows: Counter[Row]) -> set[Content]:
         """Return the contents that main holds, each whole and once."""
@@ -121,10 +141,14 @@ class ZoneModel:
         ]
         assert sources, f"main holds {content}, which had not settled, or which a person took back"
         taken = {path for _, path in self.published}
-        free = [each for each in sources if self.overwritten == "load" or each.path not in taken]
+        free = [
+            each
+            for each in sources
+            if self.overwritten == "load" or each.path not in taken or (each.path, content) in self.named
+        ]
         assert free, f"main holds {content} beside other content of {sources[0].path}"
         self.published.append((content, free[-1].path))
-        self.loads[free[-1].path, content] += 1
+        self._load(free[-1].path, content)
 
 
 @dataclass
@@ -150,13 +174,13 @@ class MergedZoneModel(ZoneModel):
             later = [n for n in later if not self._stays_out(sent[n])]
             assert later, f"main holds {row}: not settled, taken back, or older than what it held of {path}"
             self.merged[path] = later[0]
-            self.loads[path, sent[later[0]].content] += 1
+            self._load(path, sent[later[0]].content)
 
     def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
         """Record a roll-back: the rows that main holds now, and those that each undone run had brought."""
         for row in (row for each in brought for row in each):
             path, sent = self._sent_with_key(row[0])
-            self.undone[path, next(each.content for each in sent if each.rows[0] == row)] += 1
+            self._undo(path, next(each.content for each in sent if each.rows[0] == row))
         for path, before in list(self.merged.items()):
             sent = [each for each in self.sent if each.path == path]
             earlier = [n for n, each in enumerate(sent) if each.rows[0] in rows and n <= before]
