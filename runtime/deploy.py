@@ -1,20 +1,22 @@
 """Deploying a folder of pipeline files: what is read, planned and applied."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from temporalio.client import Client
 
-from runtime.deployed_schedules import DeployedSchedules
+from runtime.deployed_schedules import DeployedSchedules, deployed_schedules
 from runtime.landing_zones import DeployedLandingZones
-from runtime.zone_conflicts import check_deploy, check_location
+from runtime.zone_conflicts import check_deploy, check_location, with_absolute_source
 from sluice.deployment.files import PipelineFile, read_files
 from sluice.deployment.plan import Change, DeployedItem, DeploySet, plan_changes
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import read_pipeline_text
+from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 
 _ENDINGS = (".yml", ".yaml")
@@ -123,8 +125,24 @@ async def plan_deploy(
     touched = {change.item.pipeline for change in changes if change.item.kind == DeployedLandingZones.kind}
     zones = [item for item in wanted if item.kind == DeployedLandingZones.kind]
     others = [each for each in present if each.kind == DeployedLandingZones.kind and each.pipeline not in touched]
-    check_deploy(files, zones, others, working_directory)
+    scheduled = [with_absolute_source(file.pipeline, working_directory) for file in files if file.pipeline.schedule]
+    if zones:
+        removed = {(change.item.kind, change.item.pipeline) for change in changes if change.action == "remove"}
+        own = {(DeployedSchedules.kind, file.pipeline.name) for file in files}
+        scheduled += await _scheduled_elsewhere(client, settings, own | removed)
+    check_deploy(zones, others, scheduled)
     return Deploy({kind.kind: kind for kind in kinds}, {file.pipeline.name: file for file in files}, changes)
+
+
+async def _scheduled_elsewhere(client: Client, settings: Settings, without: Set[tuple[str, str]]) -> list[Pipeline]:
+    """Return the pipelines of schedules that are deployed, but for some, with absolute paths."""
+    found = []
+    async for _, given in deployed_schedules(client, settings):
+        if (DeployedSchedules.kind, given.name) not in without:
+            with suppress(InvalidPipeline):  # one that is not valid any more starts no run
+                (file,) = read_files({given.pipeline.name: given.pipeline.text})
+                found.append(with_absolute_source(file.pipeline, Path(given.pipeline.folder)))
+    return found
 
 
 def _kinds(client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> Sequence[DeployedKind]:

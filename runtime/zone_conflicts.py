@@ -10,7 +10,6 @@ from lakehouse.source_files import absolute_path, is_remote, may_share, resolved
 from runtime.landing_zones import zone_memos
 from runtime.pipeline_input import pipeline_of_text
 from sluice.contracts.starting import PipelineText
-from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import DeployedItem
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.file import read_pipeline
@@ -109,14 +108,14 @@ def _own_locations(path: str, settings: Settings, working_directory: Path) -> It
 
 
 def check_deploy(
-    files: Sequence[PipelineFile], wanted: Sequence[DeployedItem], present: Sequence[DeployedItem], directory: Path
+    wanted: Sequence[DeployedItem], present: Sequence[DeployedItem], scheduled: Sequence[Pipeline]
 ) -> None:
     """Make sure that no two zones list the same files, and that no scheduled run loads files of a zone.
 
     Args:
-        wanted: the landing zones that the files state.
+        wanted: the landing zones that the files of the deploy state.
         present: the landing zones that are deployed, without those that this deploy changes or removes.
-        directory: what relative paths of the files are relative to.
+        scheduled: the pipelines that have a schedule after the deploy, with absolute paths.
 
     Raises:
         InvalidPipeline: they do; the message has every problem.
@@ -127,10 +126,8 @@ def check_deploy(
     for number, zone in enumerate(new):
         for other in [*new[number + 1 :], *old]:
             problems += filter(None, [zone.problem_with(other) or other.problem_with(zone)])
-    for file in files:
-        if file.pipeline.schedule:
-            pipeline = _with_absolute_source(file.pipeline, directory)
-            problems += filter(None, (zone.problem_with_source(pipeline) for zone in [*new, *old]))
+    for pipeline in scheduled:
+        problems += filter(None, (zone.problem_with_source(pipeline) for zone in [*new, *old]))
     if problems:
         raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
 
@@ -189,7 +186,8 @@ def _stated_zone(pipeline: Pipeline, directory: Path) -> KnownZone | None:
     return _zone(pipeline.name, pipeline.arrival.properties() | more)
 
 
-def _with_absolute_source(pipeline: Pipeline, directory: Path) -> Pipeline:
+def with_absolute_source(pipeline: Pipeline, directory: Path) -> Pipeline:
+    """Return a pipeline whose source has absolute paths, with links resolved."""
     if pipeline.write.source is None:
         return pipeline
     paths = [resolved_source(path, directory) for path in pipeline.write.source.paths]

@@ -7,7 +7,7 @@ import pytest
 
 from devstack.stack import ROOT
 from lakehouse.source_files import may_share
-from runtime.zone_conflicts import check_deploy, check_location, hint_at_zones
+from runtime.zone_conflicts import check_deploy, check_location, hint_at_zones, with_absolute_source
 from sluice.deployment.files import PipelineFile, read_files
 from sluice.deployment.plan import DeployedItem
 from sluice.errors import InvalidPipeline
@@ -29,7 +29,8 @@ def zone(stated: Pipeline) -> DeployedItem:
 
 def problems(*wanted: Pipeline, present: tuple[Pipeline, ...] = (), files: tuple[PipelineFile, ...] = ()) -> str:
     try:
-        check_deploy(files, [*map(zone, wanted)], [*map(zone, present)], Path("/srv"))
+        scheduled = [with_absolute_source(file.pipeline, Path("/srv")) for file in files]
+        check_deploy([*map(zone, wanted)], [*map(zone, present)], scheduled)
     except InvalidPipeline as error:
         return str(error)
     return ""

@@ -151,6 +151,21 @@ async def test_two_sets_leave_each_other_alone(installation: Installation) -> No
     assert actions(await installation.deploy()) == [("unchanged", "a")]
 
 
+async def test_a_landing_zone_over_the_files_of_a_schedule_of_another_set_is_refused(
+    installation: Installation,
+) -> None:
+    installation.write("nightly-load")
+    await installation.deploy()
+    await installation.wait_until_listed("nightly-load")
+    zone = installation.write("zone", schedule="", set_name="of-others")
+    stated = f"arrival: {{from: {installation.folder}/landing/}}\n"
+    zone.write_text(zone.read_text().replace('{path: "*.csv"}', "{format: csv}") + stated)
+    assert actions((await installation.plan("of-others")).changes) == [("create", "zone")]
+    zone.write_text(zone.read_text().replace(f"{installation.folder}/landing/", f"{installation.folder}/"))
+    with pytest.raises(InvalidPipeline, match=r"'nightly-load' reads .*/\*\.csv, and the landing zone .* of 'zone'"):
+        await installation.plan("of-others")
+
+
 async def test_an_installation_whose_name_begins_like_another_leaves_its_schedules_alone(
     installation: Installation,
 ) -> None:
