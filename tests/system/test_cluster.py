@@ -61,56 +61,38 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
             process.wait(30)
 
 
-@pytest.fixture(scope="module")
-def far(
-    stack: dict[str, str], cluster: tuple[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, str]]:
-    environment = {
-        **stack,
-        "SLUICE_TASK_QUEUE": "cluster",
-        "SPARK_MASTER": cluster[0],
-        "SPARK_PROPERTIES_FILE": str(tmp_path_factory.mktemp("conf") / "spark.properties"),
-    }
-    Path(environment["SPARK_PROPERTIES_FILE"]).write_text(
-        "spark.executor.memory 512m\nspark.driver.host 127.0.0.1\nspark.driver.bindAddress 127.0.0.1\n"
-    )
-    worker = WorkerProcess({**environment, "SPARK_LOCAL_IP": "127.0.0.1"}, tmp_path_factory.mktemp("far"))
-    yield environment
-    worker.stop()
-
-
-def test_the_built_in_job_on_a_cluster(
-    far: dict[str, str], cluster: tuple[str, Path], system: SystemHarness, lake: LakeReader, tmp_path: Path
-) -> None:
-    system = SystemHarness(tmp_path, {**system.environment, **far})
-    ended = system.run(pipeline("cluster", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}])))
-    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
-    assert len(lake.rows("t.cluster")) == 2
-    executors = list(cluster[1].glob("app-*/*/stderr"))
-    assert executors, "no executor of the cluster took part"
-    master = (cluster[1] / "daemon0.log").read_text()
-    assert f"Registered app sluice wap/cluster/{ended.json['run_id']}/a1" in master
+@pytest.fixture
+def far(system: SystemHarness, cluster: tuple[str, Path], tmp_path: Path) -> SystemHarness:
+    """The harness of an installation whose Spark runs on the cluster."""
+    conf = tmp_path / "spark.properties"
+    conf.write_text("spark.executor.memory 512m\nspark.driver.host 127.0.0.1\nspark.driver.bindAddress 127.0.0.1\n")
+    away = {"SPARK_MASTER": cluster[0], "SPARK_PROPERTIES_FILE": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+    return SystemHarness(tmp_path, {**system.environment, **away, "SLUICE_TASK_QUEUE": "cluster"})
 
 
 def test_an_attempt_on_a_cluster_ends_with_its_worker(
-    far: dict[str, str], cluster: tuple[str, Path], system: SystemHarness, lake: LakeReader, tmp_path: Path
+    far: SystemHarness, cluster: tuple[str, Path], lake: LakeReader, tmp_path: Path
 ) -> None:
-    """A worker that is killed takes its driver along, and the master the driver's executors."""
-    own = {**system.environment, **far, "SLUICE_TASK_QUEUE": "cluster-2"}
-    system, flag = SystemHarness(tmp_path, own), tmp_path / "flag"
-    worker = WorkerProcess(own, tmp_path)
+    """A worker that is killed takes its driver along, and the master the driver's executors. Both loads take part."""
+    flag = tmp_path / "flag"
+    worker = WorkerProcess(far.environment, tmp_path)
     (tmp_path / "far.py").write_text(_SLOW.format(flag=flag))
-    run = system.start(f"name: far\nwrite: {{job: {tmp_path / 'far.py'}}}\ntables: [t.far]\n")
+    run = far.start(f"name: far\nwrite: {{job: {tmp_path / 'far.py'}}}\ntables: [t.far]\n")
     wait_for(flag.exists)
-    run_id = str(system.status(run)["run_id"])
+    run_id = str(far.status(run)["run_id"])
     worker.kill()
     wait_for(lambda: not spark_processes(run_id), lambda: "the driver is left")
     log = cluster[1] / "daemon0.log"
     wait_for(lambda: "Removing app app-" in log.read_text(), log.read_text)
-    following = WorkerProcess(own, tmp_path)
+    following = WorkerProcess(far.environment, tmp_path)
     try:
-        ended = system.wait_for_end(run)
+        ended = far.wait_for_end(run)
+        built_in = far.run(pipeline("cluster", csv_file(tmp_path / "in.csv", [{"id": 1}, {"id": 2}])))
     finally:
         following.stop()
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
     assert len(lake.rows("t.far")) == 5
+    assert (built_in.code, built_in.json["outcome"]) == (0, "published"), built_in
+    assert len(lake.rows("t.cluster")) == 2
+    assert list(cluster[1].glob("app-*/*/stderr")), "no executor of the cluster took part"
+    assert f"Registered app sluice wap/cluster/{built_in.json['run_id']}/a1" in log.read_text()

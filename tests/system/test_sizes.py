@@ -10,25 +10,10 @@ from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
-from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness
 
+pytestmark = pytest.mark.warm  # a compaction needs spark-submit anyway
 _COMPACT = "name: {name}\nwrite: {{mode: compact, options: {options}}}\ntables: [t.{table}]\n"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def worker(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A worker of these tests', on Connect: a compaction needs spark-submit anyway."""
-    worker = WorkerProcess(
-        {**stack, "SLUICE_TASK_QUEUE": "sizes", "SPARK_ENGINE": "connect"}, tmp_path_factory.mktemp("sizes")
-    )
-    yield
-    worker.stop()
-
-
-@pytest.fixture
-def sizes(system: SystemHarness) -> SystemHarness:
-    return SystemHarness(system.folder, {**system.environment, "SLUICE_TASK_QUEUE": "sizes"})
 
 
 def written(stack: dict[str, str], table: str) -> TableState:
@@ -37,19 +22,19 @@ def written(stack: dict[str, str], table: str) -> TableState:
     return TableState.load(version, None, {})
 
 
-def test_many_small_files_make_one(sizes: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+def test_many_small_files_make_one(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(60):
         csv_file(folder / f"{number}.csv", [{"id": number, "kind": "x"}])
-    ended = sizes.run(pipeline("merged-small", folder / "*.csv"))
+    ended = system.run(pipeline("merged-small", folder / "*.csv"))
     change = ended.json["tables"]["t.merged_small"]
     assert (ended.code, change["added_rows"], change["added_files"]) == (0, 60, 1), ended
     assert change["distribution"] == "none" and change["added_bytes"] > 0
 
 
 def test_rows_are_sorted_where_asked(
-    sizes: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path
+    system: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path
 ) -> None:
     text = (
         f"name: in-order\nwrite: {{source: {{path: '{tmp_path}/1.csv'}}}}\ntables: {{t.in_order: "
@@ -57,7 +42,7 @@ def test_rows_are_sorted_where_asked(
     )
     rows: list[dict[str, Any]] = [{"id": n, "kind": n % 3, "name": f"n{n}"} for n in range(30)]
     csv_file(tmp_path / "1.csv", rows)
-    ended = sizes.run(text)
+    ended = system.run(text)
     change = ended.json["tables"]["t.in_order"]
     assert (ended.code, change["added_rows"], change["distribution"]) == (0, 30, "range"), ended
     table = written(stack, "t.in_order").table
@@ -68,28 +53,28 @@ def test_rows_are_sorted_where_asked(
     kinds = [row["kind"] for row in lake.rows("t.in_order")]
     assert kinds == sorted(kinds, reverse=True) and len(kinds) == 30
     csv_file(tmp_path / "1.csv", [{**row, "id": row["id"] + 100} for row in rows])
-    again = sizes.run(text.replace("'truncate", '"truncate').replace(")']", ')"]'))
+    again = system.run(text.replace("'truncate", '"truncate').replace(")']", ')"]'))
     assert (again.code, again.json["tables"]["t.in_order"]["added_rows"]) == (0, 30), again
 
 
-def test_a_compaction_is_a_run(sizes: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path) -> None:
+def test_a_compaction_is_a_run(system: SystemHarness, lake: LakeReader, stack: dict[str, str], tmp_path: Path) -> None:
     for number in range(3):
         source = csv_file(tmp_path / f"{number}.csv", [{"id": number, "kind": "x"}])
-        assert sizes.run(pipeline("many-files", source)).code == 0
+        assert system.run(pipeline("many-files", source)).code == 0
     rows = lake.rows("t.many_files")
     text = _COMPACT.format(name="compaction", table="many_files", options="{min-input-files: 2}")
-    ended = sizes.run(text)
+    ended = system.run(text)
     change = ended.json["tables"]["t.many_files"]
     assert (ended.code, ended.json["outcome"], change["operation"]) == (0, "published", "replace"), ended
     assert (change["added_files"], change["added_rows"], change["deleted_rows"]) == (1, 3, 3)
     assert sorted(row["id"] for row in lake.rows("t.many_files")) == sorted(row["id"] for row in rows)
     assert written(stack, "t.many_files").volumes() == []
     before = lake.head()
-    nothing = sizes.run(text)
+    nothing = system.run(text)
     assert (nothing.code, nothing.json["outcome"], nothing.json["cause"]) == (0, "discarded", "nothing_to_do"), nothing
     assert "no files that are worth compacting" in nothing.json["reason"]
     assert lake.head() == before and not lake.branches("compaction")
-    wrong = sizes.run(_COMPACT.format(name="compaction", table="many_files", options="{min-files: 2}"))
+    wrong = system.run(_COMPACT.format(name="compaction", table="many_files", options="{min-files: 2}"))
     assert wrong.code == 6 and "min-files" in wrong.json["reason"], wrong
-    absent = sizes.run(_COMPACT.format(name="compaction", table="not_there", options="{}"))
+    absent = system.run(_COMPACT.format(name="compaction", table="not_there", options="{}"))
     assert absent.code == 6 and "there is no table" in absent.json["reason"], absent
