@@ -1,18 +1,19 @@
-"""Load files as planned: by Spark's readers, and decimals in text as they are written."""
+"""Load files as planned: by Spark's readers, and text as exactly what it says."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import CharType, DecimalType, DoubleType, StringType, StructField, StructType, VarcharType
+from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
-from spark_jobs.schemas import has_decimals, replace_types
+from spark_jobs.exact_text import convert, converted_types, holds
+from spark_jobs.schemas import replace_types
 
 _GLOB_PATHS = "__globPaths__"
 """Spark's own option: whether paths are patterns."""
@@ -32,44 +33,44 @@ class Reading:
     """None where it is that of the files."""
 
     @property
-    def decimals(self) -> list[StructField]:
-        """The fields with decimals that Spark's reader of text does not read as they are written."""
-        names = {name.lower() for name in self.options}
-        is_text = self.format in ("csv", "json") and "locale" not in names
-        return [each for each in self.schema or () if is_text and has_decimals(each.dataType)]
+    def converted(self) -> list[StructField]:
+        """The fields whose text is converted after Spark has read it, since Spark's readers change values."""
+        if self.format not in ("csv", "json"):
+            return []
+        types = converted_types(self.options)
+        return [each for each in self.schema or () if holds(each.dataType, types)]
 
     @property
     def as_text(self) -> StructType | None:
-        """The schema with text instead of decimals."""
-        fields = [
-            replace_types(each, (DecimalType,), StringType()) if each in self.decimals else each
-            for each in self.schema or ()
-        ]
-        return StructType(fields) if fields else self.schema
+        """The schema with text in the place of what is converted."""
+        if self.schema is None:
+            return None
+        names, types = {each.name for each in self.converted}, converted_types(self.options)
+        return StructType(
+            [replace_types(each, types, StringType()) if each.name in names else each for each in self.schema]
+        )
 
 
 def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
-    """Read files as planned, with more options.
-
-    Decimals in text are cast: Spark's readers leave out every comma, and make 1250 of 12,50. If the pipeline states a
-    `locale`, that says what a comma means.
-    """
-    schema, decimals = reading.schema, reading.decimals
+    """Read files as planned, with more options. A text that is not exactly a value of its type fails the read."""
     all_options = {**reading.options, **options}
-    if schema is None or not decimals:
-        return load_plainly(spark, reading.format, all_options, files, schema)
-    as_text = load_plainly(spark, reading.format, all_options, files, reading.as_text)
+    if not reading.converted:
+        return load_plainly(spark, reading.format, all_options, files, reading.schema)
     if reading.format == "json" and not keeps_digits(all_options):
-        _check_numbers(as_text, decimals)
-        return load_plainly(spark, reading.format, all_options, files, schema)
-    types = {field.name: field.dataType for field in decimals}
-    text = "nullif(trim({}), '')" if reading.format == "csv" else "{}"
-    return as_text.select(
-        *[
-            F.expr(text.format(quoted(name))).cast(types[name]).alias(name) if name in types else F.col(quoted(name))
-            for name in as_text.columns
-        ]
-    )
+        return _load_rounded_numbers(spark, reading, all_options, files)
+    as_text = load_plainly(spark, reading.format, all_options, files, reading.as_text)
+    return as_text.select(*converted_columns(reading, as_text.schema))
+
+
+def converted_columns(reading: Reading, read: StructType) -> list[Column]:
+    """Return the columns of what was read as text, in their types."""
+    fields = {field.name: field for field in reading.converted}
+    return [
+        convert(F.col(quoted(have.name)), fields[have.name], have.dataType).alias(have.name)
+        if have.name in fields
+        else F.col(quoted(have.name))
+        for have in read
+    ]
 
 
 def keeps_digits(options: Mapping[str, str]) -> bool:
@@ -79,12 +80,13 @@ def keeps_digits(options: Mapping[str, str]) -> bool:
     return stated.get("multiline") != "true" and encoding in ("utf-8", "utf8")
 
 
-def _check_numbers(as_text: DataFrame, decimals: Sequence[StructField]) -> None:
-    """Fail where a text is no number: read as a decimal, it would lose its commas."""
-    as_doubles = [
-        F.col(quoted(each.name)).cast(replace_types(each, (DecimalType,), DoubleType()).dataType) for each in decimals
-    ]
-    as_text.select(*as_doubles).write.format("noop").mode("overwrite").save()
+def _load_rounded_numbers(
+    spark: SparkSession, reading: Reading, options: Mapping[str, str], files: list[str]
+) -> DataFrame:
+    """Read JSON of which Spark rounds numbers when it returns their text: check the text, and let Spark read."""
+    as_text = load_plainly(spark, "json", options, files, reading.as_text)
+    as_text.select(*converted_columns(reading, as_text.schema)).write.format("noop").mode("overwrite").save()
+    return load_plainly(spark, "json", options, files, reading.schema)
 
 
 def load_plainly(

@@ -10,17 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, NumericType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    NumericType,
+    StructType,
+)
 
 from sluice.contracts.spark_jobs import ColumnGroup, IngestSpec
 from sluice.errors import InvalidInput
-from sluice.identifiers import quoted, suggestion
+from sluice.identifiers import suggestion
 from sluice.pipeline.source import Format
 from spark_jobs.column_groups import GroupedFiles
 from spark_jobs.column_types import fits, type_problems
 from spark_jobs.load_files import Reading, columns_of_folders, load, load_plainly, parse_schema
 from spark_jobs.schemas import lost_fields, merged_schema
+from spark_jobs.text_schema import guess_csv_columns, guessed_csv, waiting_columns, with_fields, without_empty
 
 _MIN_TASK_BYTES = 8 * 2**20
 """How much of the input a task reads at least. Each task writes a file of its own: less would make tiny files."""
@@ -194,17 +198,27 @@ def _schema(
     is_stated = source.schema_ is not None
     if format == "csv":
         if wanted is None:
-            return _inferred_csv(spark, options, spec)
+            return guessed_csv(spark, options, spec)
         if is_stated:
             return wanted  # a header of other names fails the read
-        return _in_order_of(load_plainly(spark, format, options, spec.files[:1], None).columns, wanted, spec)
+        header = load_plainly(spark, format, options, spec.files[:1], None).columns
+        waiting = waiting_columns(spark, spec, header, wanted)
+        guessed = guess_csv_columns(spark, options, spec, waiting) if waiting else {}
+        return _in_order_of(header, with_fields(wanted, guessed), spec)
     if format == "parquet" or (format == "orc" and not is_stated):
         return wanted if is_stated else None
     inferred = [load_plainly(spark, format, {**options, **more}, files, None).schema for files, more in groups]
+    if format == "json":
+        inferred = [
+            without_empty(spark, options, group, schema) for group, schema in zip(groups, inferred, strict=True)
+        ]
     if wanted is None:
         return merged_schema(inferred)
     if not is_stated:
         names = {name.lower(): name for schema in inferred for name in schema.names}
+        untyped = waiting_columns(spark, spec, list(names.values()), wanted)
+        types = {field.name: field.dataType for field in merged_schema(inferred)} if untyped else {}
+        wanted = with_fields(wanted, {name: types[name] for name in untyped})
         wanted = _in_order_of(list(names.values()), wanted, spec)
     _check_fields(inferred, wanted, spec)
     folders = columns_of_folders(spec)
@@ -236,26 +250,6 @@ def _in_order_of(names: Sequence[str], wanted: StructType, spec: IngestSpec) -> 
     check_names(names, next(iter(spec.tables)), wanted.names)
     by_name = {field.name.lower(): field for field in wanted.fields}
     return StructType([by_name[name.lower()] for name in names])
-
-
-def _inferred_csv(spark: SparkSession, options: Mapping[str, str], spec: IngestSpec) -> StructType | None:
-    """Infer the types of a CSV file. A column with values such as 00123 or +47 stays text: they are no numbers."""
-    options = {"inferSchema": "true", **options}
-    inferred = load_plainly(spark, "csv", options, spec.files, None).schema
-    numbers = [field.name for field in inferred if isinstance(field.dataType, NumericType)]
-    folders = columns_of_folders(spec)
-    numbers = [name for name in numbers if name not in folders]
-    if not numbers:
-        return inferred
-    as_text = StructType([StructField(field.name, StringType()) for field in inferred if field.name not in folders])
-    plain = {name: value for name, value in options.items() if name not in ("inferSchema", "basePath")}
-    text = load_plainly(spark, "csv", plain, spec.files, as_text)
-    looks = [F.max(F.col(quoted(name)).rlike(_NOT_A_NUMBER)).alias(str(index)) for index, name in enumerate(numbers)]
-    row = text.agg(*looks).collect()[0]
-    texts = {name for name, is_text in zip(numbers, row, strict=True) if is_text}
-    return StructType(
-        [StructField(field.name, StringType()) if field.name in texts else field for field in inferred.fields]
-    )
 
 
 def _check_folders(read: StructType, target: StructType | None, spec: IngestSpec) -> None:

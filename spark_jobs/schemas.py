@@ -47,18 +47,6 @@ def _lost_of_struct(have: StructType, wanted: StructType, path: str) -> list[str
     return lost
 
 
-def has_decimals(type: DataType) -> bool:
-    """Return whether a type is a decimal, or holds one at any depth."""
-    match type:
-        case StructType():
-            return any(has_decimals(field.dataType) for field in type)
-        case ArrayType():
-            return has_decimals(type.elementType)
-        case MapType():
-            return has_decimals(type.valueType)
-    return isinstance(type, DecimalType)
-
-
 def replace_types(field: StructField, replaced: tuple[type[DataType], ...], by: DataType) -> StructField:
     """Return a field with another type in the place of some types, at any depth."""
     return StructField(field.name, _replaced(field.dataType, replaced, by), field.nullable, field.metadata)

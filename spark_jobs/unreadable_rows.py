@@ -13,12 +13,13 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, DoubleType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
+from spark_jobs.exact_text import is_exact
 from spark_jobs.job import log_error
 from spark_jobs.load_files import (
     Reading,
@@ -30,9 +31,8 @@ from spark_jobs.load_files import (
     path_of_address,
 )
 from spark_jobs.reading import plan_reading, plan_reading_as_text
-from spark_jobs.schemas import replace_types
 
-_RECORD, _FILE = "sluice_record", "sluice_file"
+_RECORD, _FILE, _MISSING = "sluice_record", "sluice_file", "sluice_missing"
 _MAX_ROWS = 1000
 """How many rows are counted at most."""
 _MAX_RECORD = 10_000
@@ -81,7 +81,7 @@ def _describe(
     known = [field for field in (reading.schema or StructType()).fields if field.name not in folders]
     options = {name.lower(): value for name, value in reading.options.items()}
     values = _csv_values(first[_RECORD], options) if reading.format == "csv" else None
-    columns = [name for name in first if name not in (_RECORD, _FILE, *folders)]
+    columns = [name for name in first if name not in (_RECORD, _FILE, _MISSING, *folders)]
     is_whole = len(first[_RECORD]) < _MAX_RECORD
     is_ragged = is_whole and values is not None and len(values) != len(columns)
     column, value, type_name = ("", "", "") if is_ragged else _misfit(first, reading, known)
@@ -102,17 +102,13 @@ def _refused(
     spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]
 ) -> Iterator[DataFrame]:
     """Return the rows that cannot be read, each with its text and its file, as each way of looking tells them."""
-    schema = reading.schema or load(spark, reading, files, options).schema
+    schema = reading.as_text or load(spark, reading, files, options).schema
     yield _corrupt(spark, reading, files, options, schema)
-    if not reading.decimals:
-        return
-    if reading.format == "csv":
-        as_doubles = [
-            replace_types(each, (DecimalType,), DoubleType()) if each in reading.decimals else each for each in schema
-        ]
-        yield _corrupt(spark, reading, files, options, StructType(as_doubles))
-    else:
-        yield _no_decimals(spark, reading, files, options)
+    if reading.converted:
+        with_record = _csv_with_record if reading.format == "csv" else _json_with_record
+        yield _inexact(with_record(spark, reading, files, options), reading)
+    if reading.converted and reading.format == "json" and keeps_digits({**reading.options, **options}):
+        yield from _with_long_numbers(spark, reading, files, options)
 
 
 def _corrupt(
@@ -127,8 +123,49 @@ def _corrupt(
     return rows.withColumn(_RECORD, F.substring(_RECORD, 1, _MAX_RECORD))
 
 
-def _no_decimals(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
-    """Return the rows of JSON in which a column holds a text that is no decimal. Nested values are not looked at."""
+def _inexact(rows: DataFrame, reading: Reading) -> DataFrame:
+    """Return the rows with a text that is not exactly a value of its type; its column is NULL in them."""
+    read = {field.name: field.dataType for field in rows.schema}
+    exact = {
+        each.name: is_exact(F.col(quoted(each.name)), each.dataType, read[each.name]) for each in reading.converted
+    }
+    bad = rows.filter(reduce(or_, [~each for each in exact.values()]))
+    return bad.withColumns({name: F.when(condition, F.col(quoted(name))) for name, condition in exact.items()})
+
+
+def _with_long_numbers(
+    spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]
+) -> Iterator[DataFrame]:
+    """Yield the lines of JSON with the first number that has more digits than its type holds.
+
+    `from_json` rounds such a number, and Spark's reader keeps no text of the record: its digits are looked for.
+    """
+    rows = load_plainly(spark, "json", {**reading.options, **options}, files, reading.as_text)
+    fields = [each for each in reading.converted if isinstance(rows.schema[each.name].dataType, StringType)]
+    if not fields:
+        return
+    texts = [(each.name, F.col(quoted(each.name))) for each in fields]
+    exact = [is_exact(text, each.dataType, StringType()) for (_, text), each in zip(texts, fields, strict=True)]
+    bad = rows.filter(reduce(or_, [~each for each in exact]))
+    first = bad.select(*[F.when(~is_one, text).alias(name) for (name, text), is_one in zip(texts, exact, strict=True)])
+    for found in first.take(1):
+        name, digits = next((name, text) for name, text in found.asDict().items() if text is not None)
+        paths, literal = literal_paths(files)
+        lines = spark.read.options(**literal).text(paths).filter(F.col("value").contains(digits))
+        record, address = F.col("value").alias(_RECORD), F.col("_metadata.file_path").alias(_FILE)
+        yield lines.select(F.lit(None).cast("string").alias(name), record, address)
+
+
+def _csv_with_record(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
+    """Return the rows of CSV as text, each with its record: Spark keeps that of a row that lacks a value."""
+    assert reading.as_text is not None
+    missing = StructField(_MISSING, StringType())
+    schema = StructType([*reading.as_text.fields, missing])
+    return _corrupt(spark, reading, files, options, schema)
+
+
+def _json_with_record(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
+    """Return the rows of JSON as text, each with its record."""
     schema = reading.as_text
     assert schema is not None
     address = F.col("_metadata.file_path").alias(_FILE)
@@ -136,18 +173,9 @@ def _no_decimals(spark: SparkSession, reading: Reading, files: list[str], option
         paths, literal = literal_paths(files)
         lines = spark.read.options(**literal).text(paths).select("value", address)
         rows = lines.select(F.from_json("value", schema).alias("row"), F.col("value").alias(_RECORD), _FILE)
-        rows = rows.select("row.*", _RECORD, _FILE)
-    else:
-        rows = load_plainly(spark, "json", {**reading.options, **options}, files, schema)
-        rows = rows.select("*", F.to_json(F.struct("*")).alias(_RECORD), address)
-    decimals = [each for each in reading.decimals if isinstance(each.dataType, DecimalType)]
-    wrong = [F.col(quoted(each.name)).isNotNull() & _as_decimal(each).isNull() for each in decimals]
-    bad = reduce(or_, wrong, F.lit(False))
-    return rows.filter(bad).withColumns({each.name: _as_decimal(each) for each in decimals})
-
-
-def _as_decimal(field: StructField) -> Column:
-    return F.col(quoted(field.name)).try_cast(field.dataType)
+        return rows.select("row.*", _RECORD, _FILE)
+    rows = load_plainly(spark, "json", {**reading.options, **options}, files, schema)
+    return rows.select("*", F.to_json(F.struct("*")).alias(_RECORD), address)
 
 
 def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructField]) -> tuple[str, str, str]:
@@ -158,7 +186,7 @@ def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructFiel
     values = _values(row[_RECORD], reading.format, options, [field.name for field in fields])
     for field in fields:
         value = values.get(field.name)
-        is_null = value is None or (isinstance(value, str) and value.strip() in nulls)
+        is_null = value is None or (isinstance(value, str) and value in nulls)
         if not is_null and row[field.name] is None:
             return field.name, str(value), field.dataType.simpleString()
     return "", "", ""
@@ -168,7 +196,7 @@ def _values(record: str, format: str, options: Mapping[str, str], names: list[st
     """Return the values of a record as its text has them, by column; empty if it cannot be told."""
     if format == "json":
         try:
-            document = json.loads(record)
+            document = json.loads(record, parse_float=str)  # with all its digits
         except ValueError:
             return {}
         return document if isinstance(document, dict) else {}

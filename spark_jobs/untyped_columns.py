@@ -1,7 +1,8 @@
 """Columns without a type yet: a new table is made without them, and files that give them one add them.
 
-Arrow and pandas write a column of Parquet that holds nothing but NULL without a type. Spark reads it as whole numbers;
-a table with such a column could not hold what later files bring.
+Arrow and pandas write a column of Parquet that holds nothing but NULL without a type, and in text a column without
+values says nothing of its type. Spark reads it as whole numbers or text; a table with such a column could not hold what
+later files bring.
 """
 
 import json
@@ -30,7 +31,7 @@ def add_typed_columns(spark: SparkSession, rows: DataFrame, table: str, existing
     """Add the columns to a table that had no type when it was made, and have one now; return its schema."""
     have = {name.lower() for name in existing.names}
     new = [field for field in rows.schema if field.name.lower() not in have]
-    remembered = _remembered(spark, table) if new else []
+    remembered = untyped_columns(spark, table) if new else []
     waiting = {name.lower() for name in remembered}
     added = [field for field in new if field.name.lower() in waiting]
     if not added:
@@ -48,6 +49,7 @@ def add_typed_columns(spark: SparkSession, rows: DataFrame, table: str, existing
     return spark.table(table).schema
 
 
-def _remembered(spark: SparkSession, table: str) -> list[str]:
+def untyped_columns(spark: SparkSession, table: str) -> list[str]:
+    """Return the columns that a table was made without, since no file gave them a type yet."""
     properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
     return [str(name) for name in json.loads(properties.get(UNTYPED_PROPERTY, "[]"))]

@@ -1,0 +1,190 @@
+"""Convert text of files to the type of its column, only where the type holds exactly what the text says.
+
+Spark's readers and casts change values without an error: `12d` becomes the DOUBLE 12.0, `1.005` the DECIMAL(10, 2)
+1.01, `2024-01` the DATE 2024-01-01, `10:30` a TIMESTAMP of today, and the nanoseconds of a time are cut. They read
+whole numbers and booleans exactly.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+NOT_EXACT = "not exactly a value of its type"
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_TIME = r"\d{2}:\d{2}(:\d{2}(\.\d{1,6}0*)?)?"
+_ZONE = r"(Z|[+-]\d{2}(:\d{2})?)"
+_MIDNIGHT = r"00:00(:00(\.0+)?)?"
+_DIGITS_OF_DOUBLE, _DIGITS_OF_FLOAT = 15, 6
+"""Number of digits that every value of a type keeps."""
+_MOST_OF_FLOAT = 9
+"""Number of digits that identify a FLOAT."""
+_LEAST_DOUBLE, _LEAST_FLOAT = 2.2250738585072014e-308, 1.1754943508222875e-38
+"""Below this, a value keeps fewer digits."""
+_NOT_FINITE = ("NaN", "Inf", "+Inf", "-Inf", "Infinity", "+Infinity", "-Infinity")
+_EXACT_TYPES = (DecimalType, DoubleType, FloatType, DateType, TimestampType, TimestampNTZType)
+_FORMAT_OPTIONS: Mapping[type[DataType], tuple[str, ...]] = {
+    DecimalType: ("locale",),
+    DateType: ("dateformat",),
+    TimestampType: ("timestampformat",),
+    TimestampNTZType: ("timestampntzformat",),
+    DoubleType: ("nanvalue", "positiveinf", "negativeinf"),
+    FloatType: ("nanvalue", "positiveinf", "negativeinf"),
+}
+"""Options of Spark's readers that say how values of a type are written: with one of them, Spark reads these values."""
+
+
+def converted_types(options: Mapping[str, str]) -> tuple[type[DataType], ...]:
+    """Return the types whose text is converted here, and not by Spark's reader with these options."""
+    stated = {name.lower() for name in options}
+    exact = [each for each in _EXACT_TYPES if stated.isdisjoint(_FORMAT_OPTIONS[each])]
+    return (NullType, *exact)  # Spark's readers know no type without values
+
+
+def holds(type: DataType, types: tuple[type[DataType], ...]) -> bool:
+    """Return whether a type is one of some types, or holds one at any depth. Keys of maps do not count."""
+    match type:
+        case StructType():
+            return any(holds(field.dataType, types) for field in type)
+        case ArrayType():
+            return holds(type.elementType, types)
+        case MapType():
+            return holds(type.valueType, types)
+    return isinstance(type, types)
+
+
+def convert(read: Column, field: StructField, as_read: DataType) -> Column:
+    """Return a column of the type of a field; a text that is not exactly a value of its type fails the job.
+
+    Args:
+        as_read: the type of the column as it was read, with text at any depth.
+    """
+    message = f"{NOT_EXACT}: a value of the column {field.name} ({field.dataType.simpleString()})"
+    return _converted(read, field.dataType, as_read, message)
+
+
+def is_exact(read: Column, type: DataType, as_read: DataType) -> Column:
+    """Return whether all text in a column, at any depth, is exactly a value of its type."""
+    if type == as_read:
+        return F.lit(True)
+    match type, as_read:
+        case StructType(), StructType():
+            pairs = zip(type, as_read, strict=True)
+            parts = [is_exact(read.getField(have.name), want.dataType, have.dataType) for want, have in pairs]
+            return F.coalesce(reduce(and_, parts), F.lit(True))
+        case ArrayType(), ArrayType():
+            return _all(read, lambda each: is_exact(each, type.elementType, as_read.elementType))
+        case MapType(), MapType():
+            return _all(F.map_values(read), lambda each: is_exact(each, type.valueType, as_read.valueType))
+    if isinstance(type, NullType):
+        return read.isNull()
+    return F.coalesce(~_is_given(read) | _is_exact(read, type), F.lit(True))
+
+
+def _converted(read: Column, type: DataType, as_read: DataType, message: str) -> Column:
+    if type == as_read:
+        return read
+    match type, as_read:
+        case StructType(), StructType():
+            fields = [
+                _converted(read.getField(have.name), want.dataType, have.dataType, message).alias(want.name)
+                for want, have in zip(type, as_read, strict=True)
+            ]
+            return F.when(read.isNotNull(), F.struct(*fields))
+        case ArrayType(), ArrayType():
+            return F.transform(read, lambda each: _converted(each, type.elementType, as_read.elementType, message))
+        case MapType(), MapType():
+            return F.transform_values(
+                read, lambda _, each: _converted(each, type.valueType, as_read.valueType, message)
+            )
+    if isinstance(type, NullType):
+        return F.lit(None)
+    value = F.when(_is_exact(read, type), _value(read, type)).otherwise(F.raise_error(F.lit(message)))
+    return F.when(_is_given(read), value)
+
+
+def _all(elements: Column, condition: Callable[[Column], Column]) -> Column:
+    return F.coalesce(F.forall(elements, condition), F.lit(True))
+
+
+def _is_given(text: Column) -> Column:
+    """Return whether there is a value: neither NULL nor an empty text, which no such type has."""
+    return text != F.lit("")
+
+
+def _value(text: Column, type: DataType) -> Column:
+    if isinstance(type, DateType):
+        text = F.substring(text, 1, 10)
+    elif isinstance(type, TimestampType):  # Spark's cast needs the minutes of an offset
+        text = F.regexp_replace(text, r"^(.{10}[T ].*[+-]\d{2})$", "$1:00")
+    return text.try_cast(type)
+
+
+def _is_exact(text: Column, type: DataType) -> Column:
+    value = _value(text, type)
+    match type:
+        case DecimalType():
+            plain = rf"^[+-]?(\d+(\.\d{{0,{type.scale}}}0*)?|\.(?=\d)\d{{0,{type.scale}}}0*)$"
+            is_same = text.rlike(f"^{_NUMBER}$") & (_digits(text) == _digits(value.cast(StringType())))
+            return (text.rlike(plain) | is_same) & value.isNotNull()
+        case DoubleType():
+            return _is_exact_double(text, value) | text.isin(*_NOT_FINITE)
+        case FloatType():
+            return _is_exact_float(text, value) | text.isin(*_NOT_FINITE)
+        case DateType():
+            return text.rlike(f"^{_DAY}([T ]{_MIDNIGHT})?$") & value.isNotNull()
+        case TimestampType():
+            return text.rlike(f"^{_DAY}([T ]{_TIME}{_ZONE}?)?$") & value.isNotNull()
+    return text.rlike(f"^{_DAY}([T ]{_TIME})?$") & value.isNotNull()
+
+
+def _is_exact_double(text: Column, value: Column) -> Column:
+    """Return whether a text has the digits that identify a DOUBLE.
+
+    Java 17 writes more digits than needed for a few values: a text with fewer digits is one of these, too.
+    """
+    is_short = (F.length(text) <= _DIGITS_OF_DOUBLE) & ~text.rlike("[eE]")
+    stated, stored = _digits(text), _digits(value.cast(StringType()))
+    is_shorter = (F.length(stated) < F.length(stored)) & (F.abs(value) >= F.lit(_LEAST_DOUBLE)) & (stated != F.lit(""))
+    is_finite = F.abs(value) < F.lit(math.inf)
+    return F.coalesce(
+        text.rlike(f"^{_NUMBER}$") & is_finite & (is_short | (stated == stored) | is_shorter), F.lit(False)
+    )
+
+
+def _is_exact_float(text: Column, value: Column) -> Column:
+    """Return whether a text is a FLOAT as it is written with as many digits: nine at most, or all of them."""
+    double, stated = value.cast(DoubleType()), _digits(text)
+    number = F.length(stated)
+    is_rounded = (number <= _DIGITS_OF_FLOAT) & (F.abs(double) >= F.lit(_LEAST_FLOAT))
+    for digits in range(_DIGITS_OF_FLOAT + 1, _MOST_OF_FLOAT + 1):
+        written = F.format_string(f"%.{digits - 1}e", double)
+        is_rounded |= (number == digits) & (stated == _digits(written))
+    as_double = text.try_cast(DoubleType())
+    is_same = (as_double == double) & _is_exact_double(text, as_double)
+    is_finite = F.abs(double) < F.lit(math.inf)
+    return F.coalesce(text.rlike(f"^{_NUMBER}$") & is_finite & (is_rounded | is_same), F.lit(False))
+
+
+def _digits(number: Column) -> Column:
+    """Return the digits of a number without sign, point, exponent, and the zeros at both ends."""
+    return F.regexp_replace(F.regexp_replace(number, r"[eE].*$|[+.-]", ""), "^0+|0+$", "")

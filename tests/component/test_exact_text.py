@@ -1,0 +1,217 @@
+"""What text says is what the table holds, or the run is refused. Python reads the text a second time, by itself."""
+
+import math
+import random
+import re
+import struct
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    StringType,
+    StructField,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from spark_jobs.exact_text import convert, is_exact
+from tests.harness.ingester import Ingester, file
+
+_SEED = random.SystemRandom().randrange(10**9)
+_TEXTS = 4_000
+_EXACT = Context(prec=2_000)
+_LEAST_FLOAT = 2.0**-126
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::\d\d)?)?)?", re.ASCII)
+_NOT_FINITE = ("NaN", "Inf", "+Inf", "-Inf", "Infinity", "+Infinity", "-Infinity")
+
+
+def decimal_of(text: str) -> Decimal | None:
+    """Return the number that a text is; None if it is none."""
+    try:
+        return Decimal(text) if _NUMBER.fullmatch(text) else None
+    except InvalidOperation:
+        return None
+
+
+def as_decimal(text: str, precision: int, scale: int) -> Decimal | None:
+    """Return the number if a decimal of this type holds it exactly."""
+    number = decimal_of(text)
+    if number is None or abs(number) >= Decimal(10) ** (precision - scale):
+        return None
+    scaled = number.scaleb(scale, _EXACT)
+    return number if scaled == scaled.to_integral_value() else None
+
+
+def as_double(text: str) -> float | None:
+    """Return the number if it has the digits that identify it."""
+    number = decimal_of(text)
+    if text in _NOT_FINITE or number is None:
+        return float(text) if text in _NOT_FINITE else None
+    value = float(text)
+    return value if math.isfinite(value) and Decimal(repr(value)) == number else None
+
+
+def as_float(text: str) -> float | None:
+    """Return the number if it is written as a FLOAT is with as many digits: nine at most, or all of them."""
+    number = decimal_of(text)
+    if text in _NOT_FINITE or number is None:
+        return float(text) if text in _NOT_FINITE else None
+    try:
+        value: float = struct.unpack("f", struct.pack("f", float(text)))[0]
+    except OverflowError:
+        return None
+    digits = len(number.normalize(_EXACT).as_tuple().digits)
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(Decimal(value))
+    is_short = digits <= 9 and rounded == number and (digits > 6 or abs(value) >= _LEAST_FLOAT or value == 0)
+    return value if is_short or (Decimal(value) == number or float(text) == value == as_double(text)) else None
+
+
+def as_moment(text: str, *, zone: bool) -> datetime | None:
+    """Return the point in time that a text states exactly, in UTC where it states no zone."""
+    match = _MOMENT.fullmatch(text)
+    if match is None or (match[5] and not zone) or len((match[4] or "").rstrip("0")) > 6:
+        return None
+    fraction = (match[4] or "").rstrip("0").ljust(6, "0")
+    offset = (match[5] or "Z").replace("Z", "+00:00")
+    offset = offset if ":" in offset else f"{offset}:00"
+    if int(offset[1:3]) > 18 or int(offset[4:]) > 59 or (offset[1:3] == "18" and offset[4:] != "00"):
+        return None
+    try:
+        local = datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}:{match[3] or '00'}.{fraction}")
+        delta = timedelta(hours=int(offset[1:3]), minutes=int(offset[4:]))
+        return (local + delta if offset[0] == "-" else local - delta) if zone else local
+    except (ValueError, OverflowError):
+        return None
+
+
+def as_day(text: str) -> date | None:
+    """Return the day that a text states, where it states no time but midnight."""
+    moment = as_moment(text, zone=False)
+    return moment.date() if moment and moment.time() == datetime.min.time() else None
+
+
+RULES: dict[str, tuple[DataType, Callable[[str], Any]]] = {
+    "decimal(10,2)": (DecimalType(10, 2), lambda text: as_decimal(text, 10, 2)),
+    "decimal(38,18)": (DecimalType(38, 18), lambda text: as_decimal(text, 38, 18)),
+    "decimal(5,0)": (DecimalType(5, 0), lambda text: as_decimal(text, 5, 0)),
+    "double": (DoubleType(), as_double),
+    "float": (FloatType(), as_float),
+    "date": (DateType(), as_day),
+    "timestamp": (TimestampType(), lambda text: as_moment(text, zone=True)),
+    "timestamp_ntz": (TimestampNTZType(), lambda text: as_moment(text, zone=False)),
+}
+
+
+def texts(draw: random.Random) -> list[str]:
+    """Return texts that are values of some types, almost values, and others."""
+    return [draw.choice((_number, _double, _moment, _almost))(draw) for _ in range(_TEXTS)]
+
+
+def _number(draw: random.Random) -> str:
+    whole = "".join(draw.choices("0123456789", k=draw.choice((0, 1, 2, 5, 8, 9, 16, 20, 21))))
+    fraction = "".join(draw.choices("0012345", k=draw.choice((0, 0, 1, 2, 3, 15, 18, 19))))
+    fraction += "0" * draw.choice((0, 0, 3, 30))
+    point = "." if fraction or draw.random() < 0.1 else ""
+    exponent = draw.choice(("", "", "", "", f"e{draw.randrange(-30, 30)}", f"E{draw.randrange(-400, 400)}"))
+    return draw.choice(("", "", "-", "+")) + whole + point + fraction + exponent
+
+
+def _double(draw: random.Random) -> str:
+    value: float = struct.unpack("d", struct.pack("Q", draw.getrandbits(64)))[0]
+    short: float = struct.unpack("f", struct.pack("I", draw.getrandbits(32)))[0]
+    simple = draw.uniform(-1000, 1000)
+    shown = draw.choice((repr(value), repr(simple), f"{simple:.17g}", f"{simple:.16g}", f"{value:.18g}"))
+    return draw.choice((shown, shown, f"{short:.9g}", f"{short:.7g}"))
+
+
+def _moment(draw: random.Random) -> str:
+    day = f"{draw.randrange(1600, 2200):04}-{draw.randrange(1, 14):02}-{draw.randrange(1, 33):02}"
+    clock = f"{draw.randrange(25):02}:{draw.randrange(61):02}"
+    seconds = f":{draw.randrange(61):02}" + draw.choice(
+        ("", "", ".", ".5", ".123456", ".123456000", ".123456789", ".000")
+    )
+    zone = draw.choice(("", "", "", "Z", "+02:00", "-05:30", "+02", "+0200", " UTC", "+19:00", "z"))
+    time = draw.choice((clock + seconds, clock, clock + seconds, "00:00", "00:00:00", "00:00:00.000"))
+    return draw.choice((day, day + draw.choice("T ") + time, day + draw.choice("T ") + time + zone, clock, day[:7]))
+
+
+def _almost(draw: random.Random) -> str:
+    odd = ["12d", "12f", "0x1p3", "1E5", "1_000", "1,5", "12,50", " 5", "5 ", " ", "\t", "10:30", "2024", "2024-1-5"]
+    odd += [
+        "١٢",
+        "NaN",
+        "nan",
+        "Infinity",
+        "inf",
+        "-inf",
+        "+Inf",
+        "null",
+        "today",
+        "now",
+        "epoch",
+        "+",
+        "-",
+        ".",
+    ]
+    odd += ["9007199254740993", "9007199254740992", "16777217", "1e400", "1e-400", "3e-324", "-0", "-0.0", "00123"]
+    odd += ["2024-02-30", "2023-02-29", "10000-01-01", "2024-01-05T", "2024-01-05 24:00:00", "1e", "e5"]
+    return draw.choice(odd)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_each_text_is_converted_exactly_or_not_at_all(spark: SparkSession, name: str) -> None:
+    """For thousands of generated texts: the value is what the text says, and everything else is told apart."""
+    type, rule = RULES[name]
+    print(f"seed {_SEED}")
+    given = texts(random.Random(f"{name} {_SEED}"))
+    read = spark.createDataFrame([(text,) for text in given], "text STRING")
+    field, have = StructField("text", type), StringType()
+    exact = is_exact(F.col("text"), type, have)
+    value = F.when(exact, convert(F.col("text"), field, have))
+    shown = value.cast(TimestampNTZType()) if isinstance(type, TimestampType) else value
+    rows = read.select("text", shown.alias("value"), exact.alias("is_exact")).collect()
+    wrong = []
+    for text, row in zip(given, rows, strict=True):
+        expected = rule(text)
+        same = row["value"] == expected or (expected != expected and row["value"] != row["value"])  # noqa: PLR0124
+        if not same or row["is_exact"] != (expected is not None or text == ""):
+            wrong.append((text, row["value"], row["is_exact"], expected))
+    assert not wrong, wrong[:20]
+    assert sum(rule(text) is not None for text in given) > _TEXTS / 100
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+@pytest.mark.parametrize(
+    ("type", "text"),
+    [
+        ("DATE", "2024-01-05 13:45:00"),
+        ("DATE", "2024-01"),
+        ("TIMESTAMP", "2024-01-05 10:00:00.123456789"),
+        ("TIMESTAMP", "10:30"),
+        ("TIMESTAMP_NTZ", "2024-01-05 10:00:00+02:00"),
+        ("DECIMAL(10,2)", "1.005"),
+        ("DOUBLE", "12d"),
+        ("DOUBLE", " "),
+        ("DOUBLE", "9007199254740993"),
+        ("FLOAT", "16777217"),
+        ("DECIMAL(10,2)", " 2"),
+    ],
+)
+def test_a_stated_type_takes_a_value_exactly_or_refuses_it(job: Ingester, format: str, type: str, text: str) -> None:
+    """A value that would be cut, rounded or completed is refused by file, line, column and value."""
+    lines = [f"1,{text}"] if format == "csv" else [f'{{"id": 1, "x": "{text}"}}']
+    content = "\n".join([*(["id,x"] if format == "csv" else []), *lines, ""])
+    path = file(job, f"in.{format}", content)
+    refused = job.refused({"path": path, "schema": f"id INT, x {type}"})
+    assert f"x: '{text}' is no {type.lower()}" in refused and path in refused, refused

@@ -1,0 +1,129 @@
+"""A type is guessed from its plain notation, and only if it holds every value exactly."""
+
+import json
+import random
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.harness.ingester import Ingester, file
+
+_SEED = random.SystemRandom().randrange(10**9)
+_POOLS: dict[str, list[str]] = {
+    "int": ["0", "-1", "7", "2147483647", "-2147483648"],
+    "bigint": ["2147483648", "-9223372036854775808", "9223372036854775807"],
+    "huge": ["9223372036854775808", "1" * 38, "-" + "9" * 38],
+    "number": ["1.5", "0.1", "-2.50", "1234567.125", "0.30000000000000004"],
+    "long number": ["9007199254740993", "0.12345678901234567", "12345678901234567.5", "3.14159265358979323846"],
+    "almost": ["1E5", "12D", "7F", "00123", "+47", ".5", "5.", "0x10", "NaN", "Infinity", "1,5", "1_0", " 5", "e3f1"],
+    "day": ["2024-01-05", "1969-12-31", "2000-02-29"],
+    "moment": ["2024-01-05 10:30:00", "2024-01-05T10:30", "2024-01-05 10:30:00.123456", "2024-01-05 10:30:00Z"],
+    "almost a moment": ["2024-01", "10:30", "2024-02-30", "2024-01-05 10:30:00.123456789", "20240105", "today"],
+    "boolean": ["true", "false", "TRUE", "False"],
+    "text": ["x", "N/A", "été", "true or false", "a b"],
+    "none": [""],
+}
+
+
+def means_the_same(text: str, value: Any) -> bool:
+    """Return whether a value of a table is what a text of the file says."""
+    readings: tuple[tuple[type, Callable[[], object]], ...] = (
+        (type(None), lambda: None if text == "" else text),
+        (bool, lambda: {"true": True, "false": False}[text.lower()]),
+        (datetime, lambda: datetime.fromisoformat(text.replace("Z", ""))),
+        (date, lambda: date.fromisoformat(text)),
+        (float, lambda: Decimal(text)),
+        (int, lambda: int(text)),
+        (Decimal, lambda: Decimal(text)),
+        (str, lambda: text),
+    )
+    read = next(read for kind, read in readings if isinstance(value, kind))
+    held = Decimal(repr(value)) if isinstance(value, float) else value
+    return bool(read() == (held.replace(tzinfo=None) if isinstance(held, datetime) else held))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_is_published_is_what_the_file_says(job: Ingester, number: int) -> None:
+    """Columns of generated texts, without a schema: each value means what its text says."""
+    draw = random.Random(f"{number} {_SEED}")
+    print(f"seed {_SEED}")
+    rows = 12
+    columns: dict[str, list[str]] = {"id": [str(each) for each in range(rows)]}
+    for column in range(60):
+        pools = draw.sample(sorted(_POOLS), draw.choice((1, 1, 2, 3)))
+        texts = [text for pool in pools for text in _POOLS[pool]] + [""]
+        columns[f"c{column}"] = draw.choices(texts, k=rows)
+    lines = [
+        ",".join(f'"{text}"' if "," in text else text for text in row) for row in zip(*columns.values(), strict=True)
+    ]
+    path = file(job, "in.csv", "\n".join([",".join(columns), *lines, ""]))
+    job({"path": path})
+    wrong = []
+    for line, row in enumerate(job.rows()):
+        for name, texts in columns.items():
+            if name in row and not means_the_same(texts[line], row[name]):
+                wrong.append((name, texts, row[name]))
+            elif name not in row:
+                assert not any(texts), f"{name} was left out"
+    assert not wrong, wrong[:5]
+
+
+@pytest.mark.parametrize(
+    ("texts", "types"),
+    [
+        (["12D", "7F"], str),
+        (["1E5", "2E7"], str),
+        (["10:30"], str),
+        (["2024-01"], str),
+        (["9007199254740993", "1.5"], Decimal),
+        (["0.1", "2"], float),
+        (["1.50", "2.5"], float),
+        (["1", "2"], int),
+        (["2024-01-05"], date),
+        (["2024-01-05", "2024-01-05 10:00:00"], datetime),
+        (["true", "FALSE"], bool),
+        (["00123", "7"], str),
+    ],
+)
+def test_a_type_has_a_plain_notation(job: Ingester, texts: list[str], types: type) -> None:
+    lines = [f"{number},{text}" for number, text in enumerate(texts)]
+    job({"path": file(job, "in.csv", "\n".join(["id,x", *lines, ""]))})
+    values = [row["x"] for row in job.rows()]
+    assert [type(value) for value in values] == [types] * len(texts)
+    assert types is not str or values == texts
+    assert types is not Decimal or values == [Decimal(text) for text in texts]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_a_column_without_values_has_no_type_yet(job: Ingester, format: str) -> None:
+    """A new table is made without it. The first file with a value adds the column, in the type of its values."""
+
+    def load(number: int, *values: float | None) -> None:
+        rows = [{"id": 10 * number + each, "x": value} for each, value in enumerate(values)]
+        lines = [f"{row['id']},{'' if row['x'] is None else row['x']}" for row in rows]
+        text = "\n".join(["id,x", *lines, ""]) if format == "csv" else "".join(json.dumps(row) + "\n" for row in rows)
+        job({"path": file(job, f"{number}.{format}", text)})
+
+    load(1, None, None)
+    assert job.rows() == [{"id": 10}, {"id": 11}]
+    load(2, None)
+    assert job.rows() == [{"id": 10}, {"id": 11}, {"id": 20}]
+    load(3, 0.5, None)
+    load(4, None, 2.0)
+    assert [row["x"] for row in job.rows()] == [None, None, None, 0.5, None, None, 2.0]
+
+
+def test_a_transform_does_not_make_text_of_a_column_without_values(job: Ingester) -> None:
+    for number, value in enumerate(("", "0")):
+        path = file(job, f"{number}.csv", f"id,x\n{number},{value}\n")
+        job({"path": path}, transform="SELECT * FROM source")
+    assert [row.get("x") for row in job.rows()] == [None, 0]
+
+
+def test_a_number_of_json_with_more_digits_than_a_double_has_is_refused(job: Ingester) -> None:
+    path = file(job, "in.jsonl", '{"id": 1, "x": 0.5}\n{"id": 2, "x": 0.12345678901234567890}\n')
+    refused = job.refused({"path": path})
+    assert f"{path}: x: '0.12345678901234567890' is no double" in refused, refused
