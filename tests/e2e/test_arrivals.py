@@ -16,11 +16,11 @@ NAME = "arriving"
 class Zone:
     """A landing zone as its command shows it."""
 
-    def __init__(self, system: SystemHarness) -> None:
-        self.system = system
+    def __init__(self, system: SystemHarness, name: str = NAME) -> None:
+        self.system, self.name = system, name
 
     def shown(self, *options: str) -> dict[str, Any]:
-        output = self.system.command("arrivals", NAME, "--json", *options)
+        output = self.system.command("arrivals", self.name, "--json", *options)
         assert output.code == 0, output.err
         return dict(output.json)
 
@@ -43,7 +43,7 @@ def _ids(lake: LakeReader) -> list[int]:
 
 @pytest.mark.slow
 def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    landing, folder = tmp_path / "landing", tmp_path / "pipelines"
+    landing, folder = tmp_path / "landing", tmp_path / "arriving"
     landing.mkdir()
     folder.mkdir()
     text = pipeline(NAME, landing / "*.csv", "[not_null: [id]]", f"arrival: {{from: {landing}, settle: 1s, look: 3s}}")
@@ -126,23 +126,23 @@ def _overwrite_while_a_person_decides(system: SystemHarness, zone: Zone, file: P
 
 @pytest.mark.slow
 def test_files_that_main_holds_are_moved(system: SystemHarness, tmp_path: Path) -> None:
-    landing, loaded, folder = tmp_path / "landing", tmp_path / "loaded", tmp_path / "pipelines"
+    landing, loaded, folder = tmp_path / "landing", tmp_path / "loaded", tmp_path / "moving"
     landing.mkdir()
     folder.mkdir()
-    (folder / "arriving.yml").write_text(
+    (folder / "moving.yml").write_text(
         pipeline(
-            *(NAME, landing / "*.csv", "[not_null: [id]]"),
+            *("moving", landing / "*.csv", "[not_null: [id]]"),
             f"arrival: {{from: {landing}, settle: 1s, look: 3s, after: move, move_to: {landing}}}",
         )
     )
     refused = system.command("deploy", str(folder), "--yes")
     assert (refused.code, "would be in the landing zone" in refused.err) == (2, True), refused.err
-    text = (folder / "arriving.yml").read_text()
-    (folder / "arriving.yml").write_text(text.replace(f"move_to: {landing}", f"move_to: {loaded}"))
+    text = (folder / "moving.yml").read_text()
+    (folder / "moving.yml").write_text(text.replace(f"move_to: {landing}", f"move_to: {loaded}"))
     csv_file(landing / "good.csv", [{"id": 1, "kind": "x"}])
     deployed = system.command("deploy", str(folder), "--yes")
     assert deployed.code == 0, deployed.err
-    zone = Zone(system)
+    zone = Zone(system, "moving")
     (moved,) = zone.until("good.csv", "moved")["files"]
     assert moved["detail"].startswith(f"to {loaded}/good.csv; ")
     csv_file(landing / "bad.csv", [{"id": None, "kind": "x"}])
@@ -150,5 +150,5 @@ def test_files_that_main_holds_are_moved(system: SystemHarness, tmp_path: Path) 
     csv_file(landing / "good.csv", [{"id": 1, "kind": "x"}])
     wait_for(lambda: [path.name for path in landing.iterdir()] == ["bad.csv"])
     assert [path.name for path in loaded.iterdir()] == ["good.csv"]
-    (folder / "arriving.yml").unlink()
+    (folder / "moving.yml").unlink()
     assert system.command("deploy", str(folder), "--yes").code == 0

@@ -24,7 +24,7 @@ from runtime.pipeline_input import find_input, load_pipeline
 from runtime.start_run import Starter, StartOptions, start_run
 from sluice.approval.decisions import Decision
 from sluice.contracts.run import RunResult
-from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.publishing.outcomes import exit_code
 from sluice.settings import Settings, read_settings
 from tests.harness.command_line import CommandResult, run_command
@@ -103,12 +103,13 @@ class SystemHarness:
         return TEMPORAL.run(self._status(run))
 
     def wait_for_stage(self, run: str, *stages: str) -> dict[str, Any]:
-        """Wait until a run is in one of these stages; return its status."""
+        """Wait until a run is in one of these stages; return its status. It need not have been started yet."""
         status: dict[str, Any] = {}
 
         def reached() -> bool:
             status.clear()
-            status.update(self.status(run))
+            with contextlib.suppress(InvalidPipeline):
+                status.update(self.status(run))
             return status.get("stage") in stages
 
         wait_for(reached, lambda: f"{run} is at {status}, not in {stages}")

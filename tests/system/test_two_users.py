@@ -95,7 +95,7 @@ own = Path(aims["own"])
 seen["own"] = {each.name: each.read_text() for each in own.iterdir() if each.is_file()}
 Path(sys.argv[2]).write_text(json.dumps(seen))
 spark = SparkSession.builder.getOrCreate()
-spark.sql("INSERT INTO t.joint VALUES (7)")
+spark.sql("INSERT INTO t.two_users VALUES (7)")
 """
 
 
@@ -131,14 +131,14 @@ def runs(users: TwoUsers, stack: dict[str, str]) -> SystemHarness:
 
 
 def _shared(runs: SystemHarness, name: str, ids: list[int], checks: str = "[unique: id]", more: str = "") -> str:
-    text = pipeline("joint", csv_file(runs.folder / f"{name}.csv", [{"id": each} for each in ids]), checks, more)
-    return text.replace("name: joint", f"name: joint-{name}")
+    text = pipeline("two-users", csv_file(runs.folder / f"{name}.csv", [{"id": each} for each in ids]), checks, more)
+    return text.replace("name: two-users", f"name: two-users-{name}")
 
 
 @pytest.fixture(scope="module")
 def first(runs: SystemHarness) -> EndedRun:
     """A run whose checks are answered by both workers."""
-    checks = "[unique: id, sql: {query: SELECT * FROM t.joint WHERE id > 100, name: big, severity: warn}]"
+    checks = "[unique: id, sql: {query: SELECT * FROM t.two_users WHERE id > 100, name: big, severity: warn}]"
     ended = runs.run(_shared(runs, "a", [1, 555], checks))
     assert ended.json["outcome"] == "published", ended
     return ended
@@ -156,7 +156,7 @@ def waiting(runs: SystemHarness, first: EndedRun) -> str:
 def aims(users: TwoUsers, stack: dict[str, str], first: EndedRun) -> dict[str, Any]:
     """What the hostile job tries to reach; it is all there."""
     home, own = users.home / "control", users.home / "spark"
-    report = users.lake / "sluice-audits" / "joint-a" / first.json["run_id"] / "report.json"
+    report = users.lake / "sluice-audits" / "two-users-a" / first.json["run_id"] / "report.json"
     manifests = [*(users.lake / "sluice-inputs").rglob("*.jsonl")]
     secret = [home / ".env", home / "nessie.token", users.home / "spark.environment", report, users.env]
     secret.append(Path(stack["NESSIE_PUBLISHER_TOKEN_FILE"]))
@@ -184,7 +184,7 @@ def hostile(users: TwoUsers, runs: SystemHarness, waiting: str, aims: dict[str, 
     (folder / "aims.json").write_text(json.dumps(aims))
     (folder / "hostile.py").write_text(_PROBE + _JOB)
     job = f"{{job: {folder / 'hostile.py'}, args: ['{folder / 'aims.json'}', '{seen_file}'], attempts: 1}}"
-    ended = runs.run(f"name: hostile\nwrite: {job}\ntables: [t.joint]\n")
+    ended = runs.run(f"name: hostile\nwrite: {job}\ntables: [t.two_users]\n")
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     seen: dict[str, Any] = json.loads(seen_file.read_text())
     return seen
@@ -227,11 +227,11 @@ def test_runs_are_audited_rebased_and_recorded_over_both_users(
     runs.approve(waiting)
     rebased = runs.wait_for_end(waiting).json
     assert rebased["outcome"] == "published" and [each["resolved"] for each in rebased["conflicts"]] == ["rebased"]
-    assert sorted(row["id"] for row in lake.rows("t.joint")) == [1, 3, 7, 555]
+    assert sorted(row["id"] for row in lake.rows("t.two_users")) == [1, 3, 7, 555]
 
-    report = json.loads((users.lake / "sluice-audits" / "joint-a" / first.json["run_id"] / "report.json").read_text())
+    report = json.loads((users.lake / "sluice-audits" / "two-users-a" / first.json["run_id"] / "report.json").read_text())
     (big,) = [each for each in report["checks"] if each["check"] == "sql"]
-    assert big["sample"] and [*(users.lake / "sluice-scans" / "joint-a").rglob("*-spark.json")]
+    assert big["sample"] and [*(users.lake / "sluice-scans" / "two-users-a").rglob("*-spark.json")]
     owners = {pwd.getpwuid(each.stat().st_uid).pw_name for each in users.lake.rglob("*.metadata.json")}
     assert owners == {users.control, users.spark}
     strangers = [each for each in users.lake.rglob("*") if each.stat().st_mode & stat.S_IRWXO]
