@@ -119,6 +119,7 @@ class WriteTableActivity:
             spans_lines=loaded.inspection.spans_lines,
             one_value=loaded.inspection.one_value,
             column_groups=loaded.inspection.column_groups,
+            nanoseconds=loaded.inspection.nanoseconds,
             is_sorted=bool(input.sorted_tables),
             base_path=base_path(source) if source else None,
             tables=input.tables,

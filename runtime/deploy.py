@@ -129,20 +129,22 @@ async def plan_deploy(
     if zones:
         removed = {(change.item.kind, change.item.pipeline) for change in changes if change.action == "remove"}
         own = {(DeployedSchedules.kind, file.pipeline.name) for file in files}
-        scheduled += await _scheduled_elsewhere(client, settings, own | removed)
+        scheduled += await _other_scheduled_pipelines(client, settings, own | removed)
     check_deploy(zones, others, scheduled)
     return Deploy({kind.kind: kind for kind in kinds}, {file.pipeline.name: file for file in files}, changes)
 
 
-async def _scheduled_elsewhere(client: Client, settings: Settings, without: Set[tuple[str, str]]) -> list[Pipeline]:
+async def _other_scheduled_pipelines(
+    client: Client, settings: Settings, without: Set[tuple[str, str]]
+) -> list[Pipeline]:
     """Return the pipelines of schedules that are deployed, but for some, with absolute paths."""
-    found = []
+    pipelines = []
     async for _, given in deployed_schedules(client, settings):
         if (DeployedSchedules.kind, given.name) not in without:
             with suppress(InvalidPipeline):  # one that is not valid any more starts no run
                 (file,) = read_files({given.pipeline.name: given.pipeline.text})
-                found.append(with_absolute_source(file.pipeline, Path(given.pipeline.folder)))
-    return found
+                pipelines.append(with_absolute_source(file.pipeline, Path(given.pipeline.folder)))
+    return pipelines
 
 
 def _kinds(client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> Sequence[DeployedKind]:

@@ -31,7 +31,8 @@ from pyspark.sql.types import (
 )
 
 from sluice.contracts.spark_jobs import IngestSpec
-from spark_jobs.load_files import columns_of_folders, load_plainly, parse_schema
+from spark_jobs.folder_columns import columns_of_folders
+from spark_jobs.load_files import load_plainly, parse_schema
 
 _MAX_FILES = 1000
 """How many files are looked at to name the first that do not fit."""

@@ -57,7 +57,7 @@ def converted_types(options: Mapping[str, str]) -> tuple[type[DataType], ...]:
     """Return the types whose text is converted here, and not by Spark's reader with these options."""
     stated = {name.lower() for name in options}
     exact = [each for each in _EXACT_TYPES if stated.isdisjoint(_FORMAT_OPTIONS[each])]
-    return (NullType, *exact)  # Spark's readers know no type without values
+    return (NullType, *exact)  # Spark's readers do not have the type of a column without values
 
 
 def holds(type: DataType, types: tuple[type[DataType], ...]) -> bool:

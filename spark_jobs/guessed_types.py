@@ -40,11 +40,13 @@ def guess_types(text: DataFrame, names: Sequence[str]) -> dict[str, DataType]:
     """
     if not names:
         return {}
-    row = text.agg(*[_facts(F.col(quoted(name))).alias(str(index)) for index, name in enumerate(names)]).collect()[0]
+    row = text.agg(*[_statistics(F.col(quoted(name))).alias(str(index)) for index, name in enumerate(names)]).collect()[
+        0
+    ]
     return {name: _guess(row[index].asDict()) for index, name in enumerate(names)}
 
 
-def _facts(column: Column) -> Column:
+def _statistics(column: Column) -> Column:
     """Return what decides about the type of a column, over all its values."""
     text = F.nullif(column, F.lit(""))
     length, empty = F.length, F.lit("")
@@ -69,18 +71,18 @@ def _facts(column: Column) -> Column:
     )
 
 
-def _guess(facts: Mapping[str, Any]) -> DataType:
-    if not facts["values"]:
+def _guess(statistics: Mapping[str, Any]) -> DataType:
+    if not statistics["values"]:
         return NullType()
-    decimal = DecimalType(_MAX_DIGITS, min(facts["fraction"], _MAX_DIGITS))
+    decimal = DecimalType(_MAX_DIGITS, min(statistics["fraction"], _MAX_DIGITS))
     candidates = (
-        (facts["boolean"], BooleanType()),
-        (facts["day"], DateType()),
-        (facts["moment"], TimestampType()),
-        (not facts["number"], StringType()),
-        (facts["whole"] and facts["int"], IntegerType()),
-        (facts["whole"] and facts["long"], LongType()),
-        (not facts["whole"] and facts["double"], DoubleType()),
-        (facts["digits"] + facts["fraction"] <= _MAX_DIGITS, decimal),
+        (statistics["boolean"], BooleanType()),
+        (statistics["day"], DateType()),
+        (statistics["moment"], TimestampType()),
+        (not statistics["number"], StringType()),
+        (statistics["whole"] and statistics["int"], IntegerType()),
+        (statistics["whole"] and statistics["long"], LongType()),
+        (not statistics["whole"] and statistics["double"], DoubleType()),
+        (statistics["digits"] + statistics["fraction"] <= _MAX_DIGITS, decimal),
     )
     return next((type for is_one, type in candidates if is_one), StringType())

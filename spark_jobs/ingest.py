@@ -27,8 +27,10 @@ from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
+from spark_jobs.file_columns import check_names
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
-from spark_jobs.reading import check_names, check_rows_read, find_inexact_values, read_source
+from spark_jobs.nanoseconds import LOST_NANOSECONDS
+from spark_jobs.reading import check_rows_read, find_inexact_values, read_source
 from spark_jobs.unreadable_rows import find_unreadable_rows
 from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
 
@@ -41,6 +43,8 @@ _ICEBERG = {
     "timestamp_ntz": "timestamp",
 }
 """Spark's names of types that Iceberg calls otherwise."""
+_RESERVED = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+"""Names of Iceberg's metadata columns. Spark merges into no table with such a column, and deletes no row of it."""
 _NO_SUCH_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
@@ -58,7 +62,7 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
             raise
         target = _target(spec, existing)
         problems = type_problems(spark, spec, target)
-        if not problems and LOSS in str(error):
+        if not problems and any(sign in str(error) for sign in (LOSS, LOST_NANOSECONDS)):
             problems = _inexact_values(spark, spec, existing)
         if problems:
             log_error(error)
@@ -243,6 +247,10 @@ def _check_columns(
     if existing is not None:
         check_names(rows.columns, name, existing.names)
         return
+    if reserved := next((each for each in rows.columns if each.lower() in _RESERVED), None):
+        raise InvalidInput(
+            f"{name}: Iceberg reserves the name of the column {reserved!r}: rename it in the files, or by a transform"
+        )
     types = {
         field.name: _ICEBERG.get(field.dataType.simpleString(), field.dataType.simpleString()) for field in rows.schema
     }

@@ -162,13 +162,20 @@ def _unknown_name(error: Exception) -> str:
     return f"there is no column {names.get('objectName', '')}{known}"[:_MAX_LENGTH]
 
 
+def _repeated_name(error: Exception) -> str:
+    """Return which column the input has twice; empty if that is not the error."""
+    if not isinstance(error, AnalysisException) or error.getCondition() != _COLUMN_EXISTS:
+        return ""
+    return f"the input has the column {(error.getMessageParameters() or {}).get('columnName', '')} twice"[:_MAX_LENGTH]
+
+
 def reason(error: Exception, *, show_values: bool) -> str:
     """Return the innermost message of an error of Spark, on one line, without stack traces.
 
     Args:
         show_values: whether it may quote values of rows; an error in a query or plan, before rows are read, has none.
     """
-    if name := _unknown_name(error):
+    if name := _unknown_name(error) or _repeated_name(error):
         return name
     text = str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]

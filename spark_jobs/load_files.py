@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
-from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
+from spark_jobs import nanoseconds
 from spark_jobs.exact_text import convert, converted_types, holds
 from spark_jobs.schemas import replace_types
 
@@ -31,6 +31,8 @@ class Reading:
     """The files, by what else they are read by."""
     schema: StructType | None
     """None where it is that of the files."""
+    named: StructType | None = None
+    """The same fields in the same order with the names that they get; None where they keep theirs."""
 
     @property
     def converted(self) -> list[StructField]:
@@ -53,6 +55,19 @@ class Reading:
 
 def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
     """Read files as planned, with more options. A text that is not exactly a value of its type fails the read."""
+    rows = _load(spark, reading, files, options)
+    if reading.schema is None or reading.named is None or reading.schema == reading.named:
+        return rows
+    named = {read.name: field for read, field in zip(reading.schema, reading.named, strict=True)}
+    return rows.select(
+        *[
+            F.col(quoted(name)).cast(named[name].dataType).alias(named[name].name) if name in named else quoted(name)
+            for name in rows.columns
+        ]
+    )
+
+
+def _load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
     all_options = {**reading.options, **options}
     if not reading.converted:
         return load_plainly(spark, reading.format, all_options, files, reading.schema)
@@ -95,7 +110,11 @@ def load_plainly(
     """Read files by options and a schema; without one, by that of the files. Their paths are no patterns."""
     paths, literal = literal_paths(files)
     reader = spark.read.format(format).options(**options, **literal)
-    return (reader.schema(schema) if schema is not None else reader).load(paths)
+    times = nanoseconds.columns_in(options)
+    if schema is not None:
+        reader = reader.schema(nanoseconds.as_numbers(schema, times))
+    rows = reader.load(paths)
+    return nanoseconds.as_times(rows, times) if times else rows
 
 
 def literal_paths(files: list[str]) -> tuple[list[str], dict[str, str]]:
@@ -112,18 +131,6 @@ def parse_schema(schema: str) -> StructType:
     parsed = StructType.fromDDL(schema)
     assert isinstance(parsed, StructType)
     return StructType([replace_types(field, (CharType, VarcharType), StringType()) for field in parsed.fields])
-
-
-def columns_of_folders(spec: IngestSpec) -> dict[str, set[str]]:
-    """Return the values of each column that Spark makes of folders named `column=value`."""
-    columns: dict[str, set[str]] = {}
-    base = f"{spec.base_path.rstrip('/')}/" if spec.base_path else ""
-    for file in spec.files if base else ():
-        for part in file.removeprefix(base).split("/")[:-1]:
-            name, equals, value = part.partition("=")
-            if equals:
-                columns.setdefault(unquote(name), set()).add(unquote(value))
-    return columns
 
 
 def path_of_address(address: str) -> str:

@@ -5,31 +5,29 @@ are read whole, and how many rows there are.
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     DataType,
-    NumericType,
     StructType,
 )
 
 from sluice.contracts.spark_jobs import ColumnGroup, IngestSpec
 from sluice.errors import InvalidInput
-from sluice.identifiers import suggestion
 from sluice.pipeline.source import Format
+from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
 from spark_jobs.column_types import fits, type_problems
-from spark_jobs.load_files import Reading, columns_of_folders, load, load_plainly, parse_schema
-from spark_jobs.schemas import lost_fields, merged_schema
-from spark_jobs.text_schema import guess_csv_columns, guessed_csv, waiting_columns, with_fields, without_empty
+from spark_jobs.csv_schema import csv_schema
+from spark_jobs.file_columns import check_fields
+from spark_jobs.folder_columns import check_numbers, check_places, check_twice, columns_of_folders, decode_values
+from spark_jobs.json_schema import json_schema
+from spark_jobs.load_files import Reading, load, load_plainly, parse_schema
 
 _MIN_TASK_BYTES = 8 * 2**20
 """How much of the input a task reads at least. Each task writes a file of its own: less would make tiny files."""
-_NOT_A_NUMBER = r"^\s*([+-]?0[0-9]|\+)"
-"""Values that look like numbers and lose something as numbers: leading zeros, and the plus of telephone numbers."""
 _WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
 
 
@@ -43,14 +41,17 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
     Raises:
         InvalidInput: the columns of the files are not those of the table, or would not be read whole.
     """
+    check_places(spec)
+    if spec.nanoseconds:
+        nanoseconds.allow(spark)
     reading = plan_reading(spark, spec, target)
     if reading.format == "parquet" and (spec.column_groups or reading.schema is not None):
         rows = _grouped_files(spark, spec, reading, target).read()
     else:
         frames = [load(spark, reading, files, more) for files, more in reading.groups]
         rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
-    _check_folders(rows.schema, target, spec)
-    return rows.coalesce(tasks(spec.bytes))
+    check_numbers(rows.schema, target, spec)
+    return decode_values(rows, spec).coalesce(tasks(spec.bytes))
 
 
 def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> list[str]:
@@ -59,9 +60,15 @@ def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructTyp
     Args:
         target: as `read_source` gets it.
     """
+    reading = plan_reading(spark, spec, target)
+    if spec.nanoseconds:
+        plain = {name: value for name, value in reading.options.items() if name != nanoseconds.OPTION}
+        times = nanoseconds.columns_in(reading.options)
+        if lost := nanoseconds.inexact_times(load_plainly(spark, reading.format, plain, spec.files, None), times):
+            return lost
     if not spec.column_groups:
         return []
-    return _grouped_files(spark, spec, plan_reading(spark, spec, target), target).inexact_values()
+    return _grouped_files(spark, spec, reading, target).inexact_values()
 
 
 def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, target: StructType | None) -> GroupedFiles:
@@ -77,16 +84,16 @@ def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, targ
         inferred = load_plainly(spark, reading.format, options, spec.files, None).schema
         folders = {field.name: field.dataType for field in [*inferred, *(reading.schema or ())] if field.name in names}
 
-    def check_fields(schemas: Sequence[StructType]) -> None:
+    def check_stated(schemas: Sequence[StructType]) -> None:
         assert wanted is not None
-        _check_fields(schemas, wanted, spec)
+        check_fields(schemas, wanted, spec)
 
     return GroupedFiles(
         lambda files, schema: load(spark, replace(reading, schema=schema), files, {}),
         groups,
         wanted,
         folders,
-        check_fields if reading.schema is not None else None,
+        check_stated if reading.schema is not None else None,
     )
 
 
@@ -100,8 +107,30 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
         raise InvalidInput("the CSV files have no header: name their columns in source.schema")
     groups = _groups(spec, format)
     stated = parse_schema(source.schema_) if source.schema_ else None
-    schema = _schema(spark, spec, format, options, groups, stated or target)
-    return Reading(format, options, groups, schema)
+    if columns_of_folders(spec):
+        _check_first_file(spark, spec, format, options, groups)
+    wanted = stated or target
+    if format == "json":
+        schema, named = json_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
+        return Reading(format, options, groups, schema, named)
+    return Reading(format, options, groups, _schema(spark, spec, format, options, wanted))
+
+
+def _check_first_file(
+    spark: SparkSession,
+    spec: IngestSpec,
+    format: Format,
+    options: Mapping[str, str],
+    groups: Sequence[tuple[list[str], dict[str, str]]],
+) -> None:
+    """Make sure that the first file has no column of the folders.
+
+    Raises:
+        InvalidInput: it has.
+    """
+    files, more = groups[0]
+    own = {name: value for name, value in {**options, **more}.items() if name.lower() != "basepath"}
+    check_twice(spec, load_plainly(spark, format, own, files[:1], None).columns)
 
 
 def plan_reading_as_text(spec: IngestSpec) -> Reading:
@@ -115,24 +144,6 @@ def plan_reading_as_text(spec: IngestSpec) -> Reading:
 def tasks(size: int) -> int:
     """Return how many tasks should read an input of so many bytes at most; Spark uses fewer for large splits."""
     return max(1, math.ceil(size / _MIN_TASK_BYTES))
-
-
-def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None:
-    """Make sure that two lists hold the same column names, in whatever order.
-
-    Raises:
-        InvalidInput: they do not.
-    """
-    have, want = {name.lower(): name for name in given}, {name.lower(): name for name in wanted}
-    extra = [name for key, name in have.items() if key not in want]
-    missing = [name for key, name in want.items() if key not in have]
-    if not extra and not missing and len(have) == len(given):
-        return
-    problems = [f"{table} has no column {name!r}{suggestion(name, missing)}" for name in extra]
-    problems += [f"the input has no column {name!r}" for name in missing]
-    if len(have) < len(given):
-        problems.append("a column occurs twice")
-    raise InvalidInput(f"the columns of the input are not those of {table}: {'; '.join(problems)}")
 
 
 def check_rows_read(spec: IngestSpec, rows_read: int | None) -> None:
@@ -158,6 +169,8 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
             options["multiLine"] = "true"
     elif format in ("parquet", "orc"):
         options["mergeSchema"] = "true"  # else Spark drops a column that only some files have
+        options["parquet.page.verify-checksum.enabled"] = "true"  # of pages whose writer stored one
+        options |= nanoseconds.options_of(spec.nanoseconds)
     by_lower = {name.lower(): name for name in options}
     for name, value in stated.items():
         options[by_lower.get(name.lower(), name)] = value
@@ -185,7 +198,6 @@ def _schema(
     spec: IngestSpec,
     format: Format,
     options: Mapping[str, str],
-    groups: Sequence[tuple[list[str], dict[str, str]]],
     wanted: StructType | None,
 ) -> StructType | None:
     """Return the schema to read with, where Spark is not to take that of the files.
@@ -197,73 +209,23 @@ def _schema(
     assert source is not None
     is_stated = source.schema_ is not None
     if format == "csv":
-        if wanted is None:
-            return guessed_csv(spark, options, spec)
-        if is_stated:
-            return wanted  # a header of other names fails the read
-        header = load_plainly(spark, format, options, spec.files[:1], None).columns
-        waiting = waiting_columns(spark, spec, header, wanted)
-        guessed = guess_csv_columns(spark, options, spec, waiting) if waiting else {}
-        return _in_order_of(header, with_fields(wanted, guessed), spec)
-    if format == "parquet" or (format == "orc" and not is_stated):
-        return wanted if is_stated else None
-    inferred = [load_plainly(spark, format, {**options, **more}, files, None).schema for files, more in groups]
-    if format == "json":
-        inferred = [
-            without_empty(spark, options, group, schema) for group, schema in zip(groups, inferred, strict=True)
-        ]
-    if wanted is None:
-        return merged_schema(inferred)
-    if not is_stated:
-        names = {name.lower(): name for schema in inferred for name in schema.names}
-        untyped = waiting_columns(spark, spec, list(names.values()), wanted)
-        types = {field.name: field.dataType for field in merged_schema(inferred)} if untyped else {}
-        wanted = with_fields(wanted, {name: types[name] for name in untyped})
-        wanted = _in_order_of(list(names.values()), wanted, spec)
-    _check_fields(inferred, wanted, spec)
-    folders = columns_of_folders(spec)
-    own = StructType([field for schema in inferred for field in schema if field.name not in folders])
-    if format == "orc" and not fits(own, wanted):  # Spark would read the values as NULL
-        problems = type_problems(spark, spec, None)
-        raise InvalidInput("; ".join(problems) or "the files have other types than source.schema")
+        return csv_schema(spark, spec, options, wanted, is_stated=is_stated)
+    if wanted is None or not is_stated:
+        return None
+    if format == "orc":
+        _check_orc(spark, spec, options, wanted)
     return wanted
 
 
-def _check_fields(schemas: Sequence[StructType], wanted: StructType, spec: IngestSpec) -> None:
-    """Make sure that files hold no field that would be dropped.
+def _check_orc(spark: SparkSession, spec: IngestSpec, options: Mapping[str, str], wanted: StructType) -> None:
+    """Make sure that ORC files have the fields and types of the stated schema: Spark reads others as NULL.
 
     Raises:
-        InvalidInput: they do.
+        InvalidInput: they have others.
     """
-    source, folders = spec.write.source, columns_of_folders(spec)
-    lost = {name for schema in schemas for name in lost_fields(schema, wanted) if name not in folders}
-    if lost:
-        owner = "source.schema" if source and source.schema_ else next(iter(spec.tables))
-        raise InvalidInput(
-            f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to it, or leave "
-            "them out by a transform"
-        )
-
-
-def _in_order_of(names: Sequence[str], wanted: StructType, spec: IngestSpec) -> StructType:
-    """Return the wanted fields in the order of the files."""
-    check_names(names, next(iter(spec.tables)), wanted.names)
-    by_name = {field.name.lower(): field for field in wanted.fields}
-    return StructType([by_name[name.lower()] for name in names])
-
-
-def _check_folders(read: StructType, target: StructType | None, spec: IngestSpec) -> None:
-    """Make sure that no column that Spark makes of folders loses leading zeros.
-
-    Raises:
-        InvalidInput: one does.
-    """
-    numbers = {field.name for field in read if isinstance(field.dataType, NumericType)}
-    numbers -= {field.name for field in target or () if isinstance(field.dataType, NumericType)}
-    for name, values in columns_of_folders(spec).items():
-        lost = [value for value in values if re.match(_NOT_A_NUMBER, value)]
-        if name in numbers and lost:
-            raise InvalidInput(
-                f"the folder {name}={lost[0]} would become a number, and lose a part of it: name all columns and their "
-                f"types in source.schema, with {name} as STRING"
-            )
+    read = load_plainly(spark, "orc", options, spec.files, None).schema
+    check_fields([read], wanted, spec)
+    folders = columns_of_folders(spec)
+    if not fits(StructType([field for field in read if field.name not in folders]), wanted):
+        problems = type_problems(spark, spec, None)
+        raise InvalidInput("; ".join(problems) or "the files have other types than source.schema")

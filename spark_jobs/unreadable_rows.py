@@ -20,10 +20,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
 from spark_jobs.exact_text import is_exact
+from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.job import log_error
 from spark_jobs.load_files import (
     Reading,
-    columns_of_folders,
     keeps_digits,
     literal_paths,
     load,
@@ -148,8 +148,8 @@ def _with_long_numbers(
     exact = [is_exact(text, each.dataType, StringType()) for (_, text), each in zip(texts, fields, strict=True)]
     bad = rows.filter(reduce(or_, [~each for each in exact]))
     first = bad.select(*[F.when(~is_one, text).alias(name) for (name, text), is_one in zip(texts, exact, strict=True)])
-    for found in first.take(1):
-        name, digits = next((name, text) for name, text in found.asDict().items() if text is not None)
+    for row in first.take(1):
+        name, digits = next((name, text) for name, text in row.asDict().items() if text is not None)
         paths, literal = literal_paths(files)
         lines = spark.read.options(**literal).text(paths).filter(F.col("value").contains(digits))
         record, address = F.col("value").alias(_RECORD), F.col("_metadata.file_path").alias(_FILE)

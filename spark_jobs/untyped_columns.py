@@ -6,11 +6,13 @@ later files bring.
 """
 
 import json
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import NullType, StructType
+from pyspark.sql.types import DataType, NullType, StructField, StructType
 
-from sluice.identifiers import literal, quoted
+from sluice.contracts.spark_jobs import IngestSpec
+from sluice.identifiers import literal, quoted, quoted_table
 from spark_jobs.job import report_progress
 from spark_jobs.schemas import sql_type
 
@@ -53,3 +55,19 @@ def untyped_columns(spark: SparkSession, table: str) -> list[str]:
     """Return the columns that a table was made without, since no file gave them a type yet."""
     properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
     return [str(name) for name in json.loads(properties.get(UNTYPED_PROPERTY, "[]"))]
+
+
+def waiting_columns(spark: SparkSession, spec: IngestSpec, names: Sequence[str], target: StructType) -> list[str]:
+    """Return the columns of files that the table was made without, since no file gave them a type yet."""
+    have = {name.lower() for name in target.names}
+    new = [name for name in names if name.lower() not in have]
+    if not new:
+        return []
+    table = quoted_table(next(iter(spec.tables)), spec.spark_catalog)
+    untyped = {name.lower() for name in untyped_columns(spark, table)}
+    return [name for name in new if name.lower() in untyped]
+
+
+def with_fields(schema: StructType, types: Mapping[str, DataType]) -> StructType:
+    """Return a schema with more fields at its end."""
+    return StructType([*schema.fields, *(StructField(name, type) for name, type in types.items())])

@@ -25,8 +25,8 @@ _MOST_OTHERS = 0.05
 _SHOWN = 40
 _LONGEST_LINE = 2**20
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NaN|Inf|Infinity)\s*")
-_DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6}0*)?)?(?:Z|[+-]\d\d(?::\d\d)?)?)?", re.ASCII)
 
 
 def _is_number(value: str) -> bool:
@@ -34,7 +34,7 @@ def _is_number(value: str) -> bool:
 
 
 def _is_date(value: str) -> bool:
-    """Whether it is a date or a time as Spark infers them from text, and there is such a day."""
+    """Whether it is a date or a time, and there is such a day."""
     match = _DATE.fullmatch(value)
     try:
         return match is not None and bool(date.fromisoformat(match[1]))
@@ -43,7 +43,7 @@ def _is_date(value: str) -> bool:
 
 
 _KINDS: dict[str, Callable[[str], bool]] = {"numbers": _is_number, "dates": _is_date}
-"""The types that Spark infers for a column if all its values have one, and how each is known."""
+"""The types that a column has if all its values have their notation (`spark_jobs/guessed_types.py`)."""
 
 
 @dataclass

@@ -50,6 +50,7 @@ def check_headers(headers: Iterable[tuple[str, str]], source: Source) -> None:
         names = parse_header(line, options)
         if names is None:
             continue
+        check_distinct(path, names)
         if stated is not None:
             folders = {part.partition("=")[0].lower() for part in partition_of(path, base).split("/")}
             _compare(path, names, [name for name in stated if name.lower() not in folders], "source.schema")
@@ -57,6 +58,26 @@ def check_headers(headers: Iterable[tuple[str, str]], source: Source) -> None:
             _compare(path, names, first[1], first[0])
         else:
             first = (path, names)
+
+
+def check_distinct(path: str, names: Sequence[str]) -> None:
+    """Make sure that the columns of a file have different names, whatever their capital letters.
+
+    Raises:
+        InvalidInput: two do not.
+    """
+    first: dict[str, str] = {}
+    for name in names:
+        key = name.strip().lower()
+        if key in first:
+            other = first[key]
+            problem = (
+                f"the column {name!r} occurs twice"
+                if other == name
+                else f"the columns {other!r} and {name!r} differ in capital letters alone"
+            )
+            raise InvalidInput(f"{path}: {problem}, and a table has one column of a name: rename one")
+        first[key] = name
 
 
 def _compare(path: str, names: Sequence[str], wanted: Sequence[str], of: str) -> None:

@@ -13,11 +13,11 @@ from lakehouse.source_files.identify import check_container, content_identity, d
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import read_json
 from lakehouse.source_files.listing import ListedFile, changed
-from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, read_footer
+from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
 from lakehouse.source_files.paths import base_path, is_remote
 from lakehouse.source_files.text import decoded, stated_encoding
 from sluice.contracts.run import InputFile
-from sluice.contracts.spark_jobs import ColumnGroup
+from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Format, Source
 
@@ -34,6 +34,8 @@ class Inspection:
     """The JSON files that are one array or object, and not one value in each line."""
     column_groups: list[ColumnGroup] = field(default_factory=list)
     """All Parquet files, where columns have different types in them, or none; empty where they do not."""
+    nanoseconds: list[NanosecondColumn] = field(default_factory=list)
+    """The columns of Parquet files with times in nanoseconds."""
     states: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """By path, what the file system or store says of a file: another answer later shows that somebody touched it."""
 
@@ -66,12 +68,12 @@ def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnPro
         source,
     )
     rows = [content.rows for content in contents]
+    footers = {file.path: content.footer for file, content in zip(files, contents, strict=True) if content.footer}
     return Inspection(
         rows=None if None in rows else sum(filter(None, rows)),
         spans_lines=any(content.spans_lines for content in contents),
-        column_groups=column_groups(
-            {file.path: content.footer for file, content in zip(files, contents, strict=True) if content.footer}
-        ),
+        column_groups=column_groups(footers),
+        nanoseconds=nanosecond_columns(footers),
         one_value=[file.path for file, content in zip(files, contents, strict=True) if content.is_one_value],
         states={file.path: content.state for file, content in zip(files, contents, strict=True)},
     )

@@ -1,20 +1,27 @@
 """Read the footers of Parquet files: how many rows each holds, and the columns whose types differ between files."""
 
 import io
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from sys import intern
 from typing import TYPE_CHECKING
 
+from lakehouse.source_files.headers import check_distinct
 from lakehouse.source_files.listing import ListedFile
-from sluice.contracts.spark_jobs import ColumnGroup
+from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
 from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyarrow import DataType
+    from pyarrow.parquet import FileMetaData
 
 _UNTYPED = "null"
+_MAX_PRECISION = 38
+_NOT_READ = {"UUID": "text", "TIME": "text", "FLOAT16": "FLOAT"}
+"""By type that Spark does not read, what to write instead."""
+_NOT_UNPACKED = ("BROTLI", "LZO")
 _TAIL = 64 * 1024
 """So many bytes are read at first, which hold most footers."""
 _END = 8
@@ -29,6 +36,8 @@ class ParquetFooter:
     types: Mapping[str, str]
     """The type of each column as Arrow calls it: a number's, `null` for one of the logical type UNKNOWN, which holds
     nothing but NULL, or empty for all other types."""
+    nanoseconds: Mapping[str, bool] = field(default_factory=dict)
+    """By column with times in nanoseconds, whether these are in UTC."""
 
 
 def read_footer(file: ListedFile) -> ParquetFooter:
@@ -49,6 +58,8 @@ def read_footer(file: ListedFile) -> ParquetFooter:
         schema = metadata.schema.to_arrow_schema()
     except (ArrowException, OSError) as error:
         raise InvalidInput(f"{file.path} is no whole parquet file: {str(error).splitlines()[0][:200]}") from error
+    _check_readable(file.path, metadata)
+    check_distinct(file.path, schema.names)
     for each in schema:
         if _holds_untyped(each.type):
             raise InvalidInput(
@@ -56,8 +67,32 @@ def read_footer(file: ListedFile) -> ParquetFooter:
                 "reads as whole numbers: write the file with the type that the values have, or without the column"
             )
     return ParquetFooter(
-        metadata.num_rows, _shared(tuple((intern(each.name), _type_name(each.type)) for each in schema))
+        metadata.num_rows,
+        _shared(tuple((intern(each.name), _type_name(each.type)) for each in schema)),
+        _nanoseconds(file.path, metadata),
     )
+
+
+def nanosecond_columns(footers: Mapping[str, ParquetFooter]) -> list[NanosecondColumn]:
+    """Return the columns with times in nanoseconds.
+
+    Raises:
+        InvalidInput: such a column has another unit in some files.
+    """
+    first: dict[str, str] = {}
+    columns: dict[str, bool] = {}
+    for path, footer in footers.items():
+        for name, is_utc in footer.nanoseconds.items():
+            columns[name] = is_utc
+            first.setdefault(name, path)
+    for path, footer in footers.items() if columns else ():
+        for name, is_utc in columns.items():
+            if name in footer.types and footer.nanoseconds.get(name) != is_utc:
+                raise InvalidInput(
+                    f"the column {name} has nanoseconds in {first[name]} and another unit, zone or type in {path}: "
+                    "write it alike in all files"
+                )
+    return [NanosecondColumn(name=name, is_utc=is_utc) for name, is_utc in columns.items()]
 
 
 def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
@@ -90,6 +125,51 @@ def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
         group.untyped.extend(name for name, type in types if type == _UNTYPED and name.lower() not in known)
         known |= own
     return [group for _, group in groups]
+
+
+def _check_readable(path: str, metadata: "FileMetaData") -> None:
+    """Make sure that Spark reads the types and the compression of all columns.
+
+    Raises:
+        InvalidInput: it does not.
+    """
+    for number in range(metadata.num_columns):
+        column = metadata.schema.column(number)
+        type = column.logical_type.type
+        is_long = type == "DECIMAL" and column.precision > _MAX_PRECISION
+        if type in _NOT_READ or is_long:
+            name = f"DECIMAL({column.precision},{column.scale})" if is_long else type
+            remedy = "text, or with fewer digits" if is_long else _NOT_READ[type]
+            raise InvalidInput(
+                f"{path}: the column {column.path} is {name}, which Spark does not read: write it as {remedy}"
+            )
+        if metadata.num_row_groups and (codec := metadata.row_group(0).column(number).compression) in _NOT_UNPACKED:
+            raise InvalidInput(
+                f"{path}: the column {column.path} is compressed by {codec}, which Spark does not read: write the file "
+                "with zstd, snappy or gzip"
+            )
+
+
+def _nanoseconds(path: str, metadata: "FileMetaData") -> Mapping[str, bool]:
+    """Return the columns with times in nanoseconds.
+
+    Raises:
+        InvalidInput: a list, map or struct has such times, which Spark does not read.
+    """
+    columns: dict[str, bool] = {}
+    for number in range(metadata.num_columns):
+        column = metadata.schema.column(number)
+        if column.logical_type.type != "TIMESTAMP":
+            continue
+        stated = json.loads(column.logical_type.to_json())
+        if stated["timeUnit"] == "nanoseconds":
+            if column.path != column.name or column.max_repetition_level:
+                raise InvalidInput(
+                    f"{path}: the field {column.path} has nanoseconds, which Spark does not read: write it with "
+                    "microseconds"
+                )
+            columns[column.name] = stated["isAdjustedToUTC"]
+    return columns
 
 
 @lru_cache(maxsize=32)

@@ -18,6 +18,14 @@ class ColumnGroup(Model):
     """The columns that hold nothing but NULL in these files and state no type."""
 
 
+class NanosecondColumn(Model):
+    """A column of Parquet files with times in nanoseconds."""
+
+    name: str
+    is_utc: bool
+    """Whether its times are points in time, and not local times without a zone."""
+
+
 class IngestSpec(Model):
     """What `spark_jobs/ingest.py` writes."""
 
@@ -34,6 +42,7 @@ class IngestSpec(Model):
     """The JSON files that are one array or object, and not one value in each line."""
     column_groups: list[ColumnGroup] = Field(default_factory=list)
     """All files, where columns of Parquet files have different types in them, or none; empty where they do not."""
+    nanoseconds: list[NanosecondColumn] = Field(default_factory=list)
     is_sorted: bool = False
     """Whether the table is there and Spark sorts what is written to it, for which it samples the rows first."""
     base_path: str | None = None

@@ -80,7 +80,7 @@ def as_float(text: str) -> float | None:
 def as_moment(text: str, *, zone: bool) -> datetime | None:
     """Return the point in time that a text states exactly, in UTC where it states no zone."""
     match = _MOMENT.fullmatch(text)
-    if match is None or (match[5] and not zone) or len((match[4] or "").rstrip("0")) > 6:
+    if match is None or (match[5] and (not zone or not match[3])) or len((match[4] or "").rstrip("0")) > 6:
         return None
     fraction = (match[4] or "").rstrip("0").ljust(6, "0")
     offset = (match[5] or "Z").replace("Z", "+00:00")

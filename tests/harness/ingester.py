@@ -37,6 +37,7 @@ class Ingester:
             spans_lines=inspection.spans_lines,
             one_value=inspection.one_value,
             column_groups=inspection.column_groups,
+            nanoseconds=inspection.nanoseconds,
             base_path=base_path(stated.source) if stated.source else None,
             tables={self.table: Table.model_validate(table or {})},
             answer="",

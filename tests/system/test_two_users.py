@@ -229,7 +229,9 @@ def test_runs_are_audited_rebased_and_recorded_over_both_users(
     assert rebased["outcome"] == "published" and [each["resolved"] for each in rebased["conflicts"]] == ["rebased"]
     assert sorted(row["id"] for row in lake.rows("t.two_users")) == [1, 3, 7, 555]
 
-    report = json.loads((users.lake / "sluice-audits" / "two-users-a" / first.json["run_id"] / "report.json").read_text())
+    report = json.loads(
+        (users.lake / "sluice-audits" / "two-users-a" / first.json["run_id"] / "report.json").read_text()
+    )
     (big,) = [each for each in report["checks"] if each["check"] == "sql"]
     assert big["sample"] and [*(users.lake / "sluice-scans" / "two-users-a").rglob("*-spark.json")]
     owners = {pwd.getpwuid(each.stat().st_uid).pw_name for each in users.lake.rglob("*.metadata.json")}

@@ -1,0 +1,101 @@
+"""Compare the columns and fields of files with those of a table or schema."""
+
+from collections.abc import Sequence
+
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType
+
+from sluice.contracts.spark_jobs import IngestSpec
+from sluice.errors import InvalidInput
+from sluice.identifiers import suggestion
+from spark_jobs.folder_columns import columns_of_folders
+from spark_jobs.schemas import lost_fields
+
+
+def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None:
+    """Make sure that two lists hold the same column names, in whatever order.
+
+    Raises:
+        InvalidInput: they do not.
+    """
+    have, want = {name.lower(): name for name in given}, {name.lower(): name for name in wanted}
+    extra = [name for key, name in have.items() if key not in want]
+    missing = [name for key, name in want.items() if key not in have]
+    if not extra and not missing and len(have) == len(given):
+        return
+    problems = [f"{table} has no column {name!r}{suggestion(name, missing)}" for name in extra]
+    problems += [f"the input has no column {name!r}" for name in missing]
+    if len(have) < len(given):
+        problems.append("a column occurs twice")
+    raise InvalidInput(f"the columns of the input are not those of {table}: {'; '.join(problems)}")
+
+
+def check_fields(schemas: Sequence[StructType], wanted: StructType, spec: IngestSpec) -> None:
+    """Make sure that files hold no field that would be dropped.
+
+    Raises:
+        InvalidInput: they do.
+    """
+    source, folders = spec.write.source, columns_of_folders(spec)
+    lost = {name for schema in schemas for name in lost_fields(schema, wanted) if name not in folders}
+    if lost:
+        owner = "source.schema" if source and source.schema_ else next(iter(spec.tables))
+        raise InvalidInput(
+            f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to it, or leave "
+            "them out by a transform"
+        )
+
+
+def in_order_of(names: Sequence[str], wanted: StructType, spec: IngestSpec) -> StructType:
+    """Return the wanted fields in the order of the files."""
+    check_names(names, next(iter(spec.tables)), wanted.names)
+    by_name = {field.name.lower(): field for field in wanted.fields}
+    return StructType([by_name[name.lower()] for name in names])
+
+
+def check_merged_fields(read: Sequence[StructType], wanted: StructType, table: str) -> None:
+    """Make sure that a merge sets no nested field to NULL because no file has it.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    nested = ({name for name in lost_fields(wanted, schema) if "." in name} for schema in read)
+    if missing := set.intersection(*nested):
+        raise InvalidInput(
+            f"the files have no field {', '.join(sorted(missing))}, and a merge would set it to NULL in {table}: add "
+            "it to the records, or take its value from the table by a transform"
+        )
+
+
+def named_as_in_files(wanted: StructType, read: Sequence[StructType]) -> StructType:
+    """Return a schema with the names of the files, whose capital letters Spark's reader of JSON distinguishes.
+
+    Raises:
+        InvalidInput: two fields of the files differ in capital letters alone.
+    """
+    named = _named(wanted, read, "")
+    assert isinstance(named, StructType)
+    return named
+
+
+def _named(wanted: DataType, read: Sequence[DataType], path: str) -> DataType:
+    match wanted:
+        case StructType():
+            inner = [field for each in read if isinstance(each, StructType) for field in each]
+            names: dict[str, str] = {}
+            for field in inner:
+                if (other := names.setdefault(field.name.lower(), field.name)) != field.name:
+                    raise InvalidInput(
+                        f"the files hold the fields {path}{other} and {path}{field.name}, which differ in capital "
+                        "letters alone: rename one of them in the files"
+                    )
+            fields = []
+            for field in wanted:
+                name = names.get(field.name.lower(), field.name)
+                below = [each.dataType for each in inner if each.name == name]
+                type = _named(field.dataType, below, f"{path}{name}.")
+                fields.append(StructField(name, type, field.nullable, field.metadata))
+            return StructType(fields)
+        case ArrayType():
+            elements = [each.elementType for each in read if isinstance(each, ArrayType)]
+            return ArrayType(_named(wanted.elementType, elements, path), wanted.containsNull)
+    return wanted

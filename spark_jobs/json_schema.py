@@ -1,0 +1,87 @@
+"""The schema by which JSON files are read, with the names that the files have."""
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import NullType, StringType, StructField, StructType
+
+from sluice.contracts.spark_jobs import IngestSpec
+from sluice.identifiers import quoted
+from spark_jobs.file_columns import check_fields, check_merged_fields, in_order_of, named_as_in_files
+from spark_jobs.load_files import load_plainly
+from spark_jobs.schemas import merged_schema
+from spark_jobs.untyped_columns import waiting_columns, with_fields
+
+_FIRST_ROWS = 1_000
+_LETTERS_COUNT = "spark.sql.caseSensitive"
+
+Group = tuple[list[str], dict[str, str]]
+"""Files, and the options that they alone are read by."""
+
+
+def json_schema(
+    spark: SparkSession,
+    spec: IngestSpec,
+    options: Mapping[str, str],
+    groups: Sequence[Group],
+    wanted: StructType | None,
+    *,
+    is_stated: bool,
+) -> tuple[StructType, StructType]:
+    """Return the schema to read with, in the letters of the files, and the schema with the names that are wanted.
+
+    Args:
+        wanted: the stated schema, or that of the table, if there is one.
+
+    Raises:
+        InvalidInput: a part of the files would be dropped, or a merge would set nested fields to NULL.
+    """
+    read = _infer(spark, options, groups)
+    named_as_in_files(read[0], read)  # before Spark sees two columns of one name
+    if wanted is None:
+        merged = _merged_types(spark, options, groups, read)
+        return named_as_in_files(merged, [merged]), merged
+    if not is_stated:
+        names = list({name.lower(): name for schema in read for name in schema.names}.values())
+        waiting = waiting_columns(spark, spec, names, wanted)
+        merged = _merged_types(spark, options, groups, read) if waiting else StructType()
+        wanted = in_order_of(names, with_fields(wanted, {name: merged[name].dataType for name in waiting}), spec)
+        if spec.write.keys:
+            check_merged_fields(read, wanted, next(iter(spec.tables)))
+    check_fields(read, wanted, spec)
+    return named_as_in_files(wanted, read), wanted
+
+
+def _infer(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> list[StructType]:
+    """Return the schema of each group of files.
+
+    Spark takes two fields for one that differ in capital letters alone, and reads one of them as NULL. Only where
+    letters count it shows both.
+    """
+    before = spark.conf.get(_LETTERS_COUNT)
+    spark.conf.set(_LETTERS_COUNT, "true")
+    try:
+        return [load_plainly(spark, "json", {**options, **own}, files, None).schema for files, own in groups]
+    finally:
+        spark.conf.set(_LETTERS_COUNT, before or "false")
+
+
+def _merged_types(
+    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], read: Sequence[StructType]
+) -> StructType:
+    return merged_schema(
+        [_without_empty(spark, options, group, schema) for group, schema in zip(groups, read, strict=True)]
+    )
+
+
+def _without_empty(spark: SparkSession, options: Mapping[str, str], group: Group, schema: StructType) -> StructType:
+    """Return the schema without a type for columns that have no value: Spark takes these for text."""
+    files, own = group
+    rows = load_plainly(spark, "json", {**options, **own}, files, schema)
+    empty = [field.name for field in schema if isinstance(field.dataType, StringType)]
+    for some in (rows.limit(_FIRST_ROWS), rows):  # hardly any column is empty in the first rows
+        if empty:
+            counted = some.agg(*[F.count(quoted(name)) for name in empty]).collect()[0]
+            empty = [name for name, values in zip(empty, counted, strict=True) if not values]
+    return StructType([StructField(each.name, NullType()) if each.name in empty else each for each in schema])

@@ -1,0 +1,70 @@
+"""Times of Parquet in nanoseconds, pandas' default: read as microseconds, where no value loses a digit.
+
+Spark refuses such columns, unless it reads them as whole numbers.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType, TimestampNTZType
+
+from sluice.contracts.spark_jobs import NanosecondColumn
+from sluice.identifiers import quoted
+from sluice.sizes import format_count
+
+OPTION = "sluice.nanoseconds"
+"""An option that Spark's reader ignores: the columns of nanoseconds, as JSON."""
+LOST_NANOSECONDS = "has nanoseconds, and a table holds microseconds"
+_AS_NUMBERS = "spark.sql.legacy.parquet.nanosAsLong"
+_REMEDY = "round the times where the file is written (pandas: `.dt.floor('us')`)"
+
+
+def options_of(columns: Sequence[NanosecondColumn]) -> dict[str, str]:
+    """Return the option by which files with these columns are read; none without such columns."""
+    return {OPTION: json.dumps({each.name: each.is_utc for each in columns})} if columns else {}
+
+
+def columns_in(options: Mapping[str, str]) -> dict[str, bool]:
+    """Return whether the times of each column of nanoseconds are in UTC, or without a zone."""
+    return dict(json.loads(options.get(OPTION, "{}")))
+
+
+def allow(spark: SparkSession) -> None:
+    """Let Spark read nanoseconds as whole numbers."""
+    spark.conf.set(_AS_NUMBERS, "true")
+
+
+def as_numbers(schema: StructType, columns: Mapping[str, bool]) -> StructType:
+    """Return the schema by which Spark reads files with these columns."""
+    return StructType([StructField(each.name, LongType()) if each.name in columns else each for each in schema])
+
+
+def as_times(rows: DataFrame, columns: Mapping[str, bool]) -> DataFrame:
+    """Return the rows with times in the place of nanoseconds; one that a microsecond does not hold fails the job."""
+    present = {name: is_utc for name, is_utc in columns.items() if name in rows.columns}
+    return rows.withColumns({name: _as_time(name, is_utc=is_utc) for name, is_utc in present.items()})
+
+
+def inexact_times(rows: DataFrame, columns: Mapping[str, bool]) -> list[str]:
+    """Return the columns with times that microseconds do not hold, each with their number and the first file.
+
+    Args:
+        rows: with whole numbers of nanoseconds.
+    """
+    problems = []
+    for name in columns:
+        lost = rows.filter(F.col(quoted(name)) % 1000 != 0).select(F.col("_metadata.file_path").alias("file"))
+        count, file = lost.agg(F.count(F.lit(1)), F.min("file")).collect()[0]
+        if count:
+            problems.append(f"{name}: {format_count(count, 'value')} ({file}) {LOST_NANOSECONDS}: {_REMEDY}")
+    return problems
+
+
+def _as_time(name: str, *, is_utc: bool) -> Column:
+    column = F.col(quoted(name))
+    moment = F.expr(f"timestamp_micros({quoted(name)} div 1000)")
+    time = moment if is_utc else moment.cast(TimestampNTZType())
+    message = F.lit(f"a value of the column {name} {LOST_NANOSECONDS}")
+    return F.when(column % 1000 == 0, time).when(column.isNotNull(), F.raise_error(message))

@@ -1,0 +1,160 @@
+"""What Spark would misread, drop or refuse in its own words: it is read as it is, or refused by name."""
+
+import struct
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sluice.errors import InvalidInput
+from tests.harness.ingester import Ingester, file
+
+
+def parquet(path: Path, **columns: pa.Array) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+    return str(path)
+
+
+# --- names ---
+
+
+@pytest.mark.parametrize("header", ["id,ID", "a,b,a", "id,x, ID"])
+def test_columns_of_csv_that_differ_in_capital_letters_alone(job: Ingester, header: str) -> None:
+    path = file(job, "in.csv", f"{header}\n{'1,' * header.count(',')}1\n")
+    refused = job.refused({"path": path})
+    assert refused.startswith(f"{path}: the column") and "rename one" in refused, refused
+
+
+def test_columns_of_parquet_that_differ_in_capital_letters_alone(job: Ingester) -> None:
+    path = parquet(job.folder / "in.parquet", column=pa.array([1]), COLUMN=pa.array([2]))
+    assert job.refused({"path": path}).startswith(
+        f"{path}: the columns 'column' and 'COLUMN' differ in capital letters"
+    )
+
+
+def test_fields_of_json_that_differ_in_capital_letters_alone(job: Ingester) -> None:
+    path = file(job, "in.jsonl", '{"id": 1, "a": 1}\n{"id": 2, "A": 3}\n')
+    refused = job.refused({"path": path})
+    assert "the files hold the fields A and a, which differ in capital letters alone" in refused, refused
+    path = file(job, "nested.jsonl", '{"id": 1, "s": {"a": 1}}\n{"id": 2, "s": {"A": 3}}\n')
+    refused = job.refused({"path": path})
+    assert "the files hold the fields s.A and s.a, which differ in capital letters alone" in refused, refused
+
+
+def test_fields_of_json_are_found_whatever_their_capital_letters(job: Ingester) -> None:
+    lines = '{"ID": 1, "A": 77, "s": {"B": 5}}\n'
+    job({"path": file(job, "in.jsonl", lines), "schema": "id BIGINT, a BIGINT, s STRUCT<b: BIGINT>"})
+    job({"path": file(job, "in.json", f"[{lines.replace('1', '2')}]")})
+    assert job.rows() == [{"id": id, "a": 77, "s": {"b": 5}} for id in (1, 2)]
+
+
+def test_a_field_of_json_that_occurs_twice(job: Ingester) -> None:
+    path = file(job, "in.jsonl", '{"id": 1, "a": 1, "a": 2}\n')
+    assert "the input has the column `a` twice" in job.refused({"path": path})
+
+
+@pytest.mark.parametrize("name", ["_file", "_pos", "_DELETED", "_spec_id", "_partition"])
+def test_names_that_iceberg_reserves(job: Ingester, name: str) -> None:
+    path = file(job, "in.csv", f"id,{name}\n1,2\n")
+    assert f"Iceberg reserves the name of the column '{name}'" in job.refused({"path": path})
+
+
+# --- folders ---
+
+
+def test_values_of_folders_are_utf_8(job: Ingester) -> None:
+    for folder in ("city=S%C3%A3o%20Paulo", "city=Bergen", "city=Åre"):
+        file(job, f"t/{folder}/x.csv", f"id\n{len(folder)}\n")
+    job({"path": str(job.folder / "t"), "format": "csv"})
+    assert [row["city"] for row in job.rows()] == ["Åre", "Bergen", "São Paulo"]
+
+
+def test_a_file_outside_of_the_folders(job: Ingester) -> None:
+    inside, outside = file(job, "t/dt=2024-01-01/x.csv", "id\n1\n"), file(job, "t/y.csv", "id\n2\n")
+    refused = job.refused({"path": str(job.folder / "t"), "format": "csv"})
+    assert refused.startswith(f"{outside} does not lie in folders dt= as {inside} does"), refused
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+def test_a_column_in_the_folders_and_in_the_files(job: Ingester, format: str) -> None:
+    folder = job.folder / "t" / "dt=2024-01-01"
+    if format == "parquet":
+        parquet(folder / "x.parquet", id=pa.array([1]), dt=pa.array(["2024-01-02"]))
+    else:
+        text = "id,dt\n1,2024-01-02\n" if format == "csv" else '{"id": 1, "dt": "2024-01-02"}\n'
+        file(job, f"t/dt=2024-01-01/x.{format}", text)
+    refused = job.refused({"path": str(job.folder / "t"), "format": format})
+    assert refused.startswith("the column dt is in the folders `dt=` and in the files"), refused
+
+
+# --- nested fields, and damage ---
+
+
+def test_a_merge_sets_no_nested_field_to_null(job: Ingester) -> None:
+    job({"path": file(job, "a.jsonl", '{"id": 1, "s": {"b": 1, "c": 2}}\n')}, mode="merge", keys=["id"])
+    source = {"path": file(job, "b.jsonl", '{"id": 1, "s": {"b": 10}}\n')}
+    refused = job.refused(source, mode="merge", keys=["id"])
+    assert "have no field s.c, and a merge would set it to NULL" in refused, refused
+    assert job.rows() == [{"id": 1, "s": {"b": 1, "c": 2}}]
+
+
+def test_a_parquet_page_whose_checksum_does_not_match(job: Ingester) -> None:
+    path = job.folder / "in.parquet"
+    numbers = pa.table({"id": pa.array(range(1000), pa.int64())})
+    pq.write_table(numbers, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    content = bytearray(path.read_bytes())
+    content[content.index(struct.pack("<q", 777))] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(Exception, match=r"(?i)crc|checksum|corrupt"):
+        job({"path": str(path)})
+    assert "in.parquet" in job.refused({"path": str(path)})
+
+
+@pytest.mark.parametrize(
+    ("column", "type"),
+    [
+        (pa.array([b"0123456789abcdef"], pa.uuid()), "UUID"),
+        (pa.array([1], pa.time64("us")), "TIME"),
+        (pa.array([1.5], pa.float16()), "FLOAT16"),
+        (pa.array([1], pa.decimal256(60, 2)), "DECIMAL(60,2)"),
+    ],
+)
+def test_types_of_parquet_that_spark_does_not_read(job: Ingester, column: pa.Array, type: str) -> None:
+    path = parquet(job.folder / "in.parquet", id=pa.array([1]), x=column)
+    with pytest.raises(InvalidInput) as refused:
+        job({"path": path})
+    assert str(refused.value).startswith(f"{path}: the column x is {type}, which Spark does not read: write it as ")
+
+
+def test_a_compression_of_parquet_that_spark_does_not_read(job: Ingester) -> None:
+    path = job.folder / "in.parquet"
+    pq.write_table(pa.table({"id": [1]}), path, compression="brotli")
+    assert job.refused({"path": str(path)}).startswith(f"{path}: the column id is compressed by BROTLI")
+
+
+# --- nanoseconds ---
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_nanoseconds_that_are_whole_microseconds(job: Ingester, zone: str | None) -> None:
+    """Into a new table, and into one that has a column of times."""
+    moments = [1704448800123456000, None, -1000]
+    for number in (0, 1):
+        ids = pa.array([3 * number, 3 * number + 1, 3 * number + 2])
+        parquet(job.folder / f"{number}.parquet", id=ids, t=pa.array(moments, pa.timestamp("ns", zone)))
+        job({"path": f"{job.folder}/{number}.parquet"})
+    shown = [row["t"] and row["t"].replace(tzinfo=None).isoformat() for row in job.rows()]
+    assert shown == ["2024-01-05T10:00:00.123456", None, "1969-12-31T23:59:59.999999"] * 2
+
+
+def test_nanoseconds_that_would_be_lost(job: Ingester) -> None:
+    good = pa.array([1704448800123456000], pa.timestamp("ns"))
+    parquet(job.folder / "a.parquet", id=pa.array([1]), t=good)
+    bad = parquet(job.folder / "b.parquet", id=pa.array([2]), t=pa.array([1704448800123456789], pa.timestamp("ns")))
+    refused = job.refused({"path": f"{job.folder}/*.parquet"})
+    assert "t: 1 value" in refused and bad in refused and "nanoseconds" in refused, refused
+    parquet(job.folder / "b.parquet", id=pa.array([2]), t=pa.array([1704448800123456], pa.timestamp("us")))
+    with pytest.raises(InvalidInput, match=r"the column t has nanoseconds in .*a\.parquet and another unit"):
+        job({"path": f"{job.folder}/*.parquet"})
