@@ -5,7 +5,8 @@ PY := $(VENV)/bin/python
 SET_UP := @$(PYTHON) -m devstack.set_up
 UV := .sluice/uv/bin/uv
 PYTEST_ARGS ?=
-PROCESSES ?= 2
+# Tests wait for servers: three processes keep two cores busy. Each needs some 4 GB.
+PROCESSES ?= 3
 STORE := $(if $(filter-out 0 no false,$(S3)),store)
 # Where a shell or an image sets it, each process would compile a thousand modules: a command 4 s, a worker 12 s.
 unexport PYTHONDONTWRITEBYTECODE

@@ -265,9 +265,9 @@ def test_a_few_sequences_of_partitions(memory: MemorySystem, tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_twenty_sequences_of_partitions(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same, twenty times."""
-    run_state_machine_as_test(partitions_in_memory(memory, tmp_path), settings=sequences(20, same=True))
+def test_ten_sequences_of_partitions(memory: MemorySystem, tmp_path: Path) -> None:
+    """The same, ten times."""
+    run_state_machine_as_test(partitions_in_memory(memory, tmp_path), settings=sequences(10, same=True))
 
 
 @pytest.mark.matrix
