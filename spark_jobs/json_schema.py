@@ -82,6 +82,7 @@ def _without_empty(spark: SparkSession, options: Mapping[str, str], group: Group
     empty = [field.name for field in schema if isinstance(field.dataType, StringType)]
     for some in (rows.limit(_FIRST_ROWS), rows):  # hardly any column is empty in the first rows
         if empty:
-            counted = some.agg(*[F.count(quoted(name)) for name in empty]).collect()[0]
-            empty = [name for name, values in zip(empty, counted, strict=True) if not values]
+            cells = some.select(F.posexplode(F.array(*[F.col(quoted(name)) for name in empty])).alias("column", "text"))
+            given = {row["column"] for row in cells.filter("text IS NOT NULL").select("column").distinct().collect()}
+            empty = [name for number, name in enumerate(empty) if number not in given]
     return StructType([StructField(each.name, NullType()) if each.name in empty else each for each in schema])

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
@@ -13,6 +13,7 @@ from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.exact_text import convert, converted_types, holds
+from spark_jobs.many_columns import with_each
 from spark_jobs.schemas import replace_types
 
 _GLOB_PATHS = "__globPaths__"
@@ -73,19 +74,13 @@ def _load(spark: SparkSession, reading: Reading, files: list[str], options: Mapp
         return load_plainly(spark, reading.format, all_options, files, reading.schema)
     if reading.format == "json" and not keeps_digits(all_options):
         return _load_rounded_numbers(spark, reading, all_options, files)
-    as_text = load_plainly(spark, reading.format, all_options, files, reading.as_text)
-    return as_text.select(*converted_columns(reading, as_text.schema))
+    return converted(load_plainly(spark, reading.format, all_options, files, reading.as_text), reading)
 
 
-def converted_columns(reading: Reading, read: StructType) -> list[Column]:
-    """Return the columns of what was read as text, in their types."""
-    fields = {field.name: field for field in reading.converted}
-    return [
-        convert(F.col(quoted(have.name)), fields[have.name], have.dataType).alias(have.name)
-        if have.name in fields
-        else F.col(quoted(have.name))
-        for have in read
-    ]
+def converted(rows: DataFrame, reading: Reading) -> DataFrame:
+    """Return rows that were read as text with all columns in their types."""
+    read = {field.name: field.dataType for field in rows.schema}
+    return with_each(rows, reading.converted, lambda column, field: convert(column, field, read[field.name]))
 
 
 def keeps_digits(options: Mapping[str, str]) -> bool:
@@ -100,7 +95,7 @@ def _load_rounded_numbers(
 ) -> DataFrame:
     """Read JSON of which Spark rounds numbers when it returns their text: check the text, and let Spark read."""
     as_text = load_plainly(spark, "json", options, files, reading.as_text)
-    as_text.select(*converted_columns(reading, as_text.schema)).write.format("noop").mode("overwrite").save()
+    converted(as_text, reading).write.format("noop").mode("overwrite").save()
     return load_plainly(spark, "json", options, files, reading.schema)
 
 

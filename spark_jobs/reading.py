@@ -130,7 +130,9 @@ def _check_first_file(
     """
     files, more = groups[0]
     own = {name: value for name, value in {**options, **more}.items() if name.lower() != "basepath"}
-    check_twice(spec, load_plainly(spark, format, own, files[:1], None).columns)
+    untyped = {name for group in spec.column_groups if files[0] in group.files for name in group.untyped}
+    names = load_plainly(spark, format, own, files[:1], None).columns
+    check_twice(spec, [name for name in names if name not in untyped])  # without a type, it has no value to lose
 
 
 def plan_reading_as_text(spec: IngestSpec) -> Reading:

@@ -7,13 +7,11 @@ each record that it cannot read, and leaves empty the columns whose values do no
 import csv
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -30,6 +28,7 @@ from spark_jobs.load_files import (
     load_plainly,
     path_of_address,
 )
+from spark_jobs.many_columns import any_of, with_each
 from spark_jobs.reading import plan_reading, plan_reading_as_text
 
 _RECORD, _FILE, _MISSING = "sluice_record", "sluice_file", "sluice_missing"
@@ -126,11 +125,12 @@ def _corrupt(
 def _inexact(rows: DataFrame, reading: Reading) -> DataFrame:
     """Return the rows with a text that is not exactly a value of its type; its column is NULL in them."""
     read = {field.name: field.dataType for field in rows.schema}
-    exact = {
-        each.name: is_exact(F.col(quoted(each.name)), each.dataType, read[each.name]) for each in reading.converted
-    }
-    bad = rows.filter(reduce(or_, [~each for each in exact.values()]))
-    return bad.withColumns({name: F.when(condition, F.col(quoted(name))) for name, condition in exact.items()})
+
+    def holds(column: Column, field: StructField) -> Column:
+        return is_exact(column, field.dataType, read[field.name])
+
+    bad = rows.filter(any_of(reading.converted, lambda column, field: ~holds(column, field)))
+    return with_each(bad, reading.converted, lambda column, field: F.when(holds(column, field), column))
 
 
 def _with_long_numbers(
@@ -144,10 +144,13 @@ def _with_long_numbers(
     fields = [each for each in reading.converted if isinstance(rows.schema[each.name].dataType, StringType)]
     if not fields:
         return
-    texts = [(each.name, F.col(quoted(each.name))) for each in fields]
-    exact = [is_exact(text, each.dataType, StringType()) for (_, text), each in zip(texts, fields, strict=True)]
-    bad = rows.filter(reduce(or_, [~each for each in exact]))
-    first = bad.select(*[F.when(~is_one, text).alias(name) for (name, text), is_one in zip(texts, exact, strict=True)])
+
+    def is_long(column: Column, field: StructField) -> Column:
+        return ~is_exact(column, field.dataType, StringType())
+
+    bad = rows.filter(any_of(fields, is_long))
+    first = with_each(bad, fields, lambda column, field: F.when(is_long(column, field), column))
+    first = first.select(*[F.col(quoted(field.name)) for field in fields])
     for row in first.take(1):
         name, digits = next((name, text) for name, text in row.asDict().items() if text is not None)
         paths, literal = literal_paths(files)

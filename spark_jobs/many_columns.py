@@ -1,0 +1,60 @@
+"""Apply an expression to many columns: thousands of expressions would take Spark longer to plan than to run."""
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
+
+from sluice.identifiers import quoted
+
+_MANY = 100
+"""From this number of columns of one type on, they are one array: it is slower by value, and planned at once."""
+_ARRAY = "sluice_array_"
+
+Expression = Callable[[Column, StructField], Column]
+"""Returns the expression for a column of text and the field that it is to become."""
+
+
+def with_each(rows: DataFrame, fields: Sequence[StructField], expression: Expression) -> DataFrame:
+    """Return the rows with an expression in the place of some columns."""
+    groups = _groups(fields)
+    arrays = [_transformed(group, expression).alias(f"{_ARRAY}{number}") for number, group in enumerate(groups)]
+    in_arrays = {
+        field.name: F.col(f"{_ARRAY}{number}").getItem(position)
+        for number, group in enumerate(groups)
+        for position, field in enumerate(group)
+    }
+    alone = {
+        field.name: expression(F.col(quoted(field.name)), field) for field in fields if field.name not in in_arrays
+    }
+    changed = alone | in_arrays
+    columns = [changed[name].alias(name) if name in changed else F.col(quoted(name)) for name in rows.columns]
+    with_arrays = rows.select("*", *arrays) if arrays else rows
+    return with_arrays.select(*columns)
+
+
+def any_of(fields: Sequence[StructField], condition: Expression) -> Column:
+    """Return whether a condition is true of any of some columns."""
+    groups = _groups(fields)
+    grouped = {field.name for group in groups for field in group}
+    parts = [F.array_contains(_transformed(group, condition), F.lit(True)) for group in groups]
+    parts += [condition(F.col(quoted(field.name)), field) for field in fields if field.name not in grouped]
+    result = F.lit(False)
+    for part in parts:
+        result |= part
+    return result
+
+
+def _transformed(fields: Sequence[StructField], expression: Expression) -> Column:
+    """Return the array of an expression for each of some fields of one type."""
+    array = F.array(*[F.col(quoted(field.name)) for field in fields])
+    return F.transform(array, lambda each: expression(each, fields[0]))
+
+
+def _groups(fields: Sequence[StructField]) -> list[list[StructField]]:
+    """Return the fields of types that many of them have."""
+    by_type: dict[str, list[StructField]] = {}
+    for field in fields:
+        by_type.setdefault(field.dataType.simpleString(), []).append(field)
+    return [group for group in by_type.values() if len(group) >= _MANY]
