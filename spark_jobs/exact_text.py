@@ -33,6 +33,7 @@ _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _TIME = r"\d{2}:\d{2}(:\d{2}(\.\d{1,6}0*)?)?"
 _ZONE = r"(Z|[+-]\d{2}(:\d{2})?)"
+_LENGTH_OF_DAY, _LENGTH_OF_TIME = 10, 19
 _MIDNIGHT = r"00:00(:00(\.0+)?)?"
 _DIGITS_OF_DOUBLE, _DIGITS_OF_FLOAT = 15, 6
 """Number of digits that every value of a type keeps."""
@@ -133,13 +134,34 @@ def _is_given(text: Column) -> Column:
 
 def _value(text: Column, type: DataType) -> Column:
     if isinstance(type, DateType):
-        text = F.substring(text, 1, 10)
+        text = F.substring(text, 1, _LENGTH_OF_DAY)
     elif isinstance(type, TimestampType):  # Spark's cast needs the minutes of an offset
-        text = F.regexp_replace(text, r"^(.{10}[T ].*[+-]\d{2})$", "$1:00")
+        with_minutes = F.regexp_replace(text, r"^(.{10}[T ].*[+-]\d{2})$", "$1:00")
+        text = F.when(F.length(text) == F.lit(_LENGTH_OF_TIME), text).otherwise(with_minutes)
     return text.try_cast(type)
 
 
 def _is_exact(text: Column, type: DataType) -> Column:
+    """Return whether a type holds what a text says: at once for the usual notation, else by the letters of the text."""
+    return F.coalesce(is_usual(text, type), F.lit(False)) | _is_exact_notation(text, type)
+
+
+def is_usual(text: Column, type: DataType) -> Column:
+    """Return whether a text is the usual notation of a value of a type, found without regular expressions.
+
+    It is what Spark writes for the value, or `2026-01-31 10:30:00` for a time.
+    """
+    match type:
+        case DecimalType() | DoubleType() | DateType():
+            return text.try_cast(type).cast(StringType()) == text
+        case TimestampType() | TimestampNTZType():
+            marks = [(5, "-"), (8, "-"), (14, ":"), (17, ":")]
+            has_marks = reduce(and_, [F.substring(text, position, 1) == F.lit(mark) for position, mark in marks])
+            return (F.length(text) == F.lit(_LENGTH_OF_TIME)) & has_marks & text.try_cast(type).isNotNull()
+    return F.lit(False)
+
+
+def _is_exact_notation(text: Column, type: DataType) -> Column:
     value = _value(text, type)
     match type:
         case DecimalType():

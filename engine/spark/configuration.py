@@ -24,6 +24,7 @@ _STRICT = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.csv.parser.columnPruning.enabled": "false",  # else Spark does not notice malformed rows
+    "spark.sql.codegen.hugeMethodLimit": "8000",  # a larger method is never compiled by the JVM, and runs slowly
     # The same limits for SQL as `sluice/sql/validation.py` has: no paths as tables, and no variables in a text.
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",

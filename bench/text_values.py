@@ -1,0 +1,92 @@
+"""Read a CSV file of a million rows by Spark's reader, and as exactly what it says; guess its types both ways.
+
+    python -m bench.text_values [--rows 1000000] [--rounds 3]
+
+Prints the seconds of each round, and the ratio of the medians. Spark runs on two cores and writes nothing.
+"""
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from spark_jobs.guessed_types import guess_types
+from spark_jobs.load_files import Reading, load, load_plainly
+
+_SCHEMA = "id INT, a DOUBLE, b DOUBLE, c DECIMAL(10,2), day DATE, at TIMESTAMP, name STRING, kind STRING"
+_OPTIONS = {"header": "true", "mode": "FAILFAST", "enforceSchema": "false", "escape": '"'}
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "4g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.csv.parser.columnPruning.enabled": "false",
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+}
+
+
+def _write(path: Path, rows: int) -> None:
+    draw = random.Random(1)
+    with path.open("w") as file:
+        file.write("id,a,b,c,day,at,name,kind\n")
+        for number in range(rows):
+            day = f"2024-01-{number % 28 + 1:02}"
+            moment = f"{day} 10:{number % 60:02}:{number % 59:02}.123"
+            numbers = f"{draw.random() * 1000!r},{number / 4},{draw.randrange(10**6) / 100}"
+            file.write(f"{number},{numbers},{day},{moment},name {number},{draw.choice('abc')}\n")
+
+
+def _compare(what: str, rounds: int, plain: Callable[[], object], exact: Callable[[], object]) -> None:
+    seconds: dict[str, list[float]] = {"Spark's reader": [], "exactly": []}
+    for _ in range(rounds + 1):
+        for name, action in zip(seconds, (plain, exact), strict=True):
+            begun = time.perf_counter()
+            action()
+            seconds[name].append(time.perf_counter() - begun)
+    for name, each in seconds.items():
+        print(f"{what}, {name}: {', '.join(f'{second:.2f}' for second in each[1:])} s")
+    first, second = (statistics.median(each[1:]) for each in seconds.values())
+    print(f"{what}: {second / first:.1f} times")
+
+
+def _consume(rows: DataFrame) -> None:
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def main() -> None:
+    """Run the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    spark = SparkSession.builder.master("local[2]").config(map=dict(_CONF)).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    schema = StructType.fromDDL(_SCHEMA)
+    assert isinstance(schema, StructType)
+    as_text = StructType([StructField(field.name, StringType()) for field in schema])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "in.csv")
+        _write(file, given.rows)
+        files, inferring = [str(file)], {**_OPTIONS, "inferSchema": "true"}
+        _compare(
+            "read",
+            given.rounds,
+            lambda: _consume(load_plainly(spark, "csv", _OPTIONS, files, schema)),
+            lambda: _consume(load(spark, Reading("csv", _OPTIONS, [], schema), files, {})),
+        )
+        _compare(
+            "guess",
+            given.rounds,
+            lambda: load_plainly(spark, "csv", inferring, files, None).schema,
+            lambda: guess_types(load_plainly(spark, "csv", _OPTIONS, files, as_text), schema.names),
+        )
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
