@@ -40,7 +40,8 @@ the catalog was lost. The next attempt has a branch of its own."""
 _UNKNOWN_NAMES = ("UNRESOLVED_COLUMN", "TABLE_OR_VIEW_NOT_FOUND")
 _COLUMN_EXISTS = "COLUMN_ALREADY_EXISTS"
 """The input holds a column twice, in the same words; another attempt fails as well."""
-_MAX_LENGTH = 700
+_NO_DATA = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA"
+_MAX_LENGTH, _MAX_NAME = 700, 300
 _MAX_CAUSES = 12
 _MAX_CAUSE = 400
 _JAVA_ERROR = re.compile(r"(Caused by: )?\(?[a-z]\w*(\.[\w$]+)+(Exception|Error)\b")
@@ -169,13 +170,24 @@ def _repeated_name(error: Exception) -> str:
     return f"the input has the column {(error.getMessageParameters() or {}).get('columnName', '')} twice"[:_MAX_LENGTH]
 
 
+def _missing_field(error: Exception) -> str:
+    """Return which column or field of the table the input does not have; empty if that is not the error."""
+    condition = (error.getCondition() or "") if isinstance(error, AnalysisException) else ""
+    if not isinstance(error, AnalysisException) or condition != _NO_DATA:
+        return ""
+    name = (error.getMessageParameters() or {}).get("colName", "")
+    return f"the input has no field {name}, which the table has: add it, or NULL in its place, by a transform"[
+        :_MAX_LENGTH
+    ]
+
+
 def reason(error: Exception, *, show_values: bool) -> str:
     """Return the innermost message of an error of Spark, on one line, without stack traces.
 
     Args:
         show_values: whether it may quote values of rows; an error in a query or plan, before rows are read, has none.
     """
-    if name := _unknown_name(error) or _repeated_name(error):
+    if name := _unknown_name(error) or _repeated_name(error) or _missing_field(error):
         return name
     text = str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakehouse.source_files.csv_content import CsvReader
-from lakehouse.source_files.headers import check_headers
+from lakehouse.source_files.headers import check_distinct, check_headers
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import read_json
@@ -114,9 +114,18 @@ def _read_columns(file: ListedFile, format: Format) -> _Content:
     from pyarrow import ArrowException, orc  # noqa: PLC0415  # slow to import
 
     try:
-        return _Content(rows=orc.ORCFile(file.path).nrows)
+        content = orc.ORCFile(file.path)
+        rows, schema = content.nrows, content.schema
     except (ArrowException, OSError) as error:
         raise InvalidInput(f"{file.path} is no whole orc file: {str(error).splitlines()[0][:200]}") from error
+    check_distinct(file.path, schema.names)
+    for each in schema:
+        if getattr(each.type, "tz", None):
+            raise InvalidInput(
+                f"{file.path}: the column {each.name} is a timestamp with local time zone, which Spark does not read: "
+                "write it as a timestamp without a zone"
+            )
+    return _Content(rows=rows)
 
 
 def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Iterator[bytes]:

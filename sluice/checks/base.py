@@ -219,9 +219,22 @@ def type_problem(column: str, types: Mapping[str, str], kinds: Sequence[str]) ->
     ]
 
 
+_NESTED = ("struct", "list", "map")
+
+
 def missing_columns(check: Check, types: Mapping[str, str]) -> list[str]:
     """Return a message for each column of a check that the table does not have."""
-    return [f"there is no column {name!r}{suggestion(name, types)}" for name in check.column_names if name not in types]
+    return [_missing_column(name, types) for name in check.column_names if name not in types]
+
+
+def _missing_column(name: str, types: Mapping[str, str]) -> str:
+    outer = name.partition(".")[0]
+    if outer != name and types.get(outer, "").startswith(_NESTED):
+        return (
+            f"{name!r} is a field of the column {outer!r}, and checks take whole columns: make it a column by a "
+            "transform"
+        )
+    return f"there is no column {name!r}{suggestion(name, types)}"
 
 
 def check_problems(check: Check, types: Mapping[str, str]) -> list[str]:

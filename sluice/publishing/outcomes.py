@@ -1,5 +1,6 @@
 """Endings of a run: the outcome by cause, whether its branch is kept, and the exit code."""
 
+from sluice.audit.observed import describe_observed
 from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.base_model import Model
 from sluice.checks import REGISTRY
@@ -95,7 +96,7 @@ def observed_text(check: CheckResult, *, show_values: bool) -> str:
     """Return what a check observed, hidden if that is a value of rows and such may not be shown."""
     known = REGISTRY.get(check.check)
     may_show = show_values or (known is not None and not known.observes_values)
-    return str(check.observed) if may_show else HIDDEN_VALUE
+    return describe_observed(check) if may_show else HIDDEN_VALUE
 
 
 def describe_overtaken(publication: Publication) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from sluice.errors import InvalidInput
 from tests.harness.ingester import Ingester, file
@@ -126,6 +127,19 @@ def test_types_of_parquet_that_spark_does_not_read(job: Ingester, column: pa.Arr
     with pytest.raises(InvalidInput) as refused:
         job({"path": path})
     assert str(refused.value).startswith(f"{path}: the column x is {type}, which Spark does not read: write it as ")
+
+
+def test_a_time_of_orc_that_spark_does_not_read(job: Ingester) -> None:
+    path = job.folder / "in.orc"
+    orc.write_table(pa.table({"id": [1], "t": pa.array([1], pa.timestamp("us", "UTC"))}), path)
+    with pytest.raises(InvalidInput, match=r"in\.orc: the column t is a timestamp with local time zone"):
+        job({"path": str(path)})
+
+
+def test_a_nested_field_of_the_table_that_parquet_does_not_have(job: Ingester) -> None:
+    job({"path": parquet(job.folder / "a.parquet", id=pa.array([1]), s=pa.array([{"b": 1, "c": 2}]))})
+    path = parquet(job.folder / "b.parquet", id=pa.array([2]), s=pa.array([{"b": 1}]))
+    assert job.refused({"path": path}).startswith("the input has no field `s`.`c`, which the table has")
 
 
 def test_a_compression_of_parquet_that_spark_does_not_read(job: Ingester) -> None:

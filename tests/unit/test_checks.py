@@ -106,6 +106,11 @@ REWRITE = ChangeStatistics(
 )  # fmt: skip
 
 
+def test_a_field_of_a_nested_column_is_no_column() -> None:
+    (problem,) = check_problems(check({"not_null": "o.k"}), {"id": "int", "o": "struct<1: k: optional int>"})
+    assert problem.startswith("'o.k' is a field of the column 'o', and checks take whole columns")
+
+
 @pytest.mark.parametrize(
     ("written", "first", "second"),
     [

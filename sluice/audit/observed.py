@@ -1,0 +1,13 @@
+"""Describe what a check observed, as messages show it. The verdicts, and what is signed of them, stay as they are."""
+
+from sluice.audit.verdicts import CheckResult
+from sluice.checks import REGISTRY
+from sluice.sizes import format_count
+
+
+def describe_observed(check: CheckResult) -> str:
+    """Return what a check observed: a number of rows as `3 bad rows`, anything else as it is."""
+    kind = REGISTRY.get(check.check)
+    if kind is None or not kind.row_level or check.failed_rows is None or check.observed != check.failed_rows:
+        return str(check.observed)
+    return format_count(check.failed_rows, "bad row")
