@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from temporalio.client import WorkflowUpdateFailedError
@@ -37,6 +37,8 @@ from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
 
 _DEFAULT = "run"
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What Typer raises where words are wrong; it prints it in a box of several lines."""
 
 app = typer.Typer(
     cls=LazyGroup,
@@ -226,8 +228,13 @@ def main(arguments: Sequence[str]) -> None:
         if problem:
             code = print_error(InvalidPipeline(problem), "--json" in words, WRONG_USE)
         else:
-            app(words, prog_name="run_workflow.py", standalone_mode=True)
-            code = 0
+            code = app(words, prog_name="run_workflow.py", standalone_mode=False) or 0
+    except _UsageError as error:
+        problem, code = _describe_usage(error), WRONG_USE
+        if problem:  # a group of commands without one has printed its help
+            print_error(InvalidPipeline(problem), "--json" in words, WRONG_USE)
+    except typer.Abort:
+        code = print_error(InvalidPipeline("aborted"), "--json" in words, WRONG_USE)
     except SluiceError as error:
         code = print_error(error, "--json" in words, WRONG_USE)
     except SystemExit as leaving:
@@ -237,6 +244,15 @@ def main(arguments: Sequence[str]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _describe_usage(error: Exception) -> str:
+    """Return in one sentence what is wrong with the words of a command; empty where its help is what it is about."""
+    wrong = cast("typer.BadParameter", error)
+    if not wrong.format_message():
+        return ""
+    command = wrong.ctx.command_path if wrong.ctx else "run_workflow.py"
+    return f"{wrong.format_message().rstrip('.')}: `{command} --help` shows the options"
 
 
 def _decide(
