@@ -8,28 +8,37 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cli.context import WRONG_USE, print_error
+from sluice.errors import InvalidPipeline
+from sluice.identifiers import suggestion
 from sluice.presentation.check_reference import entries, json_schema
 
 _WIDTH = 160
 
 
 def list_checks(
+    name: Annotated[str, typer.Argument(metavar="[CHECK]", help="Only this check.")] = "",
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of a pipeline file, for editors.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List every check: its parameters, and how it can be answered."""
+    """List every check, or one: its parameters, and how it can be answered."""
+    known = {entry.name: entry for entry in entries()}
+    if name and name not in known:
+        code = print_error(InvalidPipeline(f"there is no check {name!r}{suggestion(name, known)}"), as_json, WRONG_USE)
+        raise typer.Exit(code)
+    listed = [known[name]] if name else [*known.values()]
     if schema:
         print(json.dumps(json_schema(), indent=1))
         return
     if as_json:
-        print(json.dumps({"checks": [vars(entry) for entry in entries()]}))
+        print(json.dumps({"checks": [vars(entry) for entry in listed]}))
         return
     table = Table(box=None, header_style="bold")
-    for name in ("check", "what must be true", "parameters (? may be left out)", "answered from metadata when"):
-        table.add_column(name, overflow="fold")
-    for entry in entries():
+    for column in ("check", "what must be true", "parameters (? may be left out)", "answered from metadata when"):
+        table.add_column(column, overflow="fold")
+    for entry in listed:
         parameters = [*entry.parameters, *(["row parameters"] if entry.row_check else [])]
         table.add_row(entry.name, escape(entry.meaning), ", ".join(parameters), entry.proof)
     console = Console()

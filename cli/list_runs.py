@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections import Counter
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
 
 import typer
@@ -12,16 +14,19 @@ from cli.context import CommandContext, run_command
 from cli.layout import print_entries
 from cli.list_backfills import print_backfills
 from cli.list_schedules import print_schedules
-from runtime.find_run import find_handle, list_runs, query_status
+from runtime.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter, find_handle, list_runs, query_status
 from sluice.errors import BadEnvironment, InvalidPipeline
+from sluice.pipeline.durations import seconds
 from sluice.presentation.decisions import describe_state
-from sluice.times import format_time
+from sluice.times import format_time, parse_time
 from workflows.search_attributes import SUMMARY_MEMO
 
 _ANSWER_WITHIN = 2.0
 """Seconds in which a worker has to tell the stage of a run; else the list says `running`."""
 _ENCRYPTED = (BadEnvironment, ValueError)
 """What the codec raises where there is no key, or another one: a list is shown without what that hides."""
+_MINUTE, _HOUR = 60, 3600
+_STATES = (RUNNING, *OUTCOMES)
 _AT_ONCE = 8
 """How many runs are asked for their stage at the same time."""
 
@@ -31,6 +36,12 @@ app = typer.Typer(add_completion=False)
 @app.command("list")
 def list_command(
     limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 20,
+    pipeline: Annotated[str, typer.Option("--pipeline", help="Only runs of this pipeline.")] = "",
+    table: Annotated[str, typer.Option("--table", help="Only runs that write this table.")] = "",
+    state: Annotated[str, typer.Option("--state", help=f"Only runs in this state: {', '.join(_STATES)}.")] = "",
+    since: Annotated[
+        str, typer.Option("--since", help="Only runs that started then or later: 2h, 7d, 2026-11-22, 2026-11-22T07:45.")
+    ] = "",
     schedules: Annotated[
         bool, typer.Option("--schedules", help="List the schedules of pipelines: last, next and missed starts.")
     ] = False,
@@ -41,16 +52,21 @@ def list_command(
 ) -> None:
     """List runs: the state of each, what it loads, and when it was started; or schedules, or backfills."""
 
-    def check_options() -> None:
+    def check_options() -> RunFilter:
         if schedules and backfills:
             raise InvalidPipeline("--schedules and --backfills are two lists: give one of them")
+        wanted = RunFilter(pipeline, table, state, _parse_since(since) if since else None)
+        if (schedules or backfills) and wanted != ALL_RUNS:
+            raise InvalidPipeline("--pipeline, --table, --state and --since select runs, not schedules or backfills")
+        wanted.query  # noqa: B018  # it raises what is wrong before anything is connected
+        return wanted
 
-    async def command(context: CommandContext, _: None) -> int:
+    async def command(context: CommandContext, wanted: RunFilter) -> int:
         if backfills:
             return await print_backfills(context, limit)
         if schedules:
             return await print_schedules(context)
-        runs = await list_runs(context.client, limit)
+        runs = await list_runs(context.client, limit, wanted)
         room = asyncio.Semaphore(_AT_ONCE)
         fields = await asyncio.gather(*(_run_fields(context.client, run, room) for run in runs))
         if as_json:
@@ -58,7 +74,10 @@ def list_command(
         elif fields:
             _print(context, fields)
         else:
-            context.console.print("There are no runs yet.")
+            none = (
+                "There are no runs yet." if wanted == ALL_RUNS else "No run matches: leave out a filter, or widen it."
+            )
+            context.console.print(none)
         return 0
 
     run_command(command, as_json, check_options)
@@ -75,8 +94,8 @@ def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
         name = run["run_id"] if earlier else run["workflow_id"]
         state = run["outcome"] or run["stage"] or run["state"]
         what = run["summary"] or ", ".join(run["tables"])
-        rows.append((name, state, format_time(run["started"]), what))
-    print_entries(context.console, ("run", "state", "started", "what"), rows, beside=3)
+        rows.append((name, state, format_time(run["started"]), run["took"], what))
+    print_entries(context.console, ("run", "state", "started", "took", "what"), rows, beside=4)
 
 
 async def _run_fields(client: Client, execution: WorkflowExecution, room: asyncio.Semaphore) -> dict[str, Any]:
@@ -89,10 +108,36 @@ async def _run_fields(client: Client, execution: WorkflowExecution, room: asynci
         "state": execution.status.name.lower() if execution.status else "",
         "outcome": first.get("SluiceOutcome"),
         "started": execution.start_time.isoformat(timespec="seconds"),
+        "took": _format_took((execution.close_time or datetime.now(timezone.utc)) - execution.start_time),
         "tables": list(attributes.get("SluiceTable", [])),
         "stage": await _stage(client, execution, room),
         "summary": await _summary(execution),
     }
+
+
+def _parse_since(text: str) -> datetime:
+    """Return the time that a text means: a duration before now, or a time in UTC where it states no offset.
+
+    Raises:
+        InvalidPipeline: it is neither.
+    """
+    with suppress(ValueError):
+        return datetime.now(timezone.utc) - timedelta(seconds=seconds(text))
+    try:
+        time = parse_time(text)
+    except ValueError as error:
+        raise InvalidPipeline(
+            f"--since: {text[:100]!r} is no time: write 2h, 7d, 2026-11-22 or 2026-11-22T07:45"
+        ) from error
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def _format_took(took: timedelta) -> str:
+    """Return how long a run has taken so far: `12 s`, `3 min`, `2.5 h`."""
+    total = took.total_seconds()
+    if total < _MINUTE:
+        return f"{max(total, 0):.0f} s"
+    return f"{total / _MINUTE:.0f} min" if total < _HOUR else f"{total / _HOUR:.1f} h"
 
 
 async def _summary(execution: WorkflowExecution) -> str:

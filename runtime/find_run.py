@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
+from typing import get_args
 
 from temporalio.client import (
     Client,
@@ -15,14 +17,18 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from sluice.contracts.run import RunRequest, RunResult, RunStatus
+from sluice.contracts.run import Outcome, RunRequest, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
+from sluice.identifiers import suggestion
 from sluice.presentation.several import describe_several
 from sluice.times import format_time
 from workflows.write_audit_publish import RESULT_MEMO, WriteAuditPublish
 
 _WORKFLOW_TYPE = 'WorkflowType = "WriteAuditPublish"'
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_UNQUOTABLE = re.compile(r"[\"'\\\x00-\x1f]")
+RUNNING = "running"
+OUTCOMES = get_args(Outcome)
 
 Handle = WorkflowHandle[WriteAuditPublish, RunResult]
 
@@ -40,6 +46,43 @@ class RunLookup:
         return self.description.status != WorkflowExecutionStatus.RUNNING
 
 
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs a list has; an empty field selects all."""
+
+    pipeline: str = ""
+    table: str = ""
+    state: str = ""
+    """An outcome, or `running`."""
+    since: datetime | None = None
+    """Runs that started at this time or later."""
+
+    @property
+    def query(self) -> str:
+        """The query of Temporal's visibility.
+
+        Raises:
+            InvalidPipeline: there is no such state, or a name has a character that none has.
+        """
+        if self.state not in ("", RUNNING, *OUTCOMES):
+            known = [RUNNING, *OUTCOMES]
+            hint = suggestion(self.state, known) or f"; there are {', '.join(known)}"
+            raise InvalidPipeline(f"--state: no run is {self.state!r}{hint}")
+        for option, name in (("--pipeline", self.pipeline), ("--table", self.table)):
+            if _UNQUOTABLE.search(name):
+                raise InvalidPipeline(f"{option}: {name[:100]!r} has a quote or a backslash, which no such name has")
+        parts = [
+            _WORKFLOW_TYPE,
+            f'SluicePipeline = "{self.pipeline}"' if self.pipeline else "",
+            f'SluiceTable = "{self.table}"' if self.table else "",
+            f'SluiceOutcome = "{self.state}"' if self.state in OUTCOMES else "",
+            'ExecutionStatus = "Running"' if self.state == RUNNING else "",
+            f'StartTime >= "{self.since.isoformat()}"' if self.since else "",
+        ]
+        return " AND ".join(filter(None, parts))
+
+
+ALL_RUNS = RunFilter()
 _MOST_LISTED = 1000
 """How many runs are looked at for the latest of a pipeline: runs that were not to publish are not it."""
 
@@ -119,9 +162,13 @@ async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequ
     return request
 
 
-async def list_runs(client: Client, limit: int) -> list[WorkflowExecution]:
-    """Return the latest runs, the newest first."""
-    return [execution async for execution in client.list_workflows(_WORKFLOW_TYPE, limit=limit)]
+async def list_runs(client: Client, limit: int, wanted: RunFilter = ALL_RUNS) -> list[WorkflowExecution]:
+    """Return the latest of some runs, the newest first.
+
+    Raises:
+        InvalidPipeline: the filter is not valid.
+    """
+    return [execution async for execution in client.list_workflows(wanted.query, limit=limit)]
 
 
 def find_handle(client: Client, run: WorkflowExecution) -> Handle:

@@ -1,4 +1,4 @@
-"""Describe what a check observed, as messages show it. The verdicts, and what is signed of them, stay as they are."""
+"""Describe what a check observed, as messages show it; verdicts and signatures stay as they are."""
 
 from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY

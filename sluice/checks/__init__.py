@@ -111,7 +111,7 @@ def expand(written: object) -> Sequence[dict[str, Any]]:
     cls = REGISTRY.get(name)
     if cls is None:
         known = [*REGISTRY, *_ALIASES]
-        raise InvalidPipeline(f"there is no check {name!r}{suggestion(name, known)}")
+        raise InvalidPipeline(f"there is no check {name!r}{suggestion(name, known)}: `checks` lists all")
     if value is None:
         value = {}
     parameters = value if isinstance(value, dict) else {cls.shorthand: value}

@@ -1,6 +1,5 @@
 """What people read of landing zones."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
@@ -12,12 +11,12 @@ from sluice.contracts.arrivals import (
     ZoneStatus,
     other_content_in,
 )
+from sluice.sizes import format_count
 from sluice.times import format_time
 
 _LONGEST = 500
 _SHORT = 120
 """So many characters of a batch's reason stand beside each of its files: the whole stands above them."""
-_FEW = 3
 
 
 def notice_line(notice: ZoneNotice) -> str:
@@ -28,7 +27,7 @@ def notice_line(notice: ZoneNotice) -> str:
 
 def describe_batch(batch: Batch) -> str:
     """Return what a batch is, in a few words."""
-    files = f"{batch.ref.files} file{'s' * (batch.ref.files > 1)}"
+    files = format_count(batch.ref.files, "file")
     run = f" by {batch.workflow_id}" if batch.workflow_id else ""
     return f"{files} {batch.state}{run}"
 
@@ -39,10 +38,17 @@ def describe_counts(counts: Mapping[str, int]) -> str:
 
 
 def describe_batches(batches: Sequence[Batch]) -> str:
-    """Return what the batches of a landing zone are: each, or of many how many there are by state."""
-    if len(batches) <= _FEW:
-        return ", ".join(map(describe_batch, batches)) or "none"
-    return ", ".join(f"{number:,} batches {state}" for state, number in Counter(each.state for each in batches).items())
+    """Return what the batches of a landing zone are: each, or how many of a state there are, and their files."""
+    by_state: dict[str, list[Batch]] = {}
+    for batch in batches:
+        by_state.setdefault(batch.state, []).append(batch)
+    return ", ".join(_describe_state(state, each) for state, each in by_state.items()) or "none"
+
+
+def _describe_state(state: str, batches: Sequence[Batch]) -> str:
+    if len(batches) == 1:
+        return describe_batch(batches[0])
+    return f"{len(batches):,} batches {state} ({format_count(sum(each.ref.files for each in batches), 'file')})"
 
 
 def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str]) -> tuple[str, str]:

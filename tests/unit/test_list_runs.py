@@ -1,7 +1,8 @@
 """What `list` says of each run, and how it tells apart runs of the same input."""
 
 import asyncio
-from datetime import datetime, timezone
+import os
+from datetime import datetime, timedelta, timezone
 from typing import Any, cast
 
 import pytest
@@ -10,7 +11,10 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from cli import list_runs
 from cli.context import CommandContext
+from devstack.stack import ROOT
+from runtime.find_run import RunFilter
 from sluice.errors import BadEnvironment
+from tests.harness.command_line import run_command
 
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
 
@@ -20,6 +24,7 @@ class Listed:
 
     def __init__(self, run_id: str, memo: dict[str, Any] | Exception, status: str = "COMPLETED") -> None:
         self.id, self.run_id, self.start_time = "orders-4f6b2a1c9d3e", run_id, AT
+        self.close_time = AT + timedelta(seconds=12)
         self.status = WorkflowExecutionStatus[status]
         self.search_attributes: dict[str, list[str]] = {"SluiceOutcome": ["published"], "SluiceTable": ["t.orders"]}
         self._memo = memo
@@ -56,4 +61,29 @@ def test_earlier_runs_of_an_input_are_named_by_their_run_id() -> None:
         list_runs._print(cast(CommandContext, type("Context", (), {"console": console})), rows)
     lines = console.export_text().splitlines()
     assert [line.split()[0] for line in lines] == ["run", "orders-4f6b2a1c9d3e", "r1"]
-    assert all("2026-11-22 07:45 UTC" in line and "t.orders" in line for line in lines[1:])
+    assert all("2026-11-22 07:45 UTC  12 s  t.orders" in line for line in lines[1:])
+
+
+def test_a_filter_is_a_query() -> None:
+    wanted = RunFilter("orders", "t.orders", "quarantined", datetime(2026, 11, 22, tzinfo=timezone.utc))
+    assert wanted.query.split(" AND ")[1:] == [
+        'SluicePipeline = "orders"',
+        'SluiceTable = "t.orders"',
+        'SluiceOutcome = "quarantined"',
+        'StartTime >= "2026-11-22T00:00:00+00:00"',
+    ]
+    assert RunFilter(state="running").query.endswith('ExecutionStatus = "Running"')
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--state", "quarantine"), "--state: no run is 'quarantine' (did you mean 'quarantined'?)"),
+        (("--since", "yesterday"), "--since: 'yesterday' is no time: write 2h, 7d, 2026-11-22 or 2026-11-22T07:45"),
+        (("--pipeline", 'a" OR "b'), "has a quote or a backslash, which no such name has"),
+        (("--schedules", "--table", "t.x"), "select runs, not schedules or backfills"),
+    ],
+)
+def test_filters_that_are_none(options: tuple[str, ...], problem: str) -> None:
+    ended = run_command(ROOT, dict(os.environ), "list", *options)
+    assert (ended.code, problem in ended.err, ended.err.count("\n")) == (2, True, 1), ended.err
