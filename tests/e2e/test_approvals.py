@@ -104,6 +104,16 @@ def test_runs_of_one_pipeline_are_told_apart(system: SystemHarness, tmp_path: Pa
     runs = [each for each in system.command("list", "--json").json["runs"] if each["pipeline"] == "apart"]
     assert [each["run_id"] for each in runs] == [second.json["run_id"], first.json["run_id"]]
     assert "1 file, " in runs[0]["summary"]
+    chosen = system.command(
+        "list", "--pipeline", "apart", "--table", "t.apart", "--state", "published", "--since", "1h"
+    )
+    assert chosen.code == 0 and [line.split()[0] for line in chosen.out.splitlines()] == [
+        "run",
+        second.json["workflow_id"],
+        first.json["run_id"],
+    ]
+    others = system.command("list", "--pipeline", "apart", "--state", "quarantined")
+    assert (others.code, others.out.strip()) == (0, "There is no such run."), others
     output = system.command("list").out
     assert first.json["run_id"] in output and second.json["run_id"] not in output
     assert system.command("status", first.json["run_id"], "--json").json["run_id"] == first.json["run_id"]
