@@ -4,7 +4,7 @@ A column has a type only if that type holds all its values exactly; else it is t
 `10:30` and `2024-01` are text. A column without any value has no type yet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -23,12 +23,11 @@ from pyspark.sql.types import (
 )
 
 from sluice.identifiers import quoted
-from spark_jobs.exact_text import is_exact
+from spark_jobs.exact_text import is_exact, is_usual
 
 _WHOLE = r"^-?(0|[1-9]\d*)$"
 _FRACTION = r"^-?(0|[1-9]\d*)\.\d+$"
-_DAY = r"^\d{4}-\d{2}-\d{2}$"
-_NUMERIC_START = r"^[-0-9]"
+_AFTER_YEAR = 5
 _MAX_DIGITS, _PLAIN_DIGITS = 38, 15
 _LEAST_INT, _MOST_INT = -(2**31), 2**31 - 1
 _TEXT = StringType()
@@ -40,44 +39,68 @@ def guess_types(text: DataFrame, names: Sequence[str]) -> dict[str, DataType]:
     Args:
         text: the rows of the files, with text in every column.
     """
+    statistics: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for name, row in _by_notation(text, names, _statistics(F.col("text"))):
+        statistics.setdefault(name, {})[row["kind"]] = row
+    types = {name: _guess(statistics.get(name, {})) for name in names}
+    decimals = [name for name, type in types.items() if isinstance(type, DecimalType)]
+    digits: dict[str, tuple[int, int]] = {}
+    for name, row in _by_notation(text, decimals, _digits(F.col("text"))):
+        whole, fraction = digits.get(name, (0, 0))
+        digits[name] = max(whole, row["whole"]), max(fraction, row["fraction"])
+    return types | {name: _decimal(*digits[name]) for name in decimals}
+
+
+def _by_notation(
+    text: DataFrame, names: Sequence[str], aggregates: Sequence[Column]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield aggregates over the values of each column that have one notation, with the name of the column.
+
+    The values of all columns are in one, so that thousands of columns make no larger plan.
+    """
     if not names:
-        return {}
-    values = text.select(F.posexplode(F.array(*[F.col(quoted(name)) for name in names])).alias("column", "text"))
-    text_column = F.col("text")
-    values = values.filter(text_column != F.lit("")).select("column", "text", _kind(text_column).alias("kind"))
-    statistics: dict[int, dict[str, Mapping[str, Any]]] = {}
-    for row in values.groupBy("column", "kind").agg(*_statistics(text_column)).collect():
-        statistics.setdefault(row["column"], {})[row["kind"]] = row.asDict()
-    return {name: _guess(statistics.get(number, {})) for number, name in enumerate(names)}
+        return
+    columns = F.array(*[F.col(quoted(name)) for name in names])
+    values = text.select(F.posexplode(columns).alias("column", "text")).filter(F.col("text") != F.lit(""))
+    values = values.select("column", "text", _kind(F.col("text")).alias("kind"))
+    for row in values.groupBy("column", "kind").agg(*aggregates).collect():
+        yield names[row["column"]], row.asDict()
 
 
 def _kind(text: Column) -> Column:
-    """Return the notation that a value has: the first that fits, since hardly any value needs all of them tried."""
-    numeric = (
-        F.when(text.rlike(_WHOLE), "whole")
-        .when(text.rlike(_FRACTION), "fraction")
-        .when(text.rlike(_DAY), F.when(is_exact(text, DateType(), _TEXT), "day").otherwise("text"))
-        .when(is_exact(text, TimestampType(), _TEXT), "moment")
-        .otherwise("text")
-    )
-    is_boolean = F.lower(text).isin("true", "false")
-    return F.when(text.rlike(_NUMERIC_START), numeric).when(is_boolean, "boolean").otherwise("text")
+    """Return the notation of a value. Each is tried only where the first letters allow it.
+
+    A cast that fails is no cheap test: Spark makes an error of it, and drops that.
+    """
+    number = F.when(text.rlike(_WHOLE), "whole").when(text.rlike(_FRACTION), "fraction").otherwise("text")
+    is_moment = is_exact(text, TimestampType(), _TEXT)
+    time = F.when(is_usual(text, DateType()), "day").when(is_moment, "moment").otherwise("text")
+    other = F.when(F.lower(text).isin("true", "false"), "boolean").otherwise("text")
+    begins_as_number = F.substring(text, 1, 1).between("-", "9")
+    begins_as_year = F.substring(text, _AFTER_YEAR, 1) == F.lit("-")
+    return F.when(begins_as_number, F.when(begins_as_year, time).otherwise(number)).otherwise(other)
 
 
 def _statistics(text: Column) -> list[Column]:
-    """Return what decides about the type of a number, over the values of one notation."""
-    is_number = F.col("kind").isin("whole", "fraction")
-    digits = F.length(F.regexp_extract(text, r"^-?(\d*)", 1))
-    decimals = F.length(F.regexp_replace(F.regexp_extract(text, r"\.(\d+)$", 1), "0+$", ""))
-    long = text.try_cast(LongType())
-    is_double = F.when(F.length(text) <= _PLAIN_DIGITS, F.lit(True)).otherwise(is_exact(text, DoubleType(), _TEXT))
+    """Return what decides about the type of a number."""
+    is_whole, is_number = F.col("kind") == "whole", F.col("kind").isin("whole", "fraction")
+    long = F.when(is_whole, text.try_cast(LongType()))
+    is_short = F.length(text) <= F.when(is_whole, _PLAIN_DIGITS).otherwise(_PLAIN_DIGITS + 1)
+    is_double = F.when(is_short, F.lit(True)).otherwise(is_exact(text, DoubleType(), _TEXT))
     return [
-        F.max(F.when(is_number, digits)).alias("digits"),
-        F.max(F.when(is_number, decimals)).alias("decimals"),
-        F.min(F.when(F.col("kind") == "whole", long)).alias("least"),
-        F.max(F.when(F.col("kind") == "whole", long)).alias("most"),
-        F.every(F.when(F.col("kind") == "whole", long.isNotNull())).alias("are_long"),
+        F.min(long).alias("least"),
+        F.max(long).alias("most"),
+        F.every(F.when(is_whole, long.isNotNull())).alias("are_long"),
         F.every(F.when(is_number, is_double)).alias("are_double"),
+    ]
+
+
+def _digits(text: Column) -> list[Column]:
+    """Return the number of digits before and behind the point, without zeros at the end."""
+    fraction = F.regexp_replace(F.regexp_extract(text, r"\.(\d+)$", 1), "0+$", "")
+    return [
+        F.max(F.length(F.regexp_extract(text, r"^-?(\d*)", 1))).alias("whole"),
+        F.max(F.length(fraction)).alias("fraction"),
     ]
 
 
@@ -106,6 +129,8 @@ def _guess_number(statistics: Mapping[str, Mapping[str, Any]]) -> DataType:
             return IntegerType() if whole["least"] >= _LEAST_INT and whole["most"] <= _MOST_INT else LongType()
     elif all(each["are_double"] for each in statistics.values()):
         return DoubleType()
-    decimals = max(each["decimals"] for each in statistics.values())
-    digits = max(each["digits"] for each in statistics.values())
-    return DecimalType(_MAX_DIGITS, decimals) if digits + decimals <= _MAX_DIGITS else StringType()
+    return DecimalType(_MAX_DIGITS, 0)  # how many digits it needs, another pass tells
+
+
+def _decimal(whole: int, fraction: int) -> DataType:
+    return DecimalType(_MAX_DIGITS, fraction) if whole + fraction <= _MAX_DIGITS else StringType()
