@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 NOT_EXACT = "not exactly a value of its type"
+# In Java, `$` matches before a line break at the end; `\\z` does not.
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _TIME = r"\d{2}:\d{2}(:\d{2}(\.\d{1,6}0*)?)?"
@@ -165,18 +166,18 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
     value = _value(text, type)
     match type:
         case DecimalType():
-            plain = rf"^[+-]?(\d+(\.\d{{0,{type.scale}}}0*)?|\.(?=\d)\d{{0,{type.scale}}}0*)$"
-            is_same = text.rlike(f"^{_NUMBER}$") & (_digits(text) == _digits(value.cast(StringType())))
+            plain = rf"^[+-]?(\d+(\.\d{{0,{type.scale}}}0*)?|\.(?=\d)\d{{0,{type.scale}}}0*)\z"
+            is_same = text.rlike(rf"^{_NUMBER}\z") & (_digits(text) == _digits(value.cast(StringType())))
             return (text.rlike(plain) | is_same) & value.isNotNull()
         case DoubleType():
             return _is_exact_double(text, value) | text.isin(*_NOT_FINITE)
         case FloatType():
             return _is_exact_float(text, value) | text.isin(*_NOT_FINITE)
         case DateType():
-            return text.rlike(f"^{_DAY}([T ]{_MIDNIGHT})?$") & value.isNotNull()
+            return text.rlike(rf"^{_DAY}([T ]{_MIDNIGHT})?\z") & value.isNotNull()
         case TimestampType():
-            return text.rlike(f"^{_DAY}([T ]{_TIME}{_ZONE}?)?$") & value.isNotNull()
-    return text.rlike(f"^{_DAY}([T ]{_TIME})?$") & value.isNotNull()
+            return text.rlike(rf"^{_DAY}([T ]{_TIME}{_ZONE}?)?\z") & value.isNotNull()
+    return text.rlike(rf"^{_DAY}([T ]{_TIME})?\z") & value.isNotNull()
 
 
 def _is_exact_double(text: Column, value: Column) -> Column:
@@ -189,7 +190,7 @@ def _is_exact_double(text: Column, value: Column) -> Column:
     is_shorter = (F.length(stated) < F.length(stored)) & (F.abs(value) >= F.lit(_LEAST_DOUBLE)) & (stated != F.lit(""))
     is_finite = F.abs(value) < F.lit(math.inf)
     return F.coalesce(
-        text.rlike(f"^{_NUMBER}$") & is_finite & (is_short | (stated == stored) | is_shorter), F.lit(False)
+        text.rlike(rf"^{_NUMBER}\z") & is_finite & (is_short | (stated == stored) | is_shorter), F.lit(False)
     )
 
 
@@ -204,7 +205,7 @@ def _is_exact_float(text: Column, value: Column) -> Column:
     as_double = text.try_cast(DoubleType())
     is_same = (as_double == double) & _is_exact_double(text, as_double)
     is_finite = F.abs(double) < F.lit(math.inf)
-    return F.coalesce(text.rlike(f"^{_NUMBER}$") & is_finite & (is_rounded | is_same), F.lit(False))
+    return F.coalesce(text.rlike(rf"^{_NUMBER}\z") & is_finite & (is_rounded | is_same), F.lit(False))
 
 
 def _digits(number: Column) -> Column:

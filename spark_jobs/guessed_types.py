@@ -25,8 +25,8 @@ from pyspark.sql.types import (
 from sluice.identifiers import quoted
 from spark_jobs.exact_text import is_exact, is_usual
 
-_WHOLE = r"^-?(0|[1-9]\d*)$"
-_FRACTION = r"^-?(0|[1-9]\d*)\.\d+$"
+_WHOLE = r"^-?(0|[1-9]\d*)\z"
+_FRACTION = r"^-?(0|[1-9]\d*)\.\d+\z"
 _AFTER_YEAR = 5
 _MAX_DIGITS, _PLAIN_DIGITS = 38, 15
 _LEAST_INT, _MOST_INT = -(2**31), 2**31 - 1
