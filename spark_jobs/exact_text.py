@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 )
 
 NOT_EXACT = "not exactly a value of its type"
-# In Java, `$` matches before a line break at the end; `\\z` does not.
+# In Java, `$` matches before a line break at the end; `\z` does not.
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _TIME = r"\d{2}:\d{2}(:\d{2}(\.\d{1,6}0*)?)?"
@@ -99,7 +99,7 @@ def is_exact(read: Column, type: DataType, as_read: DataType) -> Column:
             return _all(F.map_values(read), lambda each: is_exact(each, type.valueType, as_read.valueType))
     if isinstance(type, NullType):
         return read.isNull()
-    return F.coalesce(~_is_given(read) | _is_exact(read, type), F.lit(True))
+    return F.coalesce(_is_exact(read, type), F.lit(False)) | read.isNull()
 
 
 def _converted(read: Column, type: DataType, as_read: DataType, message: str) -> Column:
@@ -121,16 +121,11 @@ def _converted(read: Column, type: DataType, as_read: DataType, message: str) ->
     if isinstance(type, NullType):
         return F.lit(None)
     value = F.when(_is_exact(read, type), _value(read, type)).otherwise(F.raise_error(F.lit(message)))
-    return F.when(_is_given(read), value)
+    return F.when(read.isNotNull(), value)
 
 
 def _all(elements: Column, condition: Callable[[Column], Column]) -> Column:
     return F.coalesce(F.forall(elements, condition), F.lit(True))
-
-
-def _is_given(text: Column) -> Column:
-    """Return whether there is a value: neither NULL nor an empty text, which no such type has."""
-    return text != F.lit("")
 
 
 def _value(text: Column, type: DataType) -> Column:

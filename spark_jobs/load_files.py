@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
@@ -34,6 +34,10 @@ class Reading:
     """None where it is that of the files."""
     named: StructType | None = None
     """The same fields in the same order with the names that they get; None where they keep theirs."""
+
+    def value(self, column: Column) -> Column:
+        """Return a column that was read as text with NULL for an empty text of CSV, where it is no value."""
+        return F.nullif(column, F.lit("")) if self.format == "csv" else column
 
     @property
     def converted(self) -> list[StructField]:
@@ -80,7 +84,9 @@ def _load(spark: SparkSession, reading: Reading, files: list[str], options: Mapp
 def converted(rows: DataFrame, reading: Reading) -> DataFrame:
     """Return rows that were read as text with all columns in their types."""
     read = {field.name: field.dataType for field in rows.schema}
-    return with_each(rows, reading.converted, lambda column, field: convert(column, field, read[field.name]))
+    return with_each(
+        rows, reading.converted, lambda column, field: convert(reading.value(column), field, read[field.name])
+    )
 
 
 def keeps_digits(options: Mapping[str, str]) -> bool:

@@ -127,7 +127,7 @@ def _inexact(rows: DataFrame, reading: Reading) -> DataFrame:
     read = {field.name: field.dataType for field in rows.schema}
 
     def holds(column: Column, field: StructField) -> Column:
-        return is_exact(column, field.dataType, read[field.name])
+        return is_exact(reading.value(column), field.dataType, read[field.name])
 
     bad = rows.filter(any_of(reading.converted, lambda column, field: ~holds(column, field)))
     return with_each(bad, reading.converted, lambda column, field: F.when(holds(column, field), column))
@@ -185,7 +185,7 @@ def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructFiel
     """Return the first column of a record whose value does not fit, the value and the type; empty if none is known."""
     fields = [field for field in known if field.name in row]
     options = {name.lower(): value for name, value in reading.options.items()}
-    nulls = ("", options.get("nullvalue", ""))
+    nulls = ("", options.get("nullvalue", "")) if reading.format == "csv" else ()
     values = _values(row[_RECORD], reading.format, options, [field.name for field in fields])
     for field in fields:
         value = values.get(field.name)

@@ -186,7 +186,7 @@ def test_each_text_is_converted_exactly_or_not_at_all(spark: SparkSession, name:
     for text, row in zip(given, rows, strict=True):
         expected = rule(text)
         same = row["value"] == expected or (expected != expected and row["value"] != row["value"])  # noqa: PLR0124
-        if not same or row["is_exact"] != (expected is not None or text == ""):
+        if not same or row["is_exact"] != (expected is not None):
             wrong.append((text, row["value"], row["is_exact"], expected))
     assert not wrong, wrong[:20]
     assert sum(rule(text) is not None for text in given) > _TEXTS / 100
@@ -216,3 +216,10 @@ def test_a_stated_type_takes_a_value_exactly_or_refuses_it(job: Ingester, format
     path = file(job, f"in.{format}", content)
     refused = job.refused({"path": path, "schema": f"id INT, x {type}"})
     assert f"x: '{text}' is no {type.lower()}" in refused and path in refused, refused
+
+
+def test_an_empty_text_is_no_value_in_csv_and_no_number_in_json(job: Ingester) -> None:
+    job({"path": file(job, "in.csv", 'id,x\n1,""\n2,\n'), "schema": "id INT, x DOUBLE"})
+    assert [row["x"] for row in job.rows()] == [None, None]
+    refused = job.refused({"path": file(job, "in.jsonl", '{"id": 3, "x": ""}\n')})
+    assert "x: '' is no double" in refused, refused
