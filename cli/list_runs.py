@@ -74,10 +74,7 @@ def list_command(
         elif fields:
             _print(context, fields)
         else:
-            none = (
-                "There are no runs yet." if wanted == ALL_RUNS else "No run matches: leave out a filter, or widen it."
-            )
-            context.console.print(none)
+            context.console.print("There are no runs yet." if wanted == ALL_RUNS else "There is no such run.")
         return 0
 
     run_command(command, as_json, check_options)

@@ -42,7 +42,7 @@ def _seen(chromium: str, url: str, profile: Path) -> str:
 async def test_the_run_its_summaries_and_its_details(
     chromium: str, system: SystemHarness, stack: dict[str, str], tmp_path: Path, client: Client
 ) -> None:
-    source = csv_file(tmp_path / "seen.csv", [{"id": 1, "kind": None}])
+    source = csv_file(tmp_path / "seen.csv", [{"id": 1, "kind": None}, {"id": 2, "kind": "x"}])
     result = system.run(pipeline("seen", source, "[not_null: [id, kind]]")).json
     base = f"{stack['TEMPORAL_UI']}/namespaces/default/workflows/{result['workflow_id']}/{result['run_id']}"
 
@@ -54,7 +54,7 @@ async def test_the_run_its_summaries_and_its_details(
     details = _seen(chromium, f"{base}/user-metadata", tmp_path / "profile")
     assert "seen: t.seen from 1 file," in details
     assert "quarantined : the audit failed with 1 pass, 1 fail" in details
-    assert "fail t.seen not_null(kind) 1 no nulls metadata" in details
+    assert "fail t.seen not_null(kind) 1 bad row no nulls metadata" in details
 
     description = await client.get_workflow_handle(result["workflow_id"]).describe()
     attributes = {key.name: value for key, value in ((p.key, p.value) for p in description.typed_search_attributes)}

@@ -47,7 +47,7 @@ def test_a_report_of_a_check() -> None:
         "",
         "| verdict | table | check | observed | expected | answered by |",
         "|---|---|---|---|---|---|",
-        "| **fail** | t.orders | not_null(b) | 3 | no bad row |  |",
+        "| **fail** | t.orders | not_null(b) | 3 bad rows | no bad row |  |",
         "| pass | t.orders | not_null(id) | 0 |  |  |",
         "",
         f"- run: [orders-1-check]({LINK})",

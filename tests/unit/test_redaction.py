@@ -99,7 +99,7 @@ def test_a_secret_is_hidden(secret: str, text: str) -> None:
         "NESSIE_WRITER_TOKEN_FILE=/etc/sluice/writer.token",
         "SLUICE_APPROVAL_KEY_FILE holds no private key: `approver-key` makes one",
         "merge keys (id, secret_santa) occur more than once in the input",
-        "not_null(password) of t.users: observed 3, expected no nulls",
+        "not_null(password) of t.users: observed 3 bad rows, expected no nulls",
         "basic audit_results of the table, bearer of bad-tidings-for-everyone",
         "12 pass, 1 warn; 1,234,567 rows in 12.5 s; 2026-01-31T12:00:00+00:00; max_tokens=4096",
         "the Spark job ended with exit code 137",

@@ -15,7 +15,7 @@ from tests.harness.command_line import run_command
         (("reject", "some-run"), "Missing option '--reason': `run_workflow.py reject --help` shows the options"),
         (("pause", "orders"), "Missing option '--note': `run_workflow.py pause --help` shows the options"),
         (("approve",), "Missing argument 'RUN': `run_workflow.py approve --help` shows the options"),
-        (("list", "--nope"), "No such option: --nope: `run_workflow.py list --help` shows the options"),
+        (("list", "--zzz"), "No such option: --zzz: `run_workflow.py list --help` shows the options"),
         (("quarantine", "show"), "Missing argument 'RUN': `run_workflow.py quarantine show --help` shows the options"),
     ],
 )
