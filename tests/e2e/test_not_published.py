@@ -23,7 +23,7 @@ def test_a_check_for_a_pull_request(system: SystemHarness, lake: LakeReader, tmp
         "run", str(system.file(pipeline("only_checked", bad, CHECK))), "--no-publish", "--report", "md"
     )
     assert refused.code == 3 and refused.out.startswith("## only_checked: discarded\n"), refused
-    assert "| **fail** | t.only_checked | unique(id) | 2 | no value twice | duckdb |" in refused.out
+    assert "| **fail** | t.only_checked | unique(id) | 2 bad rows | no value twice | duckdb |" in refused.out
     assert "4711" not in refused.out and "Started run" in refused.err
     assert (lake.head(), [each for each in lake.branches() if "only_checked" in each]) == (before, [])
 
