@@ -38,7 +38,7 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 _DEFAULT = "run"
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""What Typer raises where words are wrong; it prints it in a box of several lines."""
+"""Typer's error for wrong arguments. Typer itself prints it as a box of several lines."""
 
 app = typer.Typer(
     cls=LazyGroup,
@@ -247,7 +247,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _describe_usage(error: Exception) -> str:
-    """Return in one sentence what is wrong with the words of a command; empty where its help is what it is about."""
+    """Describe wrong arguments in one sentence. Return nothing where Typer has printed the help instead."""
     wrong = cast("typer.BadParameter", error)
     if not wrong.format_message():
         return ""

@@ -58,7 +58,6 @@ def list_command(
         wanted = RunFilter(pipeline, table, state, _parse_since(since) if since else None)
         if (schedules or backfills) and wanted != ALL_RUNS:
             raise InvalidPipeline("--pipeline, --table, --state and --since select runs, not schedules or backfills")
-        wanted.query  # noqa: B018  # it raises what is wrong before anything is connected
         return wanted
 
     async def command(context: CommandContext, wanted: RunFilter) -> int:
@@ -91,8 +90,8 @@ def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
         name = run["run_id"] if earlier else run["workflow_id"]
         state = run["outcome"] or run["stage"] or run["state"]
         what = run["summary"] or ", ".join(run["tables"])
-        rows.append((name, state, format_time(run["started"]), run["took"], what))
-    print_entries(context.console, ("run", "state", "started", "took", "what"), rows, beside=4)
+        rows.append((name, state, format_time(run["started"]), run["duration"], what))
+    print_entries(context.console, ("run", "state", "started", "duration", "what"), rows, beside=4)
 
 
 async def _run_fields(client: Client, execution: WorkflowExecution, room: asyncio.Semaphore) -> dict[str, Any]:
@@ -105,7 +104,7 @@ async def _run_fields(client: Client, execution: WorkflowExecution, room: asynci
         "state": execution.status.name.lower() if execution.status else "",
         "outcome": first.get("SluiceOutcome"),
         "started": execution.start_time.isoformat(timespec="seconds"),
-        "took": _format_took((execution.close_time or datetime.now(timezone.utc)) - execution.start_time),
+        "duration": _format_elapsed((execution.close_time or datetime.now(timezone.utc)) - execution.start_time),
         "tables": list(attributes.get("SluiceTable", [])),
         "stage": await _stage(client, execution, room),
         "summary": await _summary(execution),
@@ -129,9 +128,9 @@ def _parse_since(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
-def _format_took(took: timedelta) -> str:
-    """Return how long a run has taken so far: `12 s`, `3 min`, `2.5 h`."""
-    total = took.total_seconds()
+def _format_elapsed(elapsed: timedelta) -> str:
+    """Format the duration of a run: `12 s`, `3 min`, `2.5 h`."""
+    total = elapsed.total_seconds()
     if total < _MINUTE:
         return f"{max(total, 0):.0f} s"
     return f"{total / _MINUTE:.0f} min" if total < _HOUR else f"{total / _HOUR:.1f} h"

@@ -127,20 +127,22 @@ async def plan_deploy(
     others = [each for each in present if each.kind == DeployedLandingZones.kind and each.pipeline not in touched]
     scheduled = [with_absolute_source(file.pipeline, working_directory) for file in files if file.pipeline.schedule]
     if zones:
-        removed = {(change.item.kind, change.item.pipeline) for change in changes if change.action == "remove"}
-        own = {(DeployedSchedules.kind, file.pipeline.name) for file in files}
+        removed = {
+            change.item.pipeline
+            for change in changes
+            if change.action == "remove" and change.item.kind == DeployedSchedules.kind
+        }
+        own = {file.pipeline.name for file in files}
         scheduled += await _other_scheduled_pipelines(client, settings, own | removed)
     check_deploy(zones, others, scheduled)
     return Deploy({kind.kind: kind for kind in kinds}, {file.pipeline.name: file for file in files}, changes)
 
 
-async def _other_scheduled_pipelines(
-    client: Client, settings: Settings, without: Set[tuple[str, str]]
-) -> list[Pipeline]:
-    """Return the pipelines of schedules that are deployed, but for some, with absolute paths."""
+async def _other_scheduled_pipelines(client: Client, settings: Settings, without: Set[str]) -> list[Pipeline]:
+    """Return the pipelines of deployed schedules without those named, with absolute paths."""
     pipelines = []
     async for _, given in deployed_schedules(client, settings):
-        if (DeployedSchedules.kind, given.name) not in without:
+        if given.name not in without:
             with suppress(InvalidPipeline):  # one that is not valid any more starts no run
                 (file,) = read_files({given.pipeline.name: given.pipeline.text})
                 pipelines.append(with_absolute_source(file.pipeline, Path(given.pipeline.folder)))

@@ -57,9 +57,8 @@ class RunFilter:
     since: datetime | None = None
     """Runs that started at this time or later."""
 
-    @property
-    def query(self) -> str:
-        """The query of Temporal's visibility.
+    def __post_init__(self) -> None:
+        """Check the state and the names.
 
         Raises:
             InvalidPipeline: there is no such state, or a name has a character that none has.
@@ -71,6 +70,10 @@ class RunFilter:
         for option, name in (("--pipeline", self.pipeline), ("--table", self.table)):
             if _UNQUOTABLE.search(name):
                 raise InvalidPipeline(f"{option}: {name[:100]!r} has a quote or a backslash, which no such name has")
+
+    @property
+    def query(self) -> str:
+        """The query of Temporal's visibility."""
         parts = [
             _WORKFLOW_TYPE,
             f'SluicePipeline = "{self.pipeline}"' if self.pipeline else "",
@@ -163,11 +166,7 @@ async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequ
 
 
 async def list_runs(client: Client, limit: int, wanted: RunFilter = ALL_RUNS) -> list[WorkflowExecution]:
-    """Return the latest of some runs, the newest first.
-
-    Raises:
-        InvalidPipeline: the filter is not valid.
-    """
+    """Return the latest runs that match a filter, the newest first."""
     return [execution async for execution in client.list_workflows(wanted.query, limit=limit)]
 
 

@@ -1,4 +1,4 @@
-"""The schema by which CSV files are read: stated, of the table, or guessed from their values."""
+"""Determine the schema of CSV files: stated, of the table, or guessed."""
 
 from collections.abc import Mapping, Sequence
 

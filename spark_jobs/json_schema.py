@@ -1,4 +1,4 @@
-"""The schema by which JSON files are read, with the names that the files have."""
+"""Determine the schema of JSON files, with the field names of the files."""
 
 from collections.abc import Mapping, Sequence
 

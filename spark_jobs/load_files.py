@@ -99,7 +99,7 @@ def keeps_digits(options: Mapping[str, str]) -> bool:
 def _load_rounded_numbers(
     spark: SparkSession, reading: Reading, options: Mapping[str, str], files: list[str]
 ) -> DataFrame:
-    """Read JSON of which Spark rounds numbers when it returns their text: check the text, and let Spark read."""
+    """Read JSON whose numbers Spark rounds as text: check the text first, then read the types."""
     as_text = load_plainly(spark, "json", options, files, reading.as_text)
     converted(as_text, reading).write.format("noop").mode("overwrite").save()
     return load_plainly(spark, "json", options, files, reading.schema)

@@ -22,7 +22,7 @@ _REMEDY = "round the times where the file is written (pandas: `.dt.floor('us')`)
 
 
 def options_of(columns: Sequence[NanosecondColumn]) -> dict[str, str]:
-    """Return the option by which files with these columns are read; none without such columns."""
+    """Return the reader option that names these columns; empty if there are none."""
     return {OPTION: json.dumps({each.name: each.is_utc for each in columns})} if columns else {}
 
 
@@ -37,7 +37,7 @@ def allow(spark: SparkSession) -> None:
 
 
 def as_numbers(schema: StructType, columns: Mapping[str, bool]) -> StructType:
-    """Return the schema by which Spark reads files with these columns."""
+    """Return the schema with whole numbers in the place of times in nanoseconds."""
     return StructType([StructField(each.name, LongType()) if each.name in columns else each for each in schema])
 
 

@@ -60,6 +60,8 @@ def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructTyp
     Args:
         target: as `read_source` gets it.
     """
+    if not (spec.nanoseconds or spec.column_groups):
+        return []
     reading = plan_reading(spark, spec, target)
     if spec.nanoseconds:
         plain = {name: value for name, value in reading.options.items() if name != nanoseconds.OPTION}

@@ -34,7 +34,7 @@ def _is_number(value: str) -> bool:
 
 
 def _is_date(value: str) -> bool:
-    """Whether it is a date or a time, and there is such a day."""
+    """Return True for a date or time of a day that exists."""
     match = _DATE.fullmatch(value)
     try:
         return match is not None and bool(date.fromisoformat(match[1]))

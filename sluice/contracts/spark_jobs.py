@@ -23,7 +23,7 @@ class NanosecondColumn(Model):
 
     name: str
     is_utc: bool
-    """Whether its times are points in time, and not local times without a zone."""
+    """True for points in time, False for local times without a zone."""
 
 
 class IngestSpec(Model):

@@ -1,4 +1,4 @@
-"""What text says is what the table holds, or the run is refused. Python reads the text a second time, by itself."""
+"""Conversion of text, compared with an independent conversion in Python: exact values, or a refusal."""
 
 import math
 import random

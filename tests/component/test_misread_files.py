@@ -1,4 +1,4 @@
-"""What Spark would misread, drop or refuse in its own words: it is read as it is, or refused by name."""
+"""Files that Spark misreads, or refuses without naming the column: Sluice reads them exactly, or names it."""
 
 import struct
 from pathlib import Path

@@ -44,11 +44,11 @@ class ZoneModel:
     loads: Counter[tuple[str, Content]] = field(default_factory=Counter)
     """How often content of a path was loaded."""
     undone: Counter[tuple[str, Content]] = field(default_factory=Counter)
-    """How often such a load was rolled back."""
+    """Number of such loads that were rolled back."""
     refused: set[tuple[str, Content]] = field(default_factory=set)
     """Content of paths that stays out since its load was rolled back, until the path brings other content."""
     named: set[tuple[str, Content]] = field(default_factory=set)
-    """What a person had the zone load by its name: it is loaded beside other content of its path."""
+    """Content that a person loaded by name, beside other content of its path."""
 
     def send(self, path: str, content: Content, rows: tuple[Row, ...]) -> None:
         """Record that a file lies under a path, in the place of another one if there was one."""
