@@ -77,8 +77,10 @@ class WriteTableActivity:
                 refused = self.catalog.explain_refused_write(result.tail)
                 raise job_failure(result, refused, program=job.program, show_values=input.show_values)
             await _check_after(input, loaded)
-            counts = answer.model_dump(include={"rows_read", "rows_written", "rows_merged"}) if answer else {}
-            return JobReport(**counts, log=str(result.log))
+            reported = (
+                answer.model_dump(include={"rows_read", "rows_written", "rows_merged", "types"}) if answer else {}
+            )
+            return JobReport(**reported, log=str(result.log))
 
     def _prepare(self, input: WriteTableInput, loaded: "_Loaded", key: str) -> tuple[SparkJob, Path]:
         """Return the job, and the file that it leaves its answer in."""

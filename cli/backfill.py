@@ -111,8 +111,7 @@ def start(
             context.print_result({"pipeline": given.name, "partitions": {}}, f"No partition of {given.name} failed.")
             return 0
         if dry_run:
-            asked.print_plan(given, as_json)
-            return 0
+            return asked.print_plan(given, as_json)
         await refuse_backfill(context.client, context.settings, given.pipeline, given.campaign.partitions)
         context.interruption.message = f"Interrupted; it may have been started anyway: `backfill status {given.name}`."
         if over_younger:

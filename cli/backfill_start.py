@@ -7,13 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from cli.context import CommandContext, current_user, make_console
-from cli.layout import print_rows
+from rich.text import Text
+
+from cli.context import WRONG_USE, CommandContext, current_user, make_console
+from cli.layout import print_line, print_rows
 from runtime.backfill_plan import (
     PlannedPartition,
     check_partitions,
     check_together,
     plan_partition,
+    preview_partition,
     read_backfill_pipeline,
 )
 from runtime.backfills import read_backfill
@@ -25,6 +28,7 @@ from sluice.errors import InvalidPipeline
 from sluice.loading.order import out_of_order, partition_after_later, window_problem
 from sluice.loading.rules import Way, require_allowed
 from sluice.pipeline.model import Pipeline
+from sluice.presentation.guessed_types import describe_preview
 from sluice.sizes import format_count, format_size
 
 _AT_ONCE = 4
@@ -125,17 +129,27 @@ class StartBackfill:
         campaign = given.campaign.model_copy(update={"partitions": partitions})
         return given.model_copy(update={"campaign": campaign})
 
-    def print_plan(self, given: BackfillInput, as_json: bool) -> None:
-        """Print what each partition would load now."""
+    def print_plan(self, given: BackfillInput, as_json: bool) -> int:
+        """Print what each partition would load now; return the exit code: wrong use where one would fail."""
         partitions, at_once = given.campaign.partitions, given.campaign.window
         planned = [plan_partition(self._stated, partition) for partition in partitions]
         if as_json:
             print(json.dumps({"partitions": [asdict(each) for each in planned], "concurrency": at_once}))
-            return
+            return _code(planned)
         console = make_console()
         print_rows(console, ("partition", "files", "bytes", "problem"), [_row(each) for each in planned])
         order = ", in this order" if given.campaign.in_order else ""
+        first = next((each.partition for each in planned if each.files), None)
+        if first is not None and (types := describe_preview(*preview_partition(self._stated, first))):
+            print_line(console, Text(f"{first}  ", style="dim"), types)
         console.print(f"{_total(planned)}, {at_once} at a time{order}. Nothing was started.", highlight=False)
+        if wrong := sum(bool(each.problem) for each in planned):
+            print_line(console, Text(), f"{format_count(wrong, 'partition')} of {len(planned):,} would fail.")
+        return _code(planned)
+
+
+def _code(planned: Sequence[PlannedPartition]) -> int:
+    return WRONG_USE if any(each.problem for each in planned) else 0
 
 
 def _total(planned: Sequence[PlannedPartition]) -> str:

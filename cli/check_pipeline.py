@@ -18,6 +18,7 @@ from sluice.errors import NoFiles
 from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.changes import describe_guarantee
+from sluice.presentation.guessed_types import describe_preview
 from sluice.presentation.schedules import describe_schedule
 from sluice.settings import read_environment, read_settings
 from sluice.sizes import format_count, format_size
@@ -82,6 +83,7 @@ def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:
         "files": inspected.run_input.files,
         "bytes": inspected.run_input.bytes,
         "columns": inspected.columns,
+        "guessed_types": [each.model_dump() for each in inspected.types.columns],
         "schedule": pipeline.schedule.model_dump() if pipeline.schedule else None,
         "hints": inspected.hints,
     }
@@ -96,6 +98,8 @@ def _sentences(pipeline: Pipeline, inspected: InspectedInput) -> str:
     if inspected.columns is not None:
         more = f" and {len(inspected.columns) - _SHOWN} more" if len(inspected.columns) > _SHOWN else ""
         lines.append(f"Columns: {', '.join(inspected.columns[:_SHOWN])}{more}.")
+    if types := describe_preview(pipeline, inspected.types):
+        lines.append(types)
     if columns_of_table(pipeline, inspected.columns) is None:
         lines.append("Columns of checks are held against the tables when the run writes: they are not known before.")
     if pipeline.schedule:

@@ -112,14 +112,15 @@ def run_command(
     raise typer.Exit(code)
 
 
-def check_locally(check: Callable[[], None], as_json: bool) -> None:
-    """Do what needs no server, and leave with the exit code; an expected error becomes one message."""
+def check_locally(check: Callable[[], int | None], as_json: bool) -> None:
+    """Do what needs no server, and leave with its exit code; an expected error becomes one message."""
     try:
-        check()
+        code = check()
     except SluiceError as error:
         raise typer.Exit(
             print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
         ) from None
+    raise typer.Exit(code or 0)
 
 
 def no_preparation() -> None:

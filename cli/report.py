@@ -21,6 +21,7 @@ from sluice.presentation.changes import (
 )
 from sluice.presentation.checks import describe_warnings
 from sluice.presentation.decisions import describe_decisions, describe_wait
+from sluice.presentation.guessed_types import describe_types
 from sluice.presentation.next_steps import next_steps
 from sluice.presentation.registrations import registration_lines
 from sluice.presentation.waivers import (
@@ -71,6 +72,7 @@ def print_report(
         print_bad_rows(console, check)
     details = {
         summary_heading(result): describe_summary(result),
+        "types": describe_types(result.types),
         "message": describe_message(result),
         "metadata": describe_metadata(result),
         "guarantee": describe_guarantee(result.guarantee),

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from lakehouse.source_files import count_files
+from lakehouse.source_files import count_files, find_files, preview_types
 from runtime.pipeline_input import resolve_paths
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.input.guessed_types import TypePreview
 from sluice.input.scope import placeholders_of_loads
 from sluice.pipeline.file import parse_pipeline, read_pipeline_text
 from sluice.pipeline.model import Pipeline
@@ -27,6 +28,13 @@ class PlannedPartition:
     problem: str = ""
     paths: list[str] = field(default_factory=list)
     """Where its files are."""
+
+
+def preview_partition(stated: PipelineText, partition: str) -> tuple[Pipeline, TypePreview]:
+    """Return the pipeline of a partition, and the types that the first rows of its files give to columns."""
+    pipeline = pipeline_of(stated, partition)
+    source = pipeline.write.source
+    return pipeline, preview_types(source, find_files(source)) if source and pipeline.write.built_in else TypePreview()
 
 
 def read_backfill_pipeline(file: Path, folder: Path) -> PipelineText:

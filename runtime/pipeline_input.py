@@ -12,16 +12,17 @@ from lakehouse.source_files import (
     absolute_path,
     absolute_source,
     find_files,
-    hints_on_almost_typed,
     identify_input,
     is_remote,
     may_list,
+    preview_types,
     read_column_names,
     without_scheme,
 )
 from sluice.contracts.run import RunInput
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.input.guessed_types import TypePreview
 from sluice.input.repeated_loads import hints_on_repeated_loads
 from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.environment import pipeline_from_environment
@@ -48,6 +49,8 @@ class InspectedInput:
     run_input: RunInput
     columns: list[str] | None = None
     """The names of their columns, where those are known before Spark reads them."""
+    types: TypePreview = field(default_factory=TypePreview)
+    """The types that the first rows give to columns which neither the pipeline nor a table types."""
     hints: list[str] = field(default_factory=list)
     """What a person may want to look at in them before the run starts."""
 
@@ -159,9 +162,10 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         files = find_files(write.source)
         columns = read_column_names(write.source, files)
         _check_columns(pipeline, columns, file)
-        hints = hints_on_almost_typed(write.source, files) if write.built_in and write.transform is None else []
+        types = preview_types(write.source, files) if write.built_in else TypePreview()
+        hints = list(types.hints) if write.transform is None else []
         hints += hints_on_repeated_loads(pipeline)
-        return InspectedInput(identify_input(files, pipeline.scope), columns, hints)
+        return InspectedInput(identify_input(files, pipeline.scope), columns, types, hints)
     return InspectedInput(identify_input([], pipeline.scope, _identity_of_job(write)))
 
 

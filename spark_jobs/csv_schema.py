@@ -14,9 +14,10 @@ from pyspark.sql.types import (
 )
 
 from sluice.contracts.spark_jobs import IngestSpec
+from sluice.input.guessed_types import GuessedColumn
 from spark_jobs.file_columns import in_order_of
 from spark_jobs.folder_columns import columns_of_folders
-from spark_jobs.guessed_types import guess_types
+from spark_jobs.guessed_types import guess_types, type_of
 from spark_jobs.load_files import load_plainly
 from spark_jobs.untyped_columns import waiting_columns, with_fields
 
@@ -26,8 +27,8 @@ _TIME_FORMATS = ("dateformat", "timestampformat", "timestampntzformat")
 
 def csv_schema(
     spark: SparkSession, spec: IngestSpec, options: Mapping[str, str], wanted: StructType | None, *, is_stated: bool
-) -> StructType:
-    """Return the schema to read with.
+) -> tuple[StructType, list[GuessedColumn]]:
+    """Return the schema to read with, and the columns whose types were guessed.
 
     Args:
         wanted: the stated schema, or that of the table, if there is one.
@@ -38,34 +39,38 @@ def csv_schema(
     if wanted is None:
         return _guessed_schema(spark, options, spec)
     if is_stated:
-        return wanted  # a header of other names fails the read
+        return wanted, []  # a header of other names fails the read
     header = load_plainly(spark, "csv", options, spec.files[:1], None).columns
     waiting = waiting_columns(spark, spec, header, wanted)
-    guessed = _guess_columns(spark, options, spec, waiting) if waiting else {}
-    return in_order_of(header, with_fields(wanted, guessed), spec)
+    guessed = _guess_columns(spark, options, spec, waiting) if waiting else []
+    types = {each.name: type_of(each) for each in guessed}
+    return in_order_of(header, with_fields(wanted, types), spec), guessed
 
 
-def _guessed_schema(spark: SparkSession, options: Mapping[str, str], spec: IngestSpec) -> StructType:
+def _guessed_schema(
+    spark: SparkSession, options: Mapping[str, str], spec: IngestSpec
+) -> tuple[StructType, list[GuessedColumn]]:
     """Guess the types of CSV files. Where the pipeline says how times are written, Spark looks for these."""
     stated = {name.lower(): value.lower() for name, value in options.items()}
     plain = {name: value for name, value in options.items() if name.lower() != "inferschema"}
     read = load_plainly(spark, "csv", plain, spec.files, None).schema
     if stated.get("inferschema") == "false":
-        return read
+        return read, []
     folders = columns_of_folders(spec)
     names = [field.name for field in read if field.name not in folders]
     known: dict[str, DataType] = {field.name: field.dataType for field in read if field.name in folders}
     if not stated.keys().isdisjoint(_TIME_FORMATS):
         inferred = load_plainly(spark, "csv", {**plain, "inferSchema": "true"}, spec.files, None).schema
         known |= {each.name: each.dataType for each in inferred if isinstance(each.dataType, _TIMES)}
-    known |= _guess_columns(spark, plain, spec, [name for name in names if name not in known])
-    return StructType([StructField(field.name, known[field.name]) for field in read])
+    guessed = _guess_columns(spark, plain, spec, [name for name in names if name not in known])
+    known |= {each.name: type_of(each) for each in guessed}
+    return StructType([StructField(field.name, known[field.name]) for field in read]), guessed
 
 
 def _guess_columns(
     spark: SparkSession, options: Mapping[str, str], spec: IngestSpec, names: Sequence[str]
-) -> dict[str, DataType]:
-    """Return the types of some columns of CSV files."""
+) -> list[GuessedColumn]:
+    """Guess the types of some columns of CSV files."""
     plain = {name: value for name, value in options.items() if name.lower() not in ("inferschema", "basepath")}
     header = load_plainly(spark, "csv", plain, spec.files[:1], None).columns
     as_text = StructType([StructField(name, StringType()) for name in header])

@@ -28,16 +28,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sluice.input.plain_notation import DAY, DOUBLE_DIGITS, MOMENT, TIME
+
 NOT_EXACT = "not exactly a value of its type"
 # In Java, `$` matches before a line break at the end; `\z` does not.
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_DAY = r"\d{4}-\d{2}-\d{2}"
-_TIME = r"\d{2}:\d{2}(:\d{2}(\.\d{1,6}0*)?)?"
-_ZONE = r"(Z|[+-]\d{2}(:\d{2})?)"
 _LENGTH_OF_DAY, _LENGTH_OF_TIME = 10, 19
 _MIDNIGHT = r"00:00(:00(\.0+)?)?"
-_DIGITS_OF_DOUBLE, _DIGITS_OF_FLOAT = 15, 6
-"""Number of digits that every value of a type keeps."""
+_DIGITS_OF_FLOAT = 6
+"""Number of digits that every FLOAT keeps."""
 _MOST_OF_FLOAT = 9
 """Number of digits that identify a FLOAT."""
 _LEAST_DOUBLE, _LEAST_FLOAT = 2.2250738585072014e-308, 1.1754943508222875e-38
@@ -169,10 +168,10 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
         case FloatType():
             return _is_exact_float(text, value) | text.isin(*_NOT_FINITE)
         case DateType():
-            return text.rlike(rf"^{_DAY}([T ]{_MIDNIGHT})?\z") & value.isNotNull()
+            return text.rlike(rf"^{DAY}([T ]{_MIDNIGHT})?\z") & value.isNotNull()
         case TimestampType():
-            return text.rlike(rf"^{_DAY}([T ]{_TIME}{_ZONE}?)?\z") & value.isNotNull()
-    return text.rlike(rf"^{_DAY}([T ]{_TIME})?\z") & value.isNotNull()
+            return text.rlike(rf"^({DAY}|{MOMENT})\z") & value.isNotNull()
+    return text.rlike(rf"^{DAY}([T ]{TIME})?\z") & value.isNotNull()
 
 
 def _is_exact_double(text: Column, value: Column) -> Column:
@@ -180,7 +179,7 @@ def _is_exact_double(text: Column, value: Column) -> Column:
 
     Java 17 writes more digits than needed for a few values: a text with fewer digits is one of these, too.
     """
-    is_short = (F.length(text) <= _DIGITS_OF_DOUBLE) & ~text.rlike("[eE]")
+    is_short = (F.length(text) <= DOUBLE_DIGITS) & ~text.rlike("[eE]")
     stated, stored = _digits(text), _digits(value.cast(StringType()))
     is_shorter = (F.length(stated) < F.length(stored)) & (F.abs(value) >= F.lit(_LEAST_DOUBLE)) & (stated != F.lit(""))
     is_finite = F.abs(value) < F.lit(math.inf)

@@ -13,7 +13,6 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
-    DecimalType,
     DoubleType,
     IntegerType,
     LongType,
@@ -23,18 +22,41 @@ from pyspark.sql.types import (
 )
 
 from sluice.identifiers import quoted
+from sluice.input.guessed_types import GuessedColumn
+from sluice.input.plain_notation import (
+    BOOLEANS,
+    DOUBLE_DIGITS,
+    FRACTION,
+    LEAST_INT,
+    MOST_INT,
+    NUMBERS,
+    WHOLE,
+    decimal_type,
+    guess_type,
+)
 from spark_jobs.exact_text import is_exact, is_usual
+from spark_jobs.load_files import path_of_address
 
-_WHOLE = r"^-?(0|[1-9]\d*)\z"
-_FRACTION = r"^-?(0|[1-9]\d*)\.\d+\z"
 _AFTER_YEAR = 5
-_MAX_DIGITS, _PLAIN_DIGITS = 38, 15
-_LEAST_INT, _MOST_INT = -(2**31), 2**31 - 1
 _TEXT = StringType()
+_TYPES: dict[str, DataType] = {
+    "": NullType(),
+    "BOOLEAN": BooleanType(),
+    "DATE": DateType(),
+    "TIMESTAMP": TimestampType(),
+    "INT": IntegerType(),
+    "BIGINT": LongType(),
+    "DOUBLE": DoubleType(),
+    "STRING": StringType(),
+}
+_MOST_SEARCHED = 20
+"""Maximum number of columns whose first value of text is searched for in all rows."""
+_FILE = "sluice_file"
+_LIKE_NUMBERS = "+-.0123456789"
 
 
-def guess_types(text: DataFrame, names: Sequence[str]) -> dict[str, DataType]:
-    """Return the type of each of some columns of text.
+def guess_types(text: DataFrame, names: Sequence[str]) -> list[GuessedColumn]:
+    """Return the type of each of some columns of text, in their order.
 
     Args:
         text: the rows of the files, with text in every column.
@@ -43,12 +65,42 @@ def guess_types(text: DataFrame, names: Sequence[str]) -> dict[str, DataType]:
     for name, row in _by_notation(text, names, _statistics(F.col("text"))):
         statistics.setdefault(name, {})[row["kind"]] = row
     types = {name: _guess(statistics.get(name, {})) for name in names}
-    decimals = [name for name, type in types.items() if isinstance(type, DecimalType)]
+    decimals = [name for name, type in types.items() if type == "DECIMAL"]
     digits: dict[str, tuple[int, int]] = {}
     for name, row in _by_notation(text, decimals, _digits(F.col("text"))):
         whole, fraction = digits.get(name, (0, 0))
         digits[name] = max(whole, row["whole"]), max(fraction, row["fraction"])
-    return types | {name: _decimal(*digits[name]) for name in decimals}
+    types |= {name: decimal_type(*digits[name]) for name in decimals}
+    mixed = [name for name in names if types[name] == "STRING" and len(statistics[name]) > 1]
+    others = [name for name in names if types[name] == "STRING" and len(statistics[name]) == 1]
+    values = _values_of_text(text, mixed, others)
+    return [GuessedColumn(name=name, type=types[name], **values.get(name, {})) for name in names]
+
+
+def type_of(column: GuessedColumn) -> DataType:
+    """Return Spark's type of a column."""
+    known = _TYPES.get(column.type)
+    return known or DataType.fromDDL(column.type)
+
+
+def _values_of_text(text: DataFrame, mixed: Sequence[str], others: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return a value that makes a column text, and its file, for some columns.
+
+    Args:
+        mixed: columns that have values of other notations too: all rows are searched.
+        others: columns with nothing but text. Their value in the first row is named where it looks like a number.
+    """
+    address = F.col("_metadata.file_path").alias(_FILE)
+    rows = []
+    for name in mixed[:_MOST_SEARCHED]:
+        column = F.col(quoted(name))
+        is_text = (column != F.lit("")) & (_kind(column) == "text")
+        rows += [(name, row) for row in text.select(column.alias(name), address).filter(is_text).take(1)]
+    if others:
+        columns = [F.col(quoted(name)) for name in others]
+        first = text.select(*columns, address).take(1)
+        rows += [(name, row) for row in first for name in others if (row[name] or "x")[0] in _LIKE_NUMBERS]
+    return {name: {"value": row[name], "where": path_of_address(row[_FILE]).rsplit("/", 1)[-1]} for name, row in rows}
 
 
 def _by_notation(
@@ -72,10 +124,11 @@ def _kind(text: Column) -> Column:
 
     A cast that fails is no cheap test: Spark makes an error of it, and drops that.
     """
-    number = F.when(text.rlike(_WHOLE), "whole").when(text.rlike(_FRACTION), "fraction").otherwise("text")
+    is_whole, is_fraction = text.rlike(rf"^(?:{WHOLE})\z"), text.rlike(rf"^(?:{FRACTION})\z")
+    number = F.when(is_whole, "whole").when(is_fraction, "fraction").otherwise("text")
     is_moment = is_exact(text, TimestampType(), _TEXT)
     time = F.when(is_usual(text, DateType()), "day").when(is_moment, "moment").otherwise("text")
-    other = F.when(F.lower(text).isin("true", "false"), "boolean").otherwise("text")
+    other = F.when(F.lower(text).isin(*BOOLEANS), "boolean").otherwise("text")
     begins_as_number = F.substring(text, 1, 1).between("-", "9")
     begins_as_year = F.substring(text, _AFTER_YEAR, 1) == F.lit("-")
     return F.when(begins_as_number, F.when(begins_as_year, time).otherwise(number)).otherwise(other)
@@ -85,7 +138,7 @@ def _statistics(text: Column) -> list[Column]:
     """Return what decides about the type of a number."""
     is_whole, is_number = F.col("kind") == "whole", F.col("kind").isin("whole", "fraction")
     long = F.when(is_whole, text.try_cast(LongType()))
-    is_short = F.length(text) <= F.when(is_whole, _PLAIN_DIGITS).otherwise(_PLAIN_DIGITS + 1)
+    is_short = F.length(text) <= F.when(is_whole, DOUBLE_DIGITS).otherwise(DOUBLE_DIGITS + 1)
     is_double = F.when(is_short, F.lit(True)).otherwise(is_exact(text, DoubleType(), _TEXT))
     return [
         F.min(long).alias("least"),
@@ -104,33 +157,16 @@ def _digits(text: Column) -> list[Column]:
     ]
 
 
-def _guess(statistics: Mapping[str, Mapping[str, Any]]) -> DataType:
-    """Return the type of a column.
+def _guess(statistics: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the SQL type of a column, as `guess_type` does.
 
     Args:
         statistics: those of its values, by their notation.
     """
-    kinds = statistics.keys()
-    if not kinds:
-        return NullType()
-    if kinds == {"boolean"}:
-        return BooleanType()
-    if kinds == {"day"}:
-        return DateType()
-    if kinds <= {"day", "moment"}:
-        return TimestampType()
-    return _guess_number(statistics) if kinds <= {"whole", "fraction"} else StringType()
-
-
-def _guess_number(statistics: Mapping[str, Mapping[str, Any]]) -> DataType:
-    if statistics.keys() == {"whole"}:
-        whole = statistics["whole"]
-        if whole["are_long"]:
-            return IntegerType() if whole["least"] >= _LEAST_INT and whole["most"] <= _MOST_INT else LongType()
-    elif all(each["are_double"] for each in statistics.values()):
-        return DoubleType()
-    return DecimalType(_MAX_DIGITS, 0)  # how many digits it needs, another pass tells
-
-
-def _decimal(whole: int, fraction: int) -> DataType:
-    return DecimalType(_MAX_DIGITS, fraction) if whole + fraction <= _MAX_DIGITS else StringType()
+    whole = statistics.get("whole", {"are_long": False})
+    return guess_type(
+        statistics.keys(),
+        are_int=bool(whole["are_long"]) and whole["least"] >= LEAST_INT and whole["most"] <= MOST_INT,
+        are_long=bool(whole["are_long"]),
+        are_double=all(each["are_double"] for name, each in statistics.items() if name in NUMBERS),
+    )

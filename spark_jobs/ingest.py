@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, NothingToDo
 from sluice.identifiers import quoted, quoted_table, suggestion
+from sluice.input.guessed_types import listed_types
 from sluice.pipeline.table import Table, column_problems
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
@@ -80,7 +81,7 @@ def _inexact_values(spark: SparkSession, spec: IngestSpec, existing: StructType 
     problems = find_inexact_values(spark, spec, target)
     if problems or existing is None:
         return problems
-    return inexact_values(_transform(spark, read_source(spark, spec, target), spec.write.transform), existing)
+    return inexact_values(_transform(spark, read_source(spark, spec, target)[0], spec.write.transform), existing)
 
 
 def _target(spec: IngestSpec, existing: StructType | None) -> StructType | None:
@@ -93,7 +94,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     ((name, table),) = spec.tables.items()
     quoted_name = quoted_table(name, spec.spark_catalog)
     report_progress(f"reading {len(spec.files)} files")
-    source = read_source(spark, spec, _target(spec, existing))
+    source, guessed = read_source(spark, spec, _target(spec, existing))
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
     rows = _transform(spark, source.observe(read, number), spec.write.transform)
@@ -119,7 +120,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     if not spec.write.traits.counts_rows:
         # What was observed is of the first pass, which looked at the keys.
         check_rows_read(spec, _recounted(source, spec, read.get.get("rows")))
-        return JobAnswer(rows_merged=rows_merged)
+        return JobAnswer(rows_merged=rows_merged, types=listed_types(guessed, show_values=spec.show_values))
     if is_counted_twice:
         answer = _count_again(spark, source, spec, quoted_name)
     else:
@@ -131,7 +132,8 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     if rows_read is None and spec.write.transform is None:
         rows_read = answer.rows_written
     check_rows_read(spec, _recounted(source, spec, rows_read))
-    return _checked_counts(answer)
+    types = listed_types(guessed, show_values=spec.show_values)
+    return _checked_counts(answer.model_copy(update={"types": types}))
 
 
 def _run_statements(spark: SparkSession, spec: IngestSpec) -> JobAnswer:

@@ -8,9 +8,10 @@ from pyspark.sql.types import NullType, StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
+from sluice.input.guessed_types import GuessedColumn
 from spark_jobs.file_columns import check_fields, check_merged_fields, in_order_of, named_as_in_files
 from spark_jobs.load_files import load_plainly
-from spark_jobs.schemas import merged_schema
+from spark_jobs.schemas import merged_schema, sql_type
 from spark_jobs.untyped_columns import waiting_columns, with_fields
 
 _FIRST_ROWS = 1_000
@@ -28,8 +29,8 @@ def json_schema(
     wanted: StructType | None,
     *,
     is_stated: bool,
-) -> tuple[StructType, StructType]:
-    """Return the schema to read with, in the letters of the files, and the schema with the names that are wanted.
+) -> tuple[StructType, StructType, list[GuessedColumn]]:
+    """Return the schema to read with, in the letters of the files, that with the names that are wanted, and guesses.
 
     Args:
         wanted: the stated schema, or that of the table, if there is one.
@@ -41,16 +42,24 @@ def json_schema(
     named_as_in_files(read[0], read)  # before Spark sees two columns of one name
     if wanted is None:
         merged = _merged_types(spark, options, groups, read)
-        return named_as_in_files(merged, [merged]), merged
+        return named_as_in_files(merged, [merged]), merged, _guessed(merged.fields)
+    guessed: list[GuessedColumn] = []
     if not is_stated:
         names = list({name.lower(): name for schema in read for name in schema.names}.values())
         waiting = waiting_columns(spark, spec, names, wanted)
         merged = _merged_types(spark, options, groups, read) if waiting else StructType()
+        guessed = _guessed([merged[name] for name in waiting])
         wanted = in_order_of(names, with_fields(wanted, {name: merged[name].dataType for name in waiting}), spec)
         if spec.write.keys:
             check_merged_fields(read, wanted, next(iter(spec.tables)))
     check_fields(read, wanted, spec)
-    return named_as_in_files(wanted, read), wanted
+    return named_as_in_files(wanted, read), wanted, guessed
+
+
+def _guessed(fields: Sequence[StructField]) -> list[GuessedColumn]:
+    """Return the columns with the types that Spark infers from JSON values."""
+    types = {field.name: "" if isinstance(field.dataType, NullType) else sql_type(field.dataType) for field in fields}
+    return [GuessedColumn(name=name, type=type.upper()) for name, type in types.items()]
 
 
 def _infer(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> list[StructType]:

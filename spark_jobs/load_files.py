@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
 from sluice.identifiers import quoted
+from sluice.input.guessed_types import GuessedColumn
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.exact_text import convert, converted_types, holds
@@ -34,6 +35,8 @@ class Reading:
     """None where it is that of the files."""
     named: StructType | None = None
     """The same fields in the same order with the names that they get; None where they keep theirs."""
+    guessed: Sequence[GuessedColumn] = ()
+    """The columns whose types neither a schema nor a table states."""
 
     def value(self, column: Column) -> Column:
         """Return a column that was read as text with NULL for an empty text of CSV, where it is no value."""

@@ -16,6 +16,7 @@ from pyspark.sql.types import (
 
 from sluice.contracts.spark_jobs import ColumnGroup, IngestSpec
 from sluice.errors import InvalidInput
+from sluice.input.guessed_types import GuessedColumn
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
@@ -31,8 +32,10 @@ _MIN_TASK_BYTES = 8 * 2**20
 _WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
 
 
-def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> DataFrame:
-    """Read the files of a source.
+def read_source(
+    spark: SparkSession, spec: IngestSpec, target: StructType | None
+) -> tuple[DataFrame, Sequence[GuessedColumn]]:
+    """Read the files of a source; return their rows, and the columns whose types were guessed.
 
     Args:
         target: the schema of the table, if it exists and there is no transform: text is then read as
@@ -51,7 +54,7 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
         frames = [load(spark, reading, files, more) for files, more in reading.groups]
         rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
     check_numbers(rows.schema, target, spec)
-    return decode_values(rows, spec).coalesce(tasks(spec.bytes))
+    return decode_values(rows, spec).coalesce(tasks(spec.bytes)), reading.guessed
 
 
 def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> list[str]:
@@ -113,9 +116,12 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
         _check_first_file(spark, spec, format, options, groups)
     wanted = stated or target
     if format == "json":
-        schema, named = json_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
-        return Reading(format, options, groups, schema, named)
-    return Reading(format, options, groups, _schema(spark, spec, format, options, wanted))
+        schema, named, guessed = json_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
+        return Reading(format, options, groups, schema, named, guessed)
+    if format == "csv":
+        of_csv, guessed = csv_schema(spark, spec, options, wanted, is_stated=stated is not None)
+        return Reading(format, options, groups, of_csv, guessed=guessed)
+    return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
 
 
 def _check_first_file(
@@ -197,28 +203,17 @@ def _groups(spec: IngestSpec, format: Format) -> list[tuple[list[str], dict[str,
     return [*([(lines, {})] if lines else []), (spec.one_value, {"multiLine": "true"})]
 
 
-def _schema(
-    spark: SparkSession,
-    spec: IngestSpec,
-    format: Format,
-    options: Mapping[str, str],
-    wanted: StructType | None,
+def _schema_of_typed_files(
+    spark: SparkSession, spec: IngestSpec, format: Format, options: Mapping[str, str], stated: StructType | None
 ) -> StructType | None:
-    """Return the schema to read with, where Spark is not to take that of the files.
+    """Return the stated schema; None where Spark takes that of the files.
 
     Raises:
         InvalidInput: a part of the files would be dropped.
     """
-    source = spec.write.source
-    assert source is not None
-    is_stated = source.schema_ is not None
-    if format == "csv":
-        return csv_schema(spark, spec, options, wanted, is_stated=is_stated)
-    if wanted is None or not is_stated:
-        return None
-    if format == "orc":
-        _check_orc(spark, spec, options, wanted)
-    return wanted
+    if stated is not None and format == "orc":
+        _check_orc(spark, spec, options, stated)
+    return stated
 
 
 def _check_orc(spark: SparkSession, spec: IngestSpec, options: Mapping[str, str], wanted: StructType) -> None:

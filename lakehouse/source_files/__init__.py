@@ -1,6 +1,5 @@
 """The source files of a run: list them, identify each by its content, and check that they can be read whole."""
 
-from lakehouse.source_files.almost_typed import hints_on_almost_typed
 from lakehouse.source_files.arriving import ArrivingFile, list_arriving
 from lakehouse.source_files.columns import read_column_names
 from lakehouse.source_files.identify import (
@@ -29,6 +28,7 @@ from lakehouse.source_files.paths import (
 )
 from lakehouse.source_files.records import find_line
 from lakehouse.source_files.text import stated_encoding
+from lakehouse.source_files.type_preview import preview_types
 from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
 
 __all__ = [
@@ -46,7 +46,6 @@ __all__ = [
     "find_files",
     "find_line",
     "have_changed",
-    "hints_on_almost_typed",
     "identify_input",
     "inspect_files",
     "is_hidden",
@@ -57,6 +56,7 @@ __all__ = [
     "may_share",
     "part_matches",
     "path_matches",
+    "preview_types",
     "read_column_names",
     "resolved_pattern",
     "source_of_files",

@@ -16,6 +16,7 @@ from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import LineageParent, RunRef
 from sluice.contracts.registration import Registration
 from sluice.contracts.write import ChangeSummary, TableChange
+from sluice.input.guessed_types import NO_TYPES, GuessedTypes
 from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
@@ -196,6 +197,8 @@ class RunResult(Model):
     """What the merge commit says beside its certificate; an empty message means the default one."""
     input: SelectedInput | None = None
     """Which files the present attempt loads, in numbers, and which it left out."""
+    types: GuessedTypes = NO_TYPES
+    """The types of the columns of its files that neither the pipeline nor the table types."""
     tables: dict[str, TableChange] = Field(default_factory=dict)
     summary: ChangeSummary | None = None
     """The totals over these tables; None while nothing is written."""

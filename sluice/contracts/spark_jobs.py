@@ -6,6 +6,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.checks.base import CheckQuery
+from sluice.input.guessed_types import NO_TYPES, GuessedTypes
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
@@ -203,6 +204,8 @@ class JobAnswer(Model):
     rows_written: int | None = None
     rows_merged: int | None = None
     """The rows that a merge was given, each with keys of its own."""
+    types: GuessedTypes = NO_TYPES
+    """The types of the columns that neither the pipeline nor the table types."""
     scans: dict[str, ScanAnswer] = Field(default_factory=dict)
     bad_rows: dict[str, int] = Field(default_factory=dict)
     """By table, how many rows break a check."""

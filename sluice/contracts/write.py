@@ -8,6 +8,7 @@ from sluice.base_model import Model
 from sluice.contracts.input import ManifestRef
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchRef, BranchRequest, LineageParent, RunRef
+from sluice.input.guessed_types import NO_TYPES, GuessedTypes
 from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
@@ -68,6 +69,8 @@ class JobReport(Model):
     rows_written: int | None = None
     rows_merged: int | None = None
     """The rows that a merge was given, each with keys of its own."""
+    types: GuessedTypes = NO_TYPES
+    """The types of the columns that neither the pipeline nor the table types."""
     log: str = ""
     """Where the whole log of the attempt lies, on the worker's machine."""
 

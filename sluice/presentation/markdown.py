@@ -19,6 +19,7 @@ from sluice.presentation.changes import (
     rows_heading,
     summary_heading,
 )
+from sluice.presentation.guessed_types import describe_types
 from sluice.presentation.registrations import registration_lines
 from sluice.presentation.waivers import WAIVED, count_audit, shown_verdict, waiver_lines
 from sluice.publishing.outcomes import observed_text
@@ -45,6 +46,7 @@ def markdown_report(result: RunResult, link: str) -> str:
         lines += ["", f"Audit: {count_audit(result)}", "", *table]
     attempts = describe_attempts(result.attempts, result.lost_attempts)
     details = {
+        "types": cell(describe_types(result.types), 1000),
         "guarantee": cell(describe_guarantee(result.guarantee), 200),
         "message": cell(describe_message(result), 1000),
         "metadata": cell(describe_metadata(result), 1000),

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from lakehouse.source_files import find_files, preview_types
+from sluice.pipeline.source import Source
+from sluice.presentation.guessed_types import describe_types
 from tests.harness.ingester import Ingester, file
 
 _SEED = random.SystemRandom().randrange(10**9)
@@ -60,7 +63,11 @@ def test_what_is_published_is_what_the_file_says(job: Ingester, number: int) -> 
         ",".join(f'"{text}"' if "," in text else text for text in row) for row in zip(*columns.values(), strict=True)
     ]
     path = file(job, "in.csv", "\n".join([",".join(columns), *lines, ""]))
-    job({"path": path})
+    answer = job({"path": path})
+    previewed = preview_types(Source(path=path, format="csv"), find_files(Source(path=path, format="csv"))).columns
+    types = {each.name: each.type for each in previewed}
+    assert answer.types.total == len(columns)
+    assert {each.name: each.type for each in answer.types.columns}.items() <= types.items(), "`check` says otherwise"
     wrong = []
     for line, row in enumerate(job.rows()):
         for name, texts in columns.items():
@@ -95,6 +102,32 @@ def test_a_type_has_a_plain_notation(job: Ingester, texts: list[str], types: typ
     assert [type(value) for value in values] == [types] * len(texts)
     assert types is not str or values == texts
     assert types is not Decimal or values == [Decimal(text) for text in texts]
+
+
+def test_the_answer_says_which_value_decided(job: Ingester) -> None:
+    lines = ["id,seat,amount,name,note", "1,12D,1.5,Ada,", "2,7F,2,Bo,", "3,8A,n/a,Cy,"]
+    path = file(job, "in.csv", "\n".join([*lines, ""]))
+    assert [(each.name, each.type, each.value, each.where) for each in job({"path": path}).types.columns] == [
+        ("id", "INT", "", ""),
+        ("seat", "STRING", "", "in.csv"),
+        ("amount", "STRING", "", "in.csv"),
+        ("name", "STRING", "", ""),
+        ("note", "", "", ""),
+    ]
+    assert [each.name for each in job({"path": path}).types.columns] == ["note"], "the table states the other types"
+
+
+def test_the_answer_shows_values_where_the_pipeline_says_so(job: Ingester) -> None:
+    path = file(job, "in.csv", "id,amount\n1,1.5\n2,n/a\n")
+    answer = job({"path": path}, show_values=True)
+    assert describe_types(answer.types) == "id INT, amount STRING ('n/a' in in.csv)"
+
+
+def test_the_answer_says_what_json_gives(job: Ingester) -> None:
+    path = file(job, "in.jsonl", '{"id":1,"tags":["a"],"note":null}\n')
+    assert describe_types(job({"path": path}).types) == (
+        "id BIGINT, tags ARRAY<STRING>; no value yet, so left out: note"
+    )
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl"])

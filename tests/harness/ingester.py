@@ -24,7 +24,12 @@ class Ingester:
         self._spark, self._lake, self.table, self.folder = spark, lake, table, folder
 
     def __call__(
-        self, source: dict[str, Any] | None = None, table: dict[str, Any] | None = None, **write: Any
+        self,
+        source: dict[str, Any] | None = None,
+        table: dict[str, Any] | None = None,
+        *,
+        show_values: bool = False,
+        **write: Any,
     ) -> JobAnswer:
         stated = Write.model_validate({"source": source, **write} if source else write)
         files = distinct_files(find_files(stated.source))[0] if stated.source else []
@@ -41,6 +46,7 @@ class Ingester:
             base_path=base_path(stated.source) if stated.source else None,
             tables={self.table: Table.model_validate(table or {})},
             answer="",
+            show_values=show_values,
         )
         return ingest(self._spark, spec)
 

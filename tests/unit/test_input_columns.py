@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from lakehouse.source_files import find_files, hints_on_almost_typed, read_column_names
+from lakehouse.source_files import find_files, preview_types, read_column_names
 from runtime.pipeline_input import find_input, inspect_input, load_pipeline
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.source import Source
@@ -167,6 +167,7 @@ def test_check_says_what_is_valid_and_what_is_not(tmp_path: Path) -> None:
         "orders is valid: 4 checks of t.orders.",
         f"Its source has 1 file, {len(HEADER) + 18} bytes.",
         "Columns: id, ordered_on, amount, country.",
+        "Types, if the table is new, guessed from all rows: id INT, ordered_on DATE, amount INT, country STRING.",
     ]
     fields = json.loads(CliRunner().invoke(app, ["check", str(file), "--json"]).output)
     assert fields["valid"] and fields["columns"] == ["id", "ordered_on", "amount", "country"]
@@ -181,7 +182,7 @@ def test_check_says_what_is_valid_and_what_is_not(tmp_path: Path) -> None:
 def hints(folder: Path, content: str, **source: Any) -> list[str]:
     (folder / "in.csv").write_text(content)
     stated = Source(path=str(folder / "in.csv"), format="csv", **source)
-    return [each.replace(f"{folder}/", "") for each in hints_on_almost_typed(stated, find_files(stated))]
+    return [each.replace(f"{folder}/", "") for each in preview_types(stated, find_files(stated)).hints]
 
 
 NUMBERS = "".join(f"{number},{number}.5,word{number}\n" for number in range(100))

@@ -128,6 +128,7 @@ async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: s
         lineage_parent=state.request.lineage_parent,
     )
     job = await calls.write_table(input)
+    state.update_result(types=job.types)
     raise_if_cancelled()
     state.enter_stage("verifying", "read the write back from the branch")
     verify = VerifyWriteInput(

@@ -1,0 +1,153 @@
+"""Guess the types of CSV columns from the first rows, as the built-in job guesses them from all rows."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from lakehouse.source_files.csv_content import WHITESPACE, CsvFormat
+from lakehouse.source_files.headers import BEYOND_HEADERS
+from lakehouse.source_files.identify import describe
+from lakehouse.source_files.paths import is_remote
+from lakehouse.source_files.text import decoded, stated_encoding
+from sluice.contracts.run import InputFile
+from sluice.errors import InvalidInput
+from sluice.input.guessed_types import GuessedColumn, TypePreview
+from sluice.input.plain_notation import (
+    DATES,
+    LEAST_INT,
+    LEAST_LONG,
+    MOST_INT,
+    MOST_LONG,
+    NUMBERS,
+    decimal_type,
+    digits_of,
+    guess_type,
+    is_exact_double,
+    notation_of,
+)
+from sluice.pipeline.source import Source
+
+_FILES, _ROWS = 3, 5_000
+"""Maximum number of files, and of rows of each, that are read: a start waits for it."""
+_FEWEST = 20
+"""A column with fewer values gets no hint."""
+_MOST_OTHERS = 0.05
+_SHOWN = 40
+_LONGEST_LINE = 2**20
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_LIKE_NUMBERS = "+-.0123456789"
+
+
+@dataclass
+class _Column:
+    name: str
+    notations: Counter[str] = field(default_factory=Counter)
+    """Number of values by their notation."""
+    first: dict[str, tuple[str, int, str]] = field(default_factory=dict)
+    """The first value of each notation: its file, line and text."""
+    least: int = 0
+    most: int = 0
+    are_double: bool = True
+    whole_digits: int = 0
+    fraction_digits: int = 0
+
+    def add(self, value: str, path: str, line: int) -> None:
+        notation = notation_of(value)
+        self.notations[notation] += 1
+        self.first.setdefault(notation, (path, line, value if len(value) <= _SHOWN else value[:_SHOWN] + "…"))
+        if notation not in NUMBERS:
+            return
+        whole, fraction = digits_of(value)
+        self.whole_digits, self.fraction_digits = max(self.whole_digits, whole), max(self.fraction_digits, fraction)
+        self.are_double = self.are_double and is_exact_double(value)
+        if notation == "whole":
+            self.least, self.most = min(self.least, int(value)), max(self.most, int(value))
+
+    def guessed(self) -> GuessedColumn:
+        type = guess_type(
+            self.notations.keys(),
+            are_int=self.least >= LEAST_INT and self.most <= MOST_INT,
+            are_long=self.least >= LEAST_LONG and self.most <= MOST_LONG,
+            are_double=self.are_double,
+        )
+        if type == "DECIMAL":
+            type = decimal_type(self.whole_digits, self.fraction_digits)
+        if type != "STRING" or "text" not in self.first:
+            return GuessedColumn(name=self.name, type=type)
+        path, line, value = self.first["text"]
+        if len(self.notations) == 1 and value[:1] not in _LIKE_NUMBERS:
+            return GuessedColumn(name=self.name, type=type)
+        return GuessedColumn(name=self.name, type=type, value=value, where=f"{Path(path).name}, line {line:,}")
+
+    def hint(self) -> str | None:
+        values = self.notations.total()
+        for kind, notations in (("numbers", NUMBERS), ("dates", DATES)):
+            fitting = sum(self.notations[each] for each in notations)
+            others = values - fitting
+            if fitting and others and values >= _FEWEST and others <= _MOST_OTHERS * values:
+                path, line, value = self._first_beside(notations)
+                return (
+                    f"{self.name} is read as text, although {fitting:,} of the first {values:,} values are {kind}: "
+                    f"{path}, line {line:,}: {value!r} is none. Repair the file, or state `schema`"
+                )
+        return None
+
+    def _first_beside(self, notations: Collection[str]) -> tuple[str, int, str]:
+        return next(first for notation, first in self.first.items() if notation not in notations)
+
+
+def preview_types(source: Source, files: Sequence[InputFile]) -> TypePreview:
+    """Guess the types of the columns of CSV files from their first rows.
+
+    The preview is empty for files of a store, for other formats, and where types are stated.
+    """
+    options = {key.lower(): value for key, value in source.options.items()}
+    infers = options.get("inferschema", "true").lower() == "true"
+    if source.schema_ or source.reader_format() != "csv" or not infers or any(map(options.get, BEYOND_HEADERS)):
+        return TypePreview()
+    columns: dict[str, _Column] = {}
+    is_whole = len(files) <= _FILES
+    for file in files[:_FILES]:
+        if is_remote(file.path):
+            return TypePreview()
+        try:
+            is_whole = _read(file.path, options, columns) and is_whole
+        except (InvalidInput, csv.Error):  # the error is reported when the file is read
+            return TypePreview()
+    hints = [hint for column in columns.values() if (hint := column.hint())]
+    return TypePreview([column.guessed() for column in columns.values()], hints, is_whole)
+
+
+def _read(path: str, options: dict[str, str], columns: dict[str, _Column]) -> bool:
+    """Add the values of the first rows of a file; return whether it has no more rows."""
+    form = CsvFormat.of(options)
+    if not form.has_header or len(form.separator) != 1 or len(form.quote) != 1:
+        return False
+    lines = _lines(decoded(path, describe(path).read(), stated_encoding(options)))
+    reader = csv.reader(lines, delimiter=form.separator, quotechar=form.quote)
+    nulls = {"", options.get("nullvalue", "")}
+    header = next((row for row in reader if "".join(row).strip(WHITESPACE)), [])
+    for name in header:
+        columns.setdefault(name, _Column(name))
+    for row in islice(reader, _ROWS):
+        for name, value in zip(header, row, strict=False):
+            if value not in nulls:
+                columns[name].add(value, path, reader.line_num)
+    return next(reader, None) is None
+
+
+def _lines(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a text that comes in pieces, up to a line that is too long to be one of a table."""
+    rest = ""
+    for number, piece in enumerate(pieces):
+        lines = _LINE.findall(rest + piece if number else piece.removeprefix("\ufeff"))
+        rest = lines.pop() if lines else ""
+        yield from lines
+        if len(rest) > _LONGEST_LINE:
+            return
+    if rest:
+        yield rest

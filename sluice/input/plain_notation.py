@@ -1,0 +1,92 @@
+"""The plain notation of each type. The types of CSV columns are guessed from it (docs/values.md).
+
+Regular expressions here mean the same to Python, with `re.ASCII`, and to Java.
+"""
+
+import re
+from collections.abc import Collection
+from datetime import date
+
+WHOLE = r"-?(?:0|[1-9]\d*)"
+FRACTION = rf"{WHOLE}\.\d+"
+DAY = r"\d{4}-\d{2}-\d{2}"
+TIME = r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6}0*)?)?"
+ZONE = r"(?:Z|[+-]\d{2}(?::\d{2})?)"
+MOMENT = rf"{DAY}[T ]{TIME}{ZONE}?"
+BOOLEANS = ("true", "false")
+NUMBERS, DATES = frozenset({"whole", "fraction"}), frozenset({"day", "moment"})
+"""Notations of numbers, and of dates and times."""
+LEAST_INT, MOST_INT = -(2**31), 2**31 - 1
+LEAST_LONG, MOST_LONG = -(2**63), 2**63 - 1
+MAX_DIGITS = 38
+"""Digits of a DECIMAL."""
+DOUBLE_DIGITS = 15
+"""Number of digits that every DOUBLE keeps."""
+_LENGTH_OF_DAY = 10
+_NOTATIONS = {name: re.compile(pattern, re.ASCII) for name, pattern in (("whole", WHOLE), ("fraction", FRACTION))}
+_MOMENT = re.compile(rf"({DAY})(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{{1,6}}0*)?)?{ZONE}?)?", re.ASCII)
+_HOURS, _MINUTES = 24, 60
+
+
+def notation_of(text: str) -> str:
+    """Return the notation of a value: whole, fraction, day, moment, boolean, or text."""
+    for name, pattern in _NOTATIONS.items():
+        if pattern.fullmatch(text):
+            return name
+    if text.lower() in BOOLEANS:
+        return "boolean"
+    if (match := _MOMENT.fullmatch(text)) and _exists(*match.groups()):
+        return "day" if len(text) == _LENGTH_OF_DAY else "moment"
+    return "text"
+
+
+def guess_type(notations: Collection[str], *, are_int: bool, are_long: bool, are_double: bool) -> str:
+    """Return the SQL type of a column; empty where it has no value, DECIMAL where its digits decide.
+
+    Args:
+        notations: those of its values.
+        are_int: whether INT holds all whole numbers.
+        are_long: whether BIGINT holds all whole numbers.
+        are_double: whether DOUBLE holds all numbers exactly.
+    """
+    given = frozenset(notations)
+    if not given:
+        return ""
+    if given == {"boolean"}:
+        return "BOOLEAN"
+    if given <= DATES:
+        return "TIMESTAMP" if "moment" in given else "DATE"
+    if not given <= NUMBERS:
+        return "STRING"
+    if given == {"whole"}:
+        return "INT" if are_int else "BIGINT" if are_long else "DECIMAL"
+    return "DOUBLE" if are_double else "DECIMAL"
+
+
+def decimal_type(whole: int, fraction: int) -> str:
+    """Return the SQL type for numbers with so many digits before and behind the point, at most."""
+    return f"DECIMAL({MAX_DIGITS},{fraction})" if whole + fraction <= MAX_DIGITS else "STRING"
+
+
+def digits_of(number: str) -> tuple[int, int]:
+    """Return the number of digits before and behind the point, without zeros at the end."""
+    whole, _, fraction = number.removeprefix("-").partition(".")
+    return len(whole), len(fraction.rstrip("0"))
+
+
+def is_exact_double(number: str) -> bool:
+    """Return whether a DOUBLE holds a number in plain notation: it has the digits that identify the DOUBLE."""
+    digits = _significant(number)
+    return len(digits) <= DOUBLE_DIGITS or digits == _significant(repr(float(number)))
+
+
+def _significant(number: str) -> str:
+    return number.partition("e")[0].replace("-", "").replace(".", "").strip("0")
+
+
+def _exists(day: str, hour: str | None, minute: str | None, second: str | None) -> bool:
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return False
+    return int(hour or 0) < _HOURS and int(minute or 0) < _MINUTES and int(second or 0) < _MINUTES

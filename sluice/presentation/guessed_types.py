@@ -1,0 +1,35 @@
+"""The guessed types of columns, as `check`, `plan`, `backfill --dry-run` and reports show them."""
+
+from sluice.input.guessed_types import GuessedColumn, GuessedTypes, TypePreview
+from sluice.pipeline.model import Pipeline
+
+_SHOWN = 20
+
+
+def describe_preview(pipeline: Pipeline, preview: TypePreview) -> str:
+    """Return the guessed types in a sentence; nothing where the types are stated, or not known before the run."""
+    if not preview.columns:
+        return ""
+    used = "that the transform reads" if pipeline.write.transform else "if the table is new"
+    rows = "from all rows" if preview.is_whole else "from the first rows, where the run reads all"
+    columns = list(preview.columns)
+    return f"Types, {used}, guessed {rows}: {describe_types(GuessedTypes(columns=columns, total=len(columns)))}."
+
+
+def describe_types(types: GuessedTypes) -> str:
+    """Return the types in a sentence: `id INT, seat STRING ('12D' in a.csv); no value yet: note`."""
+    typed = [each for each in types.columns if each.type]
+    parts = [", ".join(_describe(each) for each in typed[:_SHOWN])] if typed else []
+    untyped = [each.name for each in types.columns if not each.type]
+    if untyped:
+        shown = ", ".join(untyped[:_SHOWN]) + (f" and {len(untyped) - _SHOWN:,} more" if len(untyped) > _SHOWN else "")
+        parts.append(f"no value yet, so left out: {shown}")
+    if more := types.total - len(untyped) - len(typed[:_SHOWN]):
+        parts[0] += f" and {more:,} more columns" if typed else ""
+    return "; ".join(parts)
+
+
+def _describe(column: GuessedColumn) -> str:
+    where = f" in {column.where}" if column.where else ""
+    value = f"{column.value!r}{where}" if column.value else f"a text{where}" if where else ""
+    return f"{column.name} {column.type}" + (f" ({value})" if value else "")
