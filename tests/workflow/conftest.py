@@ -1,13 +1,16 @@
 """Temporal's time-skipping server, and a worker whose activities are fakes."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from temporalio.api.testservice.v1 import LockTimeSkippingRequest, UnlockTimeSkippingRequest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, TestService
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
@@ -16,6 +19,9 @@ from tests.harness.waiting import LIMIT
 from tests.harness.workflow import FakeActivities, WorkflowHarness
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
+
+_STUCK, _FREED = 60.0, 0.5
+"""Seconds without a result after which the time is freed, longer than any activity of a test runs; and for how long."""
 
 
 @asynccontextmanager
@@ -31,7 +37,40 @@ async def _time_skipping(home: Path, folder: Path) -> AsyncIterator[WorkflowEnvi
         test_server_startup_timeout=timedelta(seconds=LIMIT),  # by default 5 s, which Java alone may need
     )
     async with environment:
+        _free_stuck_time(environment)
         yield environment
+
+
+def _free_stuck_time(environment: WorkflowEnvironment) -> None:
+    """Have the server skip time where it has stopped to, while a result is awaited.
+
+    Rarely, a lock of the time stays with the server after all activities have ended, and a timer of a day lasts a day.
+    One more unlock, taken back at once, frees it.
+    """
+    unlocked = environment.time_skipping_unlocked  # type: ignore[attr-defined]  # of the environment that skips time
+
+    @asynccontextmanager
+    async def unlocked_again() -> AsyncIterator[None]:
+        async with unlocked():
+            freeing = asyncio.create_task(_free(environment.client.test_service))
+            try:
+                yield
+            finally:
+                freeing.cancel()
+                await asyncio.gather(freeing, return_exceptions=True)
+
+    environment.time_skipping_unlocked = unlocked_again  # type: ignore[attr-defined]
+
+
+async def _free(service: TestService) -> None:
+    while True:
+        await asyncio.sleep(_STUCK)
+        with suppress(RPCError):  # the server refuses an unlock where nothing is locked
+            await service.unlock_time_skipping(UnlockTimeSkippingRequest())
+            try:
+                await asyncio.sleep(_FREED)
+            finally:
+                await service.lock_time_skipping(LockTimeSkippingRequest())
 
 
 @pytest.fixture(scope="session")
