@@ -19,7 +19,8 @@ from cli.follow import follow_and_report, start_and_follow, with_options
 from cli.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
 from cli.load_arrivals import check_start_by_hand
-from cli.report import print_status
+from cli.program import program
+from cli.report import print_detail, print_status
 from cli.unknown_command import unknown_command
 from cli.values import OverYounger, Partition, ScheduledFor
 from cli.waiving import NO_WAIVER, WaiverRequest
@@ -33,6 +34,7 @@ from runtime.store_access import export_store_access
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.decisions import describe_wait, describe_waivers
+from sluice.presentation.waivers import how_to_waive
 from sluice.settings import read_environment
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -167,7 +169,10 @@ async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
     print_status(current, await read_progress(lookup.description), context.console)
     context.report_result(current.result)
     if current.stage == WAITING:
-        context.console.print(f"To decide: --hash {report_name(shown_report(current.result))}", highlight=False)
+        named = f"{lookup.handle.id} --hash {report_name(shown_report(current.result))}"
+        if not how_to_waive(current.result):
+            print_detail(context.console, "to approve", f"{program()} approve {named}")
+        print_detail(context.console, "to reject", f"{program()} reject {named} --reason ...")
 
 
 @app.command()

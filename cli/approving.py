@@ -12,7 +12,7 @@ from temporalio.exceptions import FailureError
 
 from cli.report import print_report
 from cli.waiving import NO_WAIVER, WaiverRequest, make_waivers
-from sluice.approval.decisions import AwaitedDecision, Decision
+from sluice.approval.decisions import ApprovalRecord, AwaitedDecision, Decision, refusal
 from sluice.approval.signatures import sign
 from sluice.approval.waiving import waiver_refusal
 from sluice.audit.verdicts import AuditReport
@@ -63,9 +63,18 @@ def make_decision(
         said_at=now.isoformat(timespec="seconds"),
     )
     if status.stage == WAITING:  # else the run itself refuses the decision, with the reason
-        to_waive = status.result.approval.to_waive if status.result.approval else []
-        decision = decision.model_copy(update={"waivers": make_waivers(request, to_waive, reason)})
-        if why := waiver_refusal(decision, AwaitedDecision(to_waive=to_waive), now):
+        record = status.result.approval or ApprovalRecord(required=1)
+        awaited = AwaitedDecision(
+            audited_hash=report.audited_hash or None,
+            audit_digest=report.digest,
+            required=record.required,
+            starter=record.excluded,
+            to_waive=record.to_waive,
+        )
+        decision = decision.model_copy(update={"waivers": make_waivers(request, record.to_waive, reason)})
+        # Refused before a person reads the report; the run decides in any case.
+        early = refusal(decision, awaited, record.decisions, status.stage)
+        if why := early or waiver_refusal(decision, awaited, now):
             raise InvalidPipeline(f"the decision was refused: {why}")
         if named:
             check_named_report(named, report)

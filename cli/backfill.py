@@ -23,6 +23,7 @@ from cli.backfill_start import StartBackfill
 from cli.confirming import Yes
 from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
 from cli.layout import print_line
+from cli.program import program
 from cli.values import OLDER_ROWS_WIN, OverYounger
 from runtime.backfills import (
     change_backfill,
@@ -261,13 +262,13 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
     if workflow == "running" and (waiting or (now.together and now.campaign.paused)):
         print_line(context.console, Text("paused "), now.campaign.paused)
         if waiting and not now.campaign.in_order:
-            print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill resume {pipeline}   # go on")
-        print_line(context.console, Text(" " * 7), f"python run_workflow.py backfill retry {pipeline}    # all of them")
+            print_line(context.console, Text(" " * 7), f"{program()} backfill resume {pipeline}   # go on")
+        print_line(context.console, Text(" " * 7), f"{program()} backfill retry {pipeline}    # all of them")
         if now.together:
-            ending = f"python run_workflow.py backfill cancel {pipeline}   # delete what is on the branch"
+            ending = f"{program()} backfill cancel {pipeline}   # delete what is on the branch"
             print_line(context.console, Text(" " * 7), ending)
     elif any(state in FAILURES for state in partition_states(now.campaign).values()):
-        again = f"python run_workflow.py backfill {now.pipeline} --only failed"
+        again = f"{program()} backfill {now.pipeline} --only failed"
         print_line(context.console, Text("again: "), again)
     return code
 

@@ -10,6 +10,7 @@ from cli.watch import watch_run
 from runtime.find_run import RunLookup, find_run
 from runtime.publish_plan import plan_publish
 from runtime.start_run import StartOptions, start_run
+from sluice.audit.bad_rows import with_quarantine_tables
 from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
@@ -61,13 +62,18 @@ async def start_and_follow(
 async def _ask_guarantee(
     context: CommandContext, pipeline: Pipeline, tables: Collection[str] | None, order: LoadOrder
 ) -> str:
-    """Return and print what the publish guarantees; without a worker to ask, the run asks when it begins."""
+    """Return what the publish of the tables guarantees, and print it for several tables.
+
+    Without a worker to ask, the run asks when it begins.
+    """
     try:
         guarantee = (await plan_publish(context.client, context.settings, pipeline, tables, order)).guarantee
     except ServiceUnavailable as error:
         print(f"hint: what the publish guarantees is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
         return ""
-    context.console.print(f"Guarantee: {describe_guarantee(guarantee)}", highlight=False, soft_wrap=True)
+    changed = with_quarantine_tables(pipeline.tables) if tables is None else tables
+    if len(changed) > 1 or guarantee != "atomic":  # one table has one commit: a first line on it tells nothing
+        context.console.print(f"Guarantee: {describe_guarantee(guarantee)}", highlight=False, soft_wrap=True)
     return guarantee
 
 

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from cli.layout import Column, print_line, print_rows, visible
+from cli.program import program
 from cli.verdicts import WAIVED_STYLE, print_checks
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
@@ -90,7 +91,7 @@ def print_report(
         "report": result.report,
         "Web UI": link,
         "warned": describe_warnings(result.checks) if result.outcome in ("published", "checked") else None,
-        **next_steps(result, released),
+        **next_steps(result, released, program()),
     }
     for name, value in details.items():
         if value:
@@ -112,7 +113,7 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
         console.print(f"[dim]decided[/] {escape(describe_wait(status))}", highlight=False)
         for line in waiting_lines(status.result):
             print_line(console, Text("waiver   ", style=WAIVED_STYLE), line)
-        if command := how_to_waive(status.result):
+        if command := how_to_waive(status.result, program()):
             console.print(visible(command), highlight=False, soft_wrap=True)
 
 

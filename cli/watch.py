@@ -13,6 +13,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError
 
 from cli.layout import one_line, print_line
+from cli.program import program
 from cli.verdicts import describe_verdict, print_verdicts
 from runtime.find_run import Handle, query_status, read_result
 from sluice.audit.verdicts import CheckResult
@@ -131,8 +132,8 @@ class ShownStatus:
         if status.stage == "waiting for approval" and not self._hinted:
             self._hinted = True
             run = status.result.workflow_id
-            self._print_note(how_to_waive(status.result) or f"python run_workflow.py approve {run}")
-            self._print_note(f"python run_workflow.py reject {run} --reason ...")
+            self._print_note(how_to_waive(status.result, program()) or f"{program()} approve {run}")
+            self._print_note(f"{program()} reject {run} --reason ...")
 
     def has_shown(self, checks: list[CheckResult]) -> bool:
         """Return whether each of these verdicts was printed."""

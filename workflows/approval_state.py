@@ -56,7 +56,13 @@ class ApprovalState:
         self.required = required
         if required.required or self.record:
             record = self.record or ApprovalRecord(required=0)
-            fresh = {"required": required.required, "why": required.why, "decisions": [], "to_waive": self.to_waive}
+            fresh = {
+                "required": required.required,
+                "why": required.why,
+                "excluded": required.starter,
+                "decisions": [],
+                "to_waive": self.to_waive,
+            }
             self.record = record.model_copy(update=fresh)
 
     def refusal(self, decision: Decision, report: AuditReport | None, stage: Stage) -> str | None:

@@ -53,6 +53,8 @@ class ApprovalRecord(Model):
     required: int
     why: str = ""
     """Why so many, where the pipeline alone does not say it."""
+    excluded: str = ""
+    """Who may not decide, since four eyes are required: who started the run."""
     decisions: list[Decision] = Field(default_factory=list)
     refused: list[RefusedDecision] = Field(default_factory=list)
     expired: bool = False

@@ -12,6 +12,7 @@ from pydantic import ConfigDict
 from sluice.audit.verdicts import CheckResult, check_title
 from sluice.base_model import Model
 from sluice.checks.base import Check
+from sluice.command_line import COMMAND
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.table import Table
 from sluice.times import parse_time
@@ -193,9 +194,9 @@ def choose_checks(names: Sequence[str], checks: Sequence[WaivableCheck]) -> list
     return chosen
 
 
-def waive_command(run: str, checks: Sequence[WaivableCheck]) -> str:
+def waive_command(run: str, checks: Sequence[WaivableCheck], command: str = COMMAND) -> str:
     """Return the command that waives these checks, for a person to complete."""
-    return f"python run_workflow.py approve {run} {waive_options(checks)} --reason ... --until DATE"
+    return f"{command} approve {run} {waive_options(checks)} --reason ... --until DATE"
 
 
 def waive_options(checks: Sequence[WaivableCheck]) -> str:

@@ -58,7 +58,7 @@ def summary_heading(result: RunResult) -> str:
 def describe_guarantee(guarantee: str) -> str:
     """Return what holds of a publish when a server crashes in its middle; empty if that is not known."""
     meanings = {
-        "atomic": "atomic: all tables or none, also after a crash of the catalog",
+        "atomic": "atomic: readers see the whole load or nothing of it, also after a crash of the catalog",
         "checked": "checked: one request for all tables; a half that a crash leaves is finished or taken back",
         "one by one": "one by one: readers may see some tables before the others; a half is finished or taken back",
     }

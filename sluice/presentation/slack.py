@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sluice.command_line import COMMAND
 from sluice.contracts.run import Notification, RunResult
 from sluice.presentation.changes import describe_change, describe_message, describe_summary, summary_heading
 from sluice.presentation.waivers import WAIVED, count_audit, how_to_waive, waiting_lines, waiver_lines
@@ -38,8 +39,8 @@ def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
     if notification.waiting_until:
         lines += [
             f"Without enough approvals by {format_time(notification.waiting_until)} it is not published.",
-            f"`{_escaped(how_to_waive(result)) or f'python run_workflow.py approve {result.workflow_id}'}`",
-            f"`python run_workflow.py reject {result.workflow_id} --reason ...`",
+            f"`{_escaped(how_to_waive(result)) or f'{COMMAND} approve {result.workflow_id}'}`",
+            f"`{COMMAND} reject {result.workflow_id} --reason ...`",
         ]
     if result.branch:
         lines.append(f"{'Quarantined as' if result.outcome else 'Branch'} `{result.branch}`")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sluice.approval.waivers import WaivedCheck, waive_command
 from sluice.audit.verdicts import CheckResult, count_verdicts
+from sluice.command_line import COMMAND
 from sluice.contracts.run import RunResult
 from sluice.times import format_time
 
@@ -42,10 +43,10 @@ def waiver_lines(result: RunResult) -> list[str]:
     return lines
 
 
-def how_to_waive(result: RunResult) -> str:
+def how_to_waive(result: RunResult, command: str = COMMAND) -> str:
     """Return the command that waives what a run waits with; empty where no check waits for a waiver."""
     to_waive = result.approval.to_waive if result.approval else []
-    return waive_command(result.workflow_id, to_waive) if to_waive else ""
+    return waive_command(result.workflow_id, to_waive, command) if to_waive else ""
 
 
 def waiting_lines(result: RunResult) -> list[str]:

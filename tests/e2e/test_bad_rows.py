@@ -47,7 +47,7 @@ def test_bad_rows_are_set_apart_in_the_same_merge(system: SystemHarness, lake: L
     source = csv_file(tmp_path / "in.csv", ROWS)
     before = lake.head()
     planned = system.command("plan", str(system.file(written("parted", source))))
-    assert planned.code == 0 and "Guarantee: atomic: all tables or none" in planned.out, planned
+    assert planned.code == 0 and "Guarantee: atomic: readers see the whole load or nothing" in planned.out, planned
     ended = system.run(written("parted", source))
     result = ended.json
     assert (ended.code, result["outcome"], result["bad_rows"]) == (0, "published", {"t.parted": 4}), ended.err

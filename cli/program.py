@@ -1,0 +1,29 @@
+"""How the person at this terminal starts the command line, for commands that are copied from its output."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from sluice.command_line import COMMAND
+
+_SCRIPT = "run_workflow.py"
+
+
+def program() -> str:
+    """Return the command of this process: `python run_workflow.py`, or with the path of another interpreter."""
+    script = Path(sys.argv[0]).absolute()
+    return f"{_interpreter()} {shlex.quote(_relative(script))}" if script.name == _SCRIPT else COMMAND
+
+
+def _interpreter() -> str:
+    running = Path(sys.executable)
+    for name in ("python", "python3"):
+        if (known := shutil.which(name)) and Path(known).absolute() == running:
+            return name
+    return shlex.quote(_relative(running))
+
+
+def _relative(path: Path) -> str:
+    """Return a path as it is shorter to type: relative to the current folder if it is below it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
