@@ -5,9 +5,10 @@ import stat
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from pyiceberg.io import load_file_io
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -38,12 +39,15 @@ class ExamineInstallationActivity:
     catalog: BranchCatalog
     io: Mapping[str, str]
     targets: Targets = NO_TARGETS
+    folder: Path = field(default_factory=Path.cwd)
+    """The folder of this worker, whose `.env` it reads."""
 
     @activity.defn(name="examine_installation")
     def examine_installation(self, input: ExamineInstallationInput) -> Examination:
         """Look at each part that this worker needs, whatever is wrong with the others."""
         return examine(
             {
+                "settings": self._settings_file,
                 "catalog": self._catalog,
                 "branches": self._branches,
                 "transactions": self._transactions,
@@ -56,6 +60,19 @@ class ExamineInstallationActivity:
                 "targets": lambda: examine_targets(self.targets, self.settings.lake),
             }
         )
+
+    def _settings_file(self) -> list[Finding]:
+        """Compare the age of `.env` with that of this process, which read it when it started."""
+        started = psutil.Process().create_time()
+        try:
+            changed = (self.folder / ".env").stat().st_mtime
+        except OSError:
+            return []
+        if changed <= started:
+            return []
+        detail = f"{self.folder / '.env'} changed after this worker started, which uses the earlier settings"
+        remedy = "start the worker again: `make down` and `make up`"
+        return [Finding(part="worker", state="warning", detail=detail, remedy=remedy)]
 
     def _catalog(self) -> Finding:
         try:

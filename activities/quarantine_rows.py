@@ -71,11 +71,19 @@ class QuarantineRowsActivity:
             if result.code != 0:
                 refused = catalog.explain_refused_write(result.tail)
                 raise job_failure(result, refused, show_values=input.audit.show_values)
-            return QuarantineRowsResult(bad_rows=answer.bad_rows, above_cap=answer.above_cap)
+            return QuarantineRowsResult(
+                bad_rows=answer.bad_rows, broken_checks=answer.broken_checks, above_cap=answer.above_cap
+            )
 
     def _bad_rows(self, input: QuarantineRowsInput) -> list[QuarantineRowsSpec.BadRows]:
         return [
-            bad_rows_of_table(table, input.failing[name], input.audit.tables[name], input.audit.keys)
+            bad_rows_of_table(
+                table,
+                input.failing[name],
+                input.audit.tables[name],
+                input.audit.keys,
+                requeued=input.audit.requeued,
+            )
             for name, table in self.tables.load(input.audit)
             if table is not None and name in input.failing
         ]

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 from temporalio.client import WorkflowUpdateFailedError
@@ -21,7 +21,7 @@ from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
 from cli.load_arrivals import check_start_by_hand
 from cli.program import program
 from cli.report import print_detail, print_status
-from cli.unknown_command import unknown_command
+from cli.unknown_command import describe_usage, unknown_command
 from cli.values import OverYounger, Partition, ScheduledFor
 from cli.waiving import NO_WAIVER, WaiverRequest
 from cli.watch import read_progress
@@ -235,7 +235,7 @@ def main(arguments: Sequence[str]) -> None:
         else:
             code = app(words, prog_name="run_workflow.py", standalone_mode=False) or 0
     except _UsageError as error:
-        problem, code = _describe_usage(error), WRONG_USE
+        problem, code = describe_usage(error), WRONG_USE
         if problem:  # a group of commands without one has printed its help
             print_error(InvalidPipeline(problem), "--json" in words, WRONG_USE)
     except typer.Abort:
@@ -249,15 +249,6 @@ def main(arguments: Sequence[str]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def _describe_usage(error: Exception) -> str:
-    """Describe wrong arguments in one sentence. Return nothing where Typer has printed the help instead."""
-    wrong = cast("typer.BadParameter", error)
-    if not wrong.format_message():
-        return ""
-    command = wrong.ctx.command_path if wrong.ctx else "run_workflow.py"
-    return f"{wrong.format_message().rstrip('.')}: `{command} --help` shows the options"
 
 
 def _decide(

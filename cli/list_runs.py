@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
@@ -14,10 +15,12 @@ from cli.context import CommandContext, run_command
 from cli.layout import print_entries
 from cli.list_backfills import print_backfills
 from cli.list_schedules import print_schedules
-from runtime.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter, find_handle, list_runs, query_status
+from runtime.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter, find_handle, query_status
+from runtime.listed_runs import ListedRuns, find_quarantines, list_lines
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.pipeline.durations import seconds
 from sluice.presentation.decisions import describe_state
+from sluice.sizes import format_count
 from sluice.times import format_time, parse_time
 from workflows.search_attributes import SUMMARY_MEMO
 
@@ -48,7 +51,10 @@ def list_command(
     backfills: Annotated[
         bool, typer.Option("--backfills", help="List the latest backfill of each pipeline: partitions by state.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    each_partition: Annotated[
+        bool, typer.Option("--each-partition", help="List each run of a backfill, which is one line otherwise.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with each run.")] = False,
 ) -> None:
     """List runs: the state of each, what it loads, and when it was started; or schedules, or backfills."""
 
@@ -65,18 +71,63 @@ def list_command(
             return await print_backfills(context, limit)
         if schedules:
             return await print_schedules(context)
-        runs = await list_runs(context.client, limit, wanted)
+        lines = await list_lines(context.client, limit, wanted, each_run=each_partition or as_json)
         room = asyncio.Semaphore(_AT_ONCE)
-        fields = await asyncio.gather(*(_run_fields(context.client, run, room) for run in runs))
+        alone = [line.runs[0] for line in lines if not line.backfill]
+        fields = await asyncio.gather(*(_run_fields(context.client, run, room) for run in alone))
+        await _add_quarantines(context, alone, fields)
         if as_json:
             print(json.dumps({"runs": fields}))
-        elif fields:
-            _print(context, fields)
+        elif lines:
+            named = {each["run_id"]: each for each in fields}
+            _print(context, [_backfill_fields(line) if line.backfill else named[line.runs[0].run_id] for line in lines])
         else:
             context.console.print("There are no runs yet." if wanted == ALL_RUNS else "There is no such run.")
         return 0
 
     run_command(command, as_json, check_options)
+
+
+async def _add_quarantines(
+    context: CommandContext, runs: Sequence[WorkflowExecution], fields: Sequence[dict[str, Any]]
+) -> None:
+    """Add to each quarantined run whether its rows are still kept, and which run published them."""
+    quarantined = [each for each in fields if each["outcome"] == "quarantined"]
+    ids = {each["run_id"] for each in quarantined}
+    known = await find_quarantines(context.client, context.settings, [run for run in runs if run.run_id in ids])
+    for each in quarantined:
+        each["kept"] = None if known.kept is None else each["run_id"] in known.kept
+        each["released_by"] = known.released_by.get(each["run_id"], "")
+
+
+def _state(run: dict[str, Any]) -> str:
+    state = str(run["outcome"] or run["stage"] or run["state"])
+    if run.get("released_by"):
+        return f"{state}, then published by {run['released_by']}"
+    return f"{state}, no longer kept" if run.get("kept") is False else state
+
+
+def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
+    """Return the fields of a line for the runs of one backfill."""
+    states = Counter(_outcome(run) for run in line.runs)
+    newest, oldest = line.runs[0], line.runs[-1]
+    is_running = any(run.close_time is None for run in line.runs)
+    ended = datetime.now(timezone.utc) if is_running else max(run.close_time for run in line.runs if run.close_time)
+    return {
+        "workflow_id": f"backfill {line.backfill}",
+        "run_id": newest.root_run_id,
+        "outcome": "running" if is_running else "ended",
+        "started": oldest.start_time.isoformat(timespec="seconds"),
+        "duration": _format_elapsed(ended - oldest.start_time),
+        "summary": f"{format_count(len(line.runs), 'run')}: "
+        + ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
+        "tables": [],
+    }
+
+
+def _outcome(execution: WorkflowExecution) -> str:
+    named = execution.search_attributes.get("SluiceOutcome")
+    return str(named[0]) if named else execution.status.name.lower() if execution.status else ""
 
 
 def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
@@ -88,9 +139,8 @@ def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
         earlier = same_input[run["workflow_id"]] > 1 and run["workflow_id"] in listed
         listed.add(run["workflow_id"])
         name = run["run_id"] if earlier else run["workflow_id"]
-        state = run["outcome"] or run["stage"] or run["state"]
         what = run["summary"] or ", ".join(run["tables"])
-        rows.append((name, state, format_time(run["started"]), run["duration"], what))
+        rows.append((name, _state(run), format_time(run["started"]), run["duration"], what))
     print_entries(context.console, ("run", "state", "started", "duration", "what"), rows, beside=4)
 
 

@@ -2,6 +2,8 @@
 
 import getpass
 import json
+from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,11 +15,14 @@ from cli.confirming import Yes, confirm
 from cli.context import CommandContext, no_preparation, run_command
 from cli.follow import start_and_follow
 from cli.keys import refuse
-from cli.layout import print_line, print_rows
+from cli.layout import print_entries, print_line, print_rows
+from cli.program import program
+from cli.quarantined_rows import print_listed_rows, print_shown_rows
 from cli.report import print_bad_rows, print_detail
 from cli.verdicts import print_verdict
-from runtime.find_run import read_request
+from runtime.find_run import find_run, read_request
 from runtime.pipeline_input import load_pipeline
+from runtime.quarantined_rows import list_quarantined_rows, show_quarantined_rows
 from runtime.short_workflow import execute_short_workflow, query_lake
 from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import (
@@ -33,13 +38,15 @@ from sluice.contracts.lake_queries import (
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.contracts.run import RunInput
+from sluice.errors import InvalidPipeline
 from sluice.pipeline.durations import seconds
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
 from sluice.presentation.changes import describe_change
+from sluice.presentation.next_steps import quarantine_commands
 from sluice.publishing.release import choose_pipeline
 from sluice.settings import read_environment
-from sluice.sizes import format_size
+from sluice.sizes import format_count, format_size
 from sluice.times import format_time
 from workflows.manage_quarantine import ManageQuarantine
 
@@ -68,13 +75,15 @@ PipelineFile = Annotated[
 
 @app.command("list")
 def list_quarantined(as_json: AsJson = False) -> None:
-    """List what is quarantined."""
+    """List what is quarantined: branches of runs, and bad rows in quarantine tables."""
 
     async def command(context: CommandContext, _: None) -> int:
         query = ListQuarantineInput(sizes=not as_json)
         entries = (await query_lake(context.client, context.settings, query, ListQuarantineResult)).quarantined
+        set_apart = await list_quarantined_rows(context.client, context.settings)
         if as_json:
-            print(json.dumps({"quarantined": [entry.summary.model_dump() for entry in entries]}))
+            listed = [entry.summary.model_dump() for entry in entries]
+            print(json.dumps({"quarantined": listed, "rows": [asdict(each) for each in set_apart]}))
             return 0
         rows = []
         for entry in entries:
@@ -82,8 +91,11 @@ def list_quarantined(as_json: AsJson = False) -> None:
             created, kept_until = format_time(each.created), format_time(each.expires)
             rows.append((each.run_id, each.pipeline, created, kept_until, format_size(entry.bytes or 0), each.reason))
         if rows:
-            print_rows(context.console, ("run", "pipeline", "created", "kept until", "size", "reason"), rows)
-        else:
+            names = ("run", "pipeline", "created", "kept until", "size", "reason")
+            print_entries(context.console, names, rows, beside=4)
+        if set_apart:
+            print_listed_rows(context, set_apart)
+        if not rows and not set_apart:
             context.console.print("Nothing is quarantined.")
         return 0
 
@@ -93,26 +105,59 @@ def list_quarantined(as_json: AsJson = False) -> None:
 @app.command("diff", hidden=True, help="The same as `show`.")
 @app.command()
 def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
-    """Show why a run was kept out: every verdict with its bad rows, and what changes: counts, columns, added rows."""
+    """Show why rows were kept out: each verdict with its bad rows, what changes, and the rows of quarantine tables."""
 
     async def command(context: CommandContext, _: None) -> int:
         query = DescribeQuarantineInput(run=run, rows=rows)
-        described = await query_lake(context.client, context.settings, query, DescribeQuarantineResult)
+        try:
+            described = await query_lake(context.client, context.settings, query, DescribeQuarantineResult)
+        except InvalidPipeline:
+            if await _show_rows(context, run, rows):
+                return 0
+            raise
         summary = described.summary.model_dump()
         if as_json:
             print(json.dumps({**summary, **described.model_dump(mode="json", include={"tables", "checks"})}))
             return 0
-        for name, value in summary.items():
-            if value != "" and name != "tables":
-                print_detail(context.console, name, _shown(name, value))
-        for check in sorted(described.checks, key=lambda check: not check.blocks):
-            print_verdict(context.console, check)
-            print_bad_rows(context.console, check, rows)
-        for name, table in described.tables.items():
-            _print_table(context, name, table)
+        _print_described(context, described, rows)
         return 0
 
     run_command(command, as_json, no_preparation)
+
+
+async def _show_rows(context: CommandContext, named: str, limit: int) -> bool:
+    """Show the rows of a run, or of a table, in quarantine tables. Return whether there are any."""
+    run_id = named
+    if "." not in named:
+        with suppress(InvalidPipeline):
+            run_id = (await find_run(context.client, named)).handle.run_id or named
+    shown = await show_quarantined_rows(context.client, context.settings, run_id, limit)
+    if context.as_json:
+        tables = [{**asdict(each), "sample": each.sample.model_dump(mode="json")} for each in shown]
+        if tables:
+            print(json.dumps({"rows": tables}))
+        return bool(tables)
+    for each in shown:
+        print_shown_rows(context, each)
+    return bool(shown)
+
+
+def _print_described(context: CommandContext, described: DescribeQuarantineResult, rows: int) -> None:
+    """Print the verdicts and the changes of a quarantined branch, and at the end what a person may want to copy."""
+    summary = described.summary
+    heading = Text.assemble((summary.cause or "quarantined", "bold red"), "  ")
+    print_line(context.console, heading, summary.reason)
+    for check in sorted(described.checks, key=lambda check: not check.blocks):
+        print_verdict(context.console, check)
+        print_bad_rows(context.console, check, rows)
+    for name, table in described.tables.items():
+        _print_table(context, name, table)
+    details = summary.model_dump(exclude={"tables", "reason", "cause"})
+    for name, value in details.items():
+        if value != "":
+            print_detail(context.console, name.replace("_", " "), _shown(name, value))
+    for name, value in quarantine_commands(summary.run_id or summary.branch, program()).items():
+        print_detail(context.console, name, value)
 
 
 def _shown(name: str, value: object) -> str:
@@ -128,8 +173,10 @@ def _print_table(context: CommandContext, name: str, table: QuarantinedTable) ->
     print_line(context.console, Text(f"{name}  ", style="bold"), f"{counts}, {format_size(table.bytes)}")
     for column in table.columns:
         print_line(context.console, Text("    column "), column)
-    for row in table.rows:
-        print_line(context.console, Text("    + "), json.dumps(row, default=str, ensure_ascii=False))
+    if table.rows:
+        columns = list(dict.fromkeys(column for row in table.rows for column in row))
+        rows = [["null" if row.get(column) is None else str(row[column]) for column in columns] for row in table.rows]
+        print_rows(context.console, columns, rows, title=f"{format_count(len(rows), 'added row')}", dim=True)
 
 
 def _print_taken(context: CommandContext, taken: QuarantineSummary) -> None:

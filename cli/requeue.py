@@ -13,6 +13,7 @@ from cli.follow import start_and_follow
 from cli.report import print_detail
 from cli.values import OverYounger
 from runtime.pipeline_input import load_pipeline
+from runtime.quarantined_rows import duckdb_table
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
 from sluice.audit.bad_rows import AT, RUN, quarantine_table
@@ -81,7 +82,7 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
         InvalidPipeline: there are none, or they are of too many runs.
     """
     where = f" WHERE {RUN} = {literal(run)}" if run else ""
-    source = ".".join(f'"{part}"' for part in quarantine_table(table).split("."))
+    source = duckdb_table(quarantine_table(table))
     sql = f"SELECT {RUN}, count(*) FROM {source}{where} GROUP BY {RUN} ORDER BY max({AT}) DESC"
     rows = (await query_lake(context.client, context.settings, QueryTablesInput(sql=sql), QueryRows)).rows
     if not rows:

@@ -1,7 +1,10 @@
-"""A first word that is neither a command nor a file: which command was meant."""
+"""Words that no command takes: which command was meant, and what is wrong with an option."""
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
+
+import typer
 
 from sluice.identifiers import suggestion
 
@@ -21,3 +24,12 @@ def unknown_command(word: str, commands: Iterable[str]) -> str:
     for name in QUARANTINE_COMMANDS - known:
         close = close.replace(f"mean '{name}'", f"mean 'quarantine {name}'")
     return f"there is no command or pipeline file {word!r}{close or '; `--help` lists the commands'}"
+
+
+def describe_usage(error: Exception) -> str:
+    """Describe wrong arguments in one sentence. Return nothing where Typer has printed the help instead."""
+    wrong = cast("typer.BadParameter", error)
+    if not wrong.format_message():
+        return ""
+    command = wrong.ctx.command_path if wrong.ctx else "run_workflow.py"
+    return f"{wrong.format_message().rstrip('.')}: `{command} --help` shows the options"

@@ -26,6 +26,7 @@ from workflows.activity_calls import ON_SPARK
 _POLL = 0.5
 _NO_WORKER = 5.0
 """Seconds without an answer after which the missing worker is mentioned."""
+_NO_ANSWER = "no worker answers: `make up` or `python worker.py` starts one"
 _AUDIT_STAGES = ("auditing", "scanning")
 """The stages in which verdicts become known."""
 _SPINNER = 2
@@ -56,6 +57,7 @@ async def watch_run(client: Client, handle: Handle, console: Console) -> Followe
             if description.status != WorkflowExecutionStatus.RUNNING:
                 break
             no_worker = time.monotonic() - answered > _NO_WORKER
+            shown.print_absence(no_worker)
             await _update_line(line, console.width, status, description, no_worker)
             await (asyncio.sleep(_POLL) if closed.done() else asyncio.wait([closed], timeout=_POLL))
     closed.cancel()
@@ -82,8 +84,8 @@ async def _update_line(
 ) -> None:
     elapsed = time.time() - description.start_time.timestamp()
     progress = (await read_progress(description)) or (describe_state(status) if status else "starting")
-    note = "  (no worker answers: start one with `python worker.py` or `make up`)" if no_worker else ""
-    text = one_line(f"{progress}{note}", width - _SPINNER - 8)  # one line: what is printed above it moves up with it
+    note = f"{_NO_ANSWER}; last: " if no_worker else ""
+    text = one_line(f"{note}{progress}", width - _SPINNER - 8)  # one line: what is printed above it moves up with it
     line.update(Text(f"{elapsed:5.0f}s  {text}", style="yellow" if no_worker else ""))
 
 
@@ -114,7 +116,7 @@ class ShownStatus:
         self._verdicts: set[str] = set()
         self._waivers: set[str] = set()
         self._decisions = 0
-        self._hinted = False
+        self._hinted = self._no_worker = False
 
     def update(self, status: RunStatus) -> None:
         """Print what is new: the verdicts after the audit that gave them, and before the stages that follow it."""
@@ -134,6 +136,14 @@ class ShownStatus:
             run = status.result.workflow_id
             self._print_note(how_to_waive(status.result, program()) or f"{program()} approve {run}")
             self._print_note(f"{program()} reject {run} --reason ...")
+
+    def print_absence(self, no_worker: bool) -> None:
+        """Print that no worker answers, and that one does again."""
+        if no_worker != self._no_worker:
+            self._no_worker = no_worker
+            self._print_note(
+                f"{_NO_ANSWER}; the run goes on when there is one" if no_worker else "a worker answers again"
+            )
 
     def has_shown(self, checks: list[CheckResult]) -> bool:
         """Return whether each of these verdicts was printed."""

@@ -1,11 +1,12 @@
 """Choosing ports on 127.0.0.1, and naming the process that uses one."""
 
 import fcntl
+import json
 import os
 import random
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,6 +43,15 @@ def choose_port(usual: int, demanded: int | None, variable: str, taken: set[int]
     port = demanded or (usual if usual not in taken and _is_free(usual) else _any_free())
     taken.add(port)
     return port
+
+
+def last_ports(file: Path, names: Collection[str]) -> dict[str, int]:
+    """Return the ports that a stack had before, as its file says, so that old links still lead to it."""
+    try:
+        last = json.loads(file.read_text())
+        return {name: last[name] for name in names if isinstance(last.get(name), int)}
+    except (OSError, ValueError, AttributeError):
+        return {}
 
 
 def holder(port: int) -> str:

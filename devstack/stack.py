@@ -4,7 +4,8 @@ import fcntl
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from devstack.errors import StackError
 from devstack.identities import make_identities, nessie_settings, token_file
 from devstack.identities import variables as identity_variables
 from devstack.object_store import make_credentials, server_variables, store_answers, store_command, store_variables
-from devstack.ports import choose_port, reserved_ports
+from devstack.ports import choose_port, last_ports, reserved_ports
 from devstack.processes import Daemon, start, wait_until
 from devstack.store_events import EVENTS_ADDRESS, answering, event_variables
 from devstack.temporal_cli import find_temporal_cli
@@ -59,9 +60,14 @@ class Stack:
         self._environment = dict(environment)
         self.catalog = self._environment.get(_CATALOGUE, "nessie")
         self._file = self.home / STACK_FILE
+        self._ports_file = self.home / "ports.json"
+        self._say: Callable[[str], None] = lambda _: None
 
-    def up(self, *, with_worker: bool = True) -> dict[str, str]:
+    def up(self, *, with_worker: bool = True, say: Callable[[str], None] = lambda _: None) -> dict[str, str]:
         """Start the services and the worker that do not run yet; return the variables that programs need to use them.
+
+        Args:
+            say: gets a line for each process that is waited for.
 
         Raises:
             StackError: a port is taken, a process does not come up, or set-up has not run.
@@ -71,6 +77,7 @@ class Stack:
             ran = set(running)
             self._check_catalog(running)
             self._check_store(running)
+            self._say = say
             ports: dict[str, int] = {}
             variables: dict[str, str] = {}
             try:
@@ -129,10 +136,10 @@ class Stack:
             make_identities(self.home)
             settings = _nessie_settings(self._state, ports[_NESSIE], ports[_MANAGEMENT])
             running["nessie"] = self._start("nessie", self._nessie_command(), settings)
-        wait_until(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"])
+        self._wait(lambda: _answers(variables["TEMPORAL_UI"]), running["temporal"])
         if self.catalog == "nessie":
             token = token_file(self.home, "publisher").read_text()
-            wait_until(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"])
+            self._wait(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"])
         stack = read_settings({**self._environment, "SLUICE_HOME": str(self.home), **variables})
         open_catalog(stack).initialize_main()  # so that the first run has a commit to branch from
 
@@ -149,7 +156,7 @@ class Stack:
         self._wait_for_store(running["store"], variables)
 
     def _wait_for_store(self, store: Daemon, variables: Mapping[str, str]) -> None:
-        wait_until(lambda: store_answers(variables["AWS_ENDPOINT_URL_S3"]), store)
+        self._wait(lambda: store_answers(variables["AWS_ENDPOINT_URL_S3"]), store)
 
     @property
     def _state(self) -> Path:
@@ -158,7 +165,16 @@ class Stack:
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
-        wait_until(lambda: WORKER_READY in worker.output(), worker)
+        self._wait(lambda: WORKER_READY in worker.output(), worker)
+
+    def _wait(self, ready: Callable[[], bool], daemon: Daemon) -> None:
+        """Wait until a process is ready for work, and say how long it took."""
+        if ready():
+            return
+        self._say(f"{daemon.name}: starting")
+        started = time.monotonic()
+        wait_until(ready, daemon)
+        self._say(f"{daemon.name}: ready after {time.monotonic() - started:.0f} s")
 
     def _start(self, name: str, command: list[str], more: Mapping[str, str]) -> Daemon:
         environment = {**self._environment, **os.environ, "SLUICE_HOME": str(self.home), **more}
@@ -211,10 +227,12 @@ class Stack:
         for name, value in demanded.items():
             if value is not None and not (value.isdigit() and 0 < int(value) < 65536):
                 raise StackError(f"{name}={value} is not a port: use a number from 1 to 65535")
-        return {
+        ports = {
             name: choose_port(usual, int(value) if (value := demanded[name]) else None, name, taken)
-            for name, usual in _PORTS.items()
+            for name, usual in (_PORTS | last_ports(self._ports_file, _PORTS)).items()
         }
+        self._ports_file.write_text(json.dumps(ports))
+        return ports
 
     def _temporal_command(self, port: int, ui: int) -> list[str]:
         known = [f"--search-attribute={key.name}={_type_name(key.indexed_value_type.name)}" for key in ALL]

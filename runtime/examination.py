@@ -103,19 +103,24 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
             if queue == settings.sluice_task_queue:
                 break
             continue
-        findings.append(Finding(part="worker", state="ok", detail=f"{format_count(number, 'worker')} on {queue}"))
+        polled = Finding(part="worker", state="ok", detail=f"{format_count(number, 'worker')} on {queue}")
         try:
-            findings += (await query_lake(client, settings, question, Examination)).findings
+            findings += [polled, *(await query_lake(client, settings, question, Examination)).findings]
         except ServiceUnavailable as error:
-            findings.append(_unanswered(queue, settings, error))
+            findings.append(_unanswered(queue, settings, number, error))
         except (SluiceError, RPCError) as error:
-            findings.append(failed("worker", f"{queue}: {error}"))
+            findings += [polled, failed("worker", f"{queue}: {error}")]
     return findings
 
 
-def _unanswered(queue: str, settings: Settings, error: ServiceUnavailable) -> Finding:
-    """Return the finding of a worker that gives no answer: one of Spark may have a job in each of its slots."""
+def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnavailable) -> Finding:
+    """Return the finding of a worker that gives no answer: it ended, or is of Spark and has a job in each slot.
+
+    Args:
+        number: how many workers Temporal knows. It forgets one that was killed after five minutes.
+    """
     if queue != settings.spark_queue:
-        return failed("worker", f"{queue}: {error}")
+        known = f"Temporal knows {format_count(number, 'worker')} that asked for work within the last five minutes"
+        return failed("worker", f"{queue}: {error}; {known}", _START)
     detail = f"{queue}: no answer, maybe because a job is in each of its {settings.slots} slots: {error}"
     return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")

@@ -27,7 +27,7 @@ from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret
 from sluice.settings import Settings
-from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, SUMMARY_MEMO, TABLE, indexed_tables
+from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, RELEASES_MEMO, SUMMARY_MEMO, TABLE, indexed_tables
 from workflows.write_audit_publish import WriteAuditPublish
 
 
@@ -173,7 +173,8 @@ async def _start_or_attach(client: Client, settings: Settings, request: RunReque
             task_queue=settings.sluice_task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
             search_attributes=attributes if request.search_attributes else TypedSearchAttributes.empty,
-            memo={SUMMARY_MEMO: describe_work(request)},
+            memo={SUMMARY_MEMO: describe_work(request)}
+            | ({RELEASES_MEMO: request.resume.run_id} if request.resume else {}),
             static_summary=f"{pipeline.name}: {describe_work(request)}"[:LONGEST_SUMMARY],
             static_details=pipeline.description or None,
         )

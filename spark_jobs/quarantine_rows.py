@@ -33,15 +33,23 @@ def quarantine_rows(spark: SparkSession, spec: QuarantineRowsSpec) -> JobAnswer:
         report_progress(f"looking for bad rows of {table.table}")
         rows = _bad_rows(spark, spec, table).persist()
         counted.append((table, rows, rows.count()))
+    limits = {table.table: _limit(spark, spec, table) for table, _, _ in counted}
     answer = JobAnswer(
         bad_rows={table.table: count for table, _, count in counted},
-        above_cap=[table.table for table, _, count in counted if count > _limit(spark, spec, table)],
+        broken_checks={table.table: _broken_checks(rows) for table, rows, _ in counted},
+        above_cap={table.table: limits[table.table] for table, _, count in counted if count > limits[table.table]},
     )
     if not answer.above_cap:
         for table, rows, count in counted:
             report_progress(f"moving {count} bad rows of {table.table} to {table.quarantine}")
             _move(spark, spec, table, rows)
     return answer
+
+
+def _broken_checks(rows: DataFrame) -> dict[str, int]:
+    """Return the number of rows that break each check. A row may break several."""
+    counts = rows.select(F.explode(CHECKS).alias("title")).groupBy("title").count().orderBy(F.desc("count"), "title")
+    return {row["title"]: row["count"] for row in counts.collect()}
 
 
 def _limit(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSpec.BadRows) -> int:

@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.arrivals.held_batches import HeldBatches
     from sluice.contracts.arrivals import Batch, LandingZoneInput
     from sluice.contracts.starting import StartPipelineInput
+    from sluice.sizes import format_count
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, root_cause
     from workflows.zone_runs import GrantedRuns
@@ -80,7 +81,7 @@ class BatchRuns:
                 input,
                 id=GrantedRuns.run_id(id, tries),
                 parent_close_policy=ParentClosePolicy.ABANDON,
-                static_summary=f"{zone.name}: {batch.ref.files} files that arrived",
+                static_summary=f"{zone.name}: {format_count(batch.ref.files, 'file')} that arrived",
             )
             self._children[id] = child
             child.add_done_callback(partial(self._child_ended, id))

@@ -55,10 +55,8 @@ class RunState:
         self.report: AuditReport | None = None
         """The finished audit of the present write."""
         self._audit_digest: tuple[AuditReport | None, str] = (None, "")
-        self.previous_audit: PreviousAudit | None = None
-        """The last finished audit before a rebase."""
-        self.first_base = ""
-        """The hash of main that the first attempt's branch began at."""
+        self.previous_audit: PreviousAudit | None = None  # the last finished audit before a rebase
+        self.first_base = ""  # the hash of main that the first attempt's branch began at
         self.is_publishing = False
         """Whether a merge was requested that may still happen: its answer is not known, or not the last word."""
         self.orphan_branch = ""
@@ -162,7 +160,8 @@ class RunState:
         self.attempt += 1
         self.branch = self.write_result = self.report = self.previous_audit = None
         self.is_publishing = False
-        nothing: dict[str, object] = {"tables": {}, "summary": None, "checks": [], "waived": [], "bad_rows": {}}
+        nothing: dict[str, object] = {key: {} for key in ("tables", "bad_rows", "broken_checks")}
+        nothing |= {"summary": None, "checks": [], "waived": []}
         self.update_result(attempts=self.attempt, branch=None, audited_hash=None, **nothing)
 
     def record_loss(self) -> None:
@@ -231,7 +230,8 @@ class RunState:
     def record_publication(self, publication: Publication) -> None:
         """Record that main holds the run."""
         target = self.request.target and f"on {self.request.target}, and not on main: its backfill publishes all of it"
-        reasons = [target, describe_bad_rows(self.result.bad_rows), describe_overtaken(publication)]
+        bad_rows = describe_bad_rows(self.result.bad_rows, self.result.broken_checks)
+        reasons = [target, bad_rows, describe_overtaken(publication)]
         self.update_result(
             outcome="published",
             cause=None,

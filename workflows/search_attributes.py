@@ -12,6 +12,8 @@ OUTCOME = SearchAttributeKey.for_keyword("SluiceOutcome")
 ALL = (PIPELINE, TABLE, BRANCH, OUTCOME)
 SUMMARY_MEMO = "sluice.summary"
 """The memo with what a run does, in one line: Temporal lists memos, and shows summaries of single runs alone."""
+RELEASES_MEMO = "sluice.releases"
+"""The memo with the id of the run whose quarantine a run releases or repairs."""
 LONGEST_SUMMARY = 200
 """So many characters a summary may have."""
 _MAX_VALUE_BYTES = 2_000

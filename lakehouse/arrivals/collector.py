@@ -164,12 +164,13 @@ class _Look:
         loads = self._loads.by_identity(sorted({file.identity for file in listed if file.status == "loaded"}))
         files = []
         for file in listed:
-            detail = file.detail
+            detail, copied = file.detail, ""
             if file.status == "waiting":
                 detail = why_waiting(file.path, file.changed_at, manifests, self._arrival, now, has_room=input.has_room)
             elif load := loads.get(file.identity):
                 detail = name_run(load)
-            files.append(file.entry(detail))
+                copied = load.file.path if load.in_effect and load.file.path != file.path else ""
+            files.append(file.entry(detail).model_copy(update={"copy_of": copied}))
         return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._held.runs(self._pipeline.name))
 
     def plan_load(self, paths: Sequence[str]) -> LoadPlan:

@@ -10,11 +10,14 @@ from sluice.audit.tables import AuditedTable
 from sluice.audit.verdicts import CheckResult, check_title
 from sluice.contracts.spark_jobs import QuarantineRowsSpec
 from sluice.pipeline.table import Table
+from sluice.sizes import format_count
 from sluice.sql.dialect import SPARK
 
 SUFFIX = "__quarantine"
 CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"
 """The columns that a quarantine table has beside those of its table."""
+_NAMED = 5
+"""Maximum number of checks in a sentence."""
 
 
 def quarantine_table(table: str) -> str:
@@ -64,26 +67,45 @@ def bad_row_limit(table: Table, added_rows: int) -> int:
 
 
 def bad_rows_of_table(
-    table: AuditedTable, failed: Sequence[int], settings: Table, keys: Sequence[str] = ()
+    table: AuditedTable, failed: Sequence[int], settings: Table, keys: Sequence[str] = (), *, requeued: bool = False
 ) -> QuarantineRowsSpec.BadRows:
     """Return what the Spark job needs to move the rows of a table that break any of these checks.
 
     The job reads all added files: every added row may break one of the checks.
+
+    Args:
+        requeued: whether the rows come from quarantine tables: those that are still bad go back, however many.
     """
     (group,) = scan_groups(table, {index: table.checks[index] for index in failed}, SPARK)[0]
     added = table.statistics.added
+    added_rows = sum(file.rows for file in added)
     return QuarantineRowsSpec.BadRows(
         table=table.name,
         quarantine=quarantine_table(table.name),
         target=spark_target(group.over(added)),
         check_titles={check_key(table.name, index): check_title(table.checks[index]) for index in failed},
-        limit=bad_row_limit(settings, sum(file.rows for file in added)),
-        max_proportion=settings.max_bad_proportion if table.carried else None,
+        limit=added_rows if requeued else bad_row_limit(settings, added_rows),
+        max_proportion=settings.max_bad_proportion if table.carried and not requeued else None,
         keys=list(keys) if table.carried else [],
     )
 
 
-def describe_bad_rows(bad_rows: Mapping[str, int]) -> str:
-    """Return a sentence with the number of quarantined rows of each table."""
-    parts = [f"{count} bad rows of {table} went to {quarantine_table(table)}" for table, count in bad_rows.items()]
+def describe_bad_rows(bad_rows: Mapping[str, int], broken_checks: Mapping[str, Mapping[str, int]]) -> str:
+    """Return a sentence with the number of quarantined rows of each table, and the checks that they break."""
+    parts = []
+    for table, count in bad_rows.items():
+        broken = [f"{title} {number:,}" for title, number in broken_checks.get(table, {}).items()]
+        named = f" ({_listed(broken)})" if broken else ""
+        parts.append(f"{format_count(count, 'bad row')} of {table} went to {quarantine_table(table)}{named}")
     return "; ".join(parts)
+
+
+def describe_above_cap(bad_rows: Mapping[str, int], caps: Mapping[str, int]) -> str:
+    """Return a sentence with the tables that have more bad rows than may be quarantined."""
+    counts = [f"{bad_rows[table]:,} of {table}, where at most {cap:,} may be" for table, cap in caps.items()]
+    return f"more bad rows than the pipeline allows to quarantine: {'; '.join(counts)}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    more = [f"and {len(parts) - _NAMED:,} more checks"] if len(parts) > _NAMED else []
+    return ", ".join([*parts[:_NAMED], *more])

@@ -168,8 +168,8 @@ class ArrivalEntry(Model):
     status: FileStatus
     detail: str
     """The batch that it is in, the run that loaded it, or why it is not loaded, or waits."""
-    after: str = ""
-    """What was done with it when main held it, or why that is still to be done."""
+    copy_of: str = ""  # the file with the same content that was loaded in its place
+    after: str = ""  # what was done with it when main held it, or why that is still to be done
 
 
 class ListArrivalsResult(Model):

@@ -1,6 +1,6 @@
 """Inputs and results of the activities that audit a branch and quarantine bad rows."""
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
@@ -90,5 +90,13 @@ class QuarantineRowsResult(Model):
 
     bad_rows: dict[str, int]
     """By table, the number of bad rows."""
-    above_cap: list[str] = Field(default_factory=list)
-    """The tables with more bad rows than their cap; if there are any, no row was moved."""
+    broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """By table, how many of them break each check."""
+    above_cap: dict[str, int] = Field(default_factory=dict)
+    """The tables with more bad rows than their cap, and the cap; if there are any, no row was moved."""
+
+    @field_validator("above_cap", mode="before")
+    @classmethod
+    def _without_caps(cls, value: object) -> object:
+        """Read the result of an earlier version, which named the tables alone."""
+        return dict.fromkeys(value, 0) if isinstance(value, list) else value

@@ -207,6 +207,8 @@ class RunResult(Model):
     """The failed checks that are waived, and by whom, until when and why. Their verdicts stay `fail`."""
     bad_rows: dict[str, int] = Field(default_factory=dict)
     """By table, the rows that broke a check and went to its quarantine table in the same merge."""
+    broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """By table, how many of these rows broke each check."""
     conflicts: list[Conflict] = Field(default_factory=list)
     """Each conflict with main, the latest last."""
     approval: ApprovalRecord | None = None

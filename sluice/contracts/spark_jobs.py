@@ -209,8 +209,10 @@ class JobAnswer(Model):
     scans: dict[str, ScanAnswer] = Field(default_factory=dict)
     bad_rows: dict[str, int] = Field(default_factory=dict)
     """By table, how many rows break a check."""
-    above_cap: list[str] = Field(default_factory=list)
-    """The tables that have more of them than may be moved; then none was moved."""
+    broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """By table, how many of them break each check."""
+    above_cap: dict[str, int] = Field(default_factory=dict)
+    """The tables that have more of them than may be moved, with that number; then none was moved."""
     error: str = ""
     error_kind: Literal["", "InvalidInput", "InvalidPipeline", "NothingToDo", "JobFailed"] = ""
     unreadable: UnreadableRows | None = None

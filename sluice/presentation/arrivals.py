@@ -46,9 +46,9 @@ def describe_batches(batches: Sequence[Batch]) -> str:
 
 
 def _describe_state(state: str, batches: Sequence[Batch]) -> str:
-    if len(batches) == 1:
-        return describe_batch(batches[0])
-    return f"{len(batches):,} batches {state} ({format_count(sum(each.ref.files for each in batches), 'file')})"
+    files = format_count(sum(each.ref.files for each in batches), "file")
+    run = f" by {batches[0].workflow_id}" if len(batches) == 1 and batches[0].workflow_id else ""
+    return f"{len(batches):,} batch{'es' * (len(batches) > 1)} {state} ({files}){run}"
 
 
 def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str]) -> tuple[str, str]:
@@ -59,7 +59,8 @@ def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str])
     """
     after = f"; {file.after}" if file.after else ""
     if file.status == "loaded":
-        return "rolled back" if file.detail.endswith(ROLLED_BACK) else "published", f"run {file.detail}{after}"
+        state, why = _describe_loaded(file, zone)
+        return state, why + after
     if file.status != "in a batch":
         return file.status, file.detail + after
     for other in zone.batches:
@@ -69,6 +70,15 @@ def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str])
     if batch is None:
         return "waiting", f"batch {file.detail} has just ended"
     return batch.state, f"batch {file.detail}" + _why(batch, zone, runs)
+
+
+def _describe_loaded(file: ArrivalEntry, zone: ZoneStatus) -> tuple[str, str]:
+    if file.detail.endswith(ROLLED_BACK):
+        again = f"not loaded again by itself: `arrivals {zone.name} --load FILE` does"
+        return "rolled back", f"run {file.detail.removesuffix(ROLLED_BACK)}; {again}"
+    if file.copy_of:
+        return "copy", f"of {file.copy_of}, which run {file.detail} loaded"
+    return "published", f"run {file.detail}"
 
 
 def format_arrival(timestamp: float | None) -> str:

@@ -1,11 +1,11 @@
-"""What a person can do about a run whose rows are quarantined."""
+"""The commands that a person needs next about a run whose rows are quarantined."""
 
 from sluice.command_line import COMMAND
 from sluice.contracts.run import RunResult
 
 
 def next_steps(result: RunResult, released: str = "", command: str = COMMAND) -> dict[str, str]:
-    """Return the commands that look at quarantined rows and decide on them, by what each is for.
+    """Return the commands that show quarantined rows and decide about them, by what each is for.
 
     Args:
         released: the run whose quarantine this one released or repaired; it is kept unless this one published.
@@ -15,9 +15,17 @@ def next_steps(result: RunResult, released: str = "", command: str = COMMAND) ->
         run = released if result.outcome in ("quarantined", "discarded", "cancelled") else ""
     else:
         run = result.run_id if result.outcome == "quarantined" and result.branch else ""
-    if not run:
-        return {}
+    if run:
+        return {"to look": f"{command} quarantine show {run}", **quarantine_commands(run, command)}
+    if result.outcome == "published" and result.bad_rows:
+        return {"to look": f"{command} quarantine show {result.run_id}"}
+    return {}
+
+
+def quarantine_commands(run: str, command: str = COMMAND) -> dict[str, str]:
+    """Return the commands that decide about a quarantined branch, by what each is for."""
     return {
-        "to look": f"{command} quarantine show {run}",
-        "to decide": 'release, repair --sql "UPDATE …" or discard, in place of show',
+        "to release": f"{command} quarantine release {run}",
+        "to repair": f'{command} quarantine repair {run} --sql "UPDATE ..."',
+        "to discard": f"{command} quarantine discard {run}",
     }

@@ -94,10 +94,14 @@ def test_the_report_ends_with_what_can_be_done_about_quarantined_rows(outcome: s
     )
     output = io.StringIO()
     print_report(result, "http://ui", Console(file=output, width=140), released=released)
-    last = [line.strip() for line in output.getvalue().splitlines()[-2:]]
+    last = [line.strip() for line in output.getvalue().splitlines()[-4:]]
     if run:
-        assert last[0] == f"to look  python run_workflow.py quarantine show {run}"
-        assert last[1] == 'to decide  release, repair --sql "UPDATE …" or discard, in place of show'
+        assert last == [
+            f"to look  python run_workflow.py quarantine show {run}",
+            f"to release  python run_workflow.py quarantine release {run}",
+            f'to repair  python run_workflow.py quarantine repair {run} --sql "UPDATE ..."',
+            f"to discard  python run_workflow.py quarantine discard {run}",
+        ]
     else:
         assert "quarantine show" not in output.getvalue()
 

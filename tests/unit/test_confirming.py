@@ -23,6 +23,7 @@ from cli import app as command_line
 from cli import cancel, confirming, context, quarantine, requeue
 from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_branch, list_quarantined_branches
 from lakehouse.report_store import ReportStore
+from runtime import quarantined_rows
 from sluice import errors
 from sluice.contracts.lake_queries import QueryRows
 from sluice.contracts.quarantine import VerifiedWrite
@@ -85,6 +86,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MemoryCatalog:
         "list_quarantine": ListQuarantineActivity(catalog, {}).list_quarantine,
         "plan_release": PlanReleaseActivity(catalog, "here").plan_release,
         "describe_quarantine": DescribeQuarantineActivity(catalog, {}, reports).describe_quarantine,
+        "query_tables": lambda _: QueryRows(columns=["name"], rows=[]),  # no quarantine table
     }
 
     async def query_lake(client: object, settings: object, query: Any, result_type: object) -> Any:
@@ -94,6 +96,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MemoryCatalog:
         return call(ManageQuarantineActivity(catalog, NoWorkflows(), "here").manage_quarantine, argument)  # type: ignore[arg-type]
 
     monkeypatch.setattr(quarantine, "query_lake", query_lake)
+    monkeypatch.setattr(quarantined_rows, "query_lake", query_lake)
     monkeypatch.setattr(quarantine, "execute_short_workflow", execute)
     return catalog
 

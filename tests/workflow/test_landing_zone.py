@@ -647,7 +647,7 @@ async def test_the_web_ui_shows_what_the_zone_holds(zone: Zone) -> None:
         nonlocal details
         metadata = await zone.handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
         details = metadata.current_details
-        return "Batches: 2 files running" in details
+        return "Batches: 1 batch running (2 files)" in details
 
     await until(are_shown, lambda: details)
     assert details.startswith("**open**") and "Files: 7 loaded, 2 waiting" in details, details

@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.audit.bad_rows import quarantinable_checks
+    from sluice.audit.bad_rows import describe_above_cap, quarantinable_checks
     from sluice.audit.verdicts import AuditReport, missing_verdicts, short_verdicts
     from sluice.contracts.audit import SCAN_ATTEMPTS, AuditInput, AuditResult, QuarantineRowsInput, ScanInput
     from sluice.contracts.write import JobReport, VerifyWriteInput
@@ -92,8 +92,7 @@ async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[
     )
     raise_if_cancelled()
     if result.above_cap:
-        counts = ", ".join(f"{result.bad_rows[table]} of {table}" for table in result.above_cap)
-        raise RunStopped("audit", f"more bad rows than the pipeline allows to quarantine: {counts}")
+        raise RunStopped("audit", describe_above_cap(result.bad_rows, result.above_cap))
     verify = VerifyWriteInput(
         run_ref=state.run_ref,
         branch=state.branch,
@@ -104,7 +103,7 @@ async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[
         quarantined_rows=result.bad_rows,
     )
     state.record_write(await calls.verify_write(verify))
-    state.update_result(bad_rows=result.bad_rows)
+    state.update_result(bad_rows=result.bad_rows, broken_checks=result.broken_checks)
     raise_if_cancelled()
 
 
