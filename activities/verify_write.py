@@ -1,5 +1,6 @@
 """Verify on the branch what an attempt wrote: the exit code of a job proves nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from temporalio import activity
@@ -7,9 +8,11 @@ from temporalio import activity
 from activities.catalog_identity import check_catalog
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableDiff
+from lakehouse.iceberg.row_comparison import count_changed_rows
+from lakehouse.iceberg.table_state import TableState
 from lakehouse.iceberg.written_table import read_written_table
 from lakehouse.table_versions import changed_tables
-from sluice.contracts.write import VerifyWriteInput, WriteResult
+from sluice.contracts.write import RowNumbers, VerifyWriteInput, WriteResult
 from sluice.publishing.written_tables import (
     WrittenTable,
     check_changed_namespace,
@@ -38,7 +41,21 @@ class VerifyWriteActivity:
                 check_changed_namespace(input.tables, namespace.elements, namespace.before, namespace.after)
             changes = check_write(input, [self._read(input, diff) for diff in diffs])
             conflicts = self.catalog.find_conflicts(branch.name, head)
-            return WriteResult(head=head, tables=changes, versions=changed_tables(diffs), conflicts=conflicts)
+            repaired = self._repaired(input, diffs) if input.repairs else {}
+            return WriteResult(
+                head=head, tables=changes, versions=changed_tables(diffs), conflicts=conflicts, repaired=repaired
+            )
+
+    def _repaired(self, input: VerifyWriteInput, diffs: Sequence[TableDiff]) -> dict[str, RowNumbers]:
+        """Return the rows that the SQL of a repair changed, by table, where they are few enough to be compared."""
+        repaired = {}
+        for diff in diffs:
+            since = self.catalog.table_version(input.branch.name, diff.name, input.since)
+            if diff.after is None or since is None or since == diff.after:
+                continue
+            if rows := count_changed_rows(TableState.load(diff.after, since, self.io)):
+                repaired[diff.name] = RowNumbers.model_validate(rows.model_dump(include=set(RowNumbers.model_fields)))
+        return repaired
 
     def _read(self, input: VerifyWriteInput, diff: TableDiff) -> WrittenTable:
         since = diff.before

@@ -49,7 +49,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Run pipelines: write on a branch, audit exactly that, and publish it by one merge, or say why not. "
     "`run_workflow.py FILE` is short for `run_workflow.py run FILE`.",
-    epilog="Exit codes: 0 published or checked, 2 wrong use or invalid pipeline, 3 stopped by the audit, "
+    epilog="Exit codes: 0 published, checked or skipped, 2 wrong use or invalid pipeline, 3 stopped by the audit, "
     "4 rejected or expired, 5 cancelled, 6 failed, 7 a service cannot be reached, 130 detached.",
 )
 

@@ -16,6 +16,7 @@ from sluice.presentation.changes import (
     describe_guarantee,
     describe_message,
     describe_metadata,
+    describe_release,
     describe_summary,
     rows_heading,
     summary_heading,
@@ -40,6 +41,7 @@ _WITH_FILES = 100
 _OUTCOME_COLOURS = {
     "published": "green",
     "checked": "green",
+    "skipped": "yellow",
     "quarantined": "red",
     "discarded": "red",
     "cancelled": "yellow",
@@ -74,6 +76,7 @@ def print_report(
     details = {
         summary_heading(result): describe_summary(result),
         "types": describe_types(result.types),
+        "releases": describe_release(result),
         "message": describe_message(result),
         "metadata": describe_metadata(result),
         "guarantee": describe_guarantee(result.guarantee),

@@ -10,10 +10,11 @@ import typer
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
 from cli.follow import start_and_follow
+from cli.layout import print_rows
 from cli.report import print_detail
 from cli.values import OverYounger
 from runtime.pipeline_input import load_pipeline
-from runtime.quarantined_rows import duckdb_table
+from runtime.quarantined_rows import duckdb_table, preview_requeue, with_new_values
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
 from sluice.audit.bad_rows import AT, RUN, quarantine_table
@@ -25,7 +26,7 @@ from sluice.contracts.lake_queries import (
     RequeueSelection,
 )
 from sluice.contracts.load_order import LoadOrder
-from sluice.errors import InvalidPipeline
+from sluice.errors import InvalidPipeline, SluiceError
 from sluice.identifiers import literal
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.requeue import MAX_REQUEUED_RUNS, requeued_table
@@ -62,6 +63,7 @@ def requeue(
         await query_lake(context.client, context.settings, _query(loaded, selection), RequeuePlan)  # refuses early
         counts = await _count_rows(context, requeued_table(loaded, table), run)
         _print_taken(context, requeued_table(loaded, table), counts, selection)
+        await _print_preview(context, requeued_table(loaded, table), selection)
         confirm(context, "Move them back, audit them again, and publish them if they pass?", yes=yes)
         shown = selection.model_copy(update={"runs": sorted(counts)})
         plan = await query_lake(context.client, context.settings, _query(loaded, shown), RequeuePlan)
@@ -93,6 +95,18 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
             f"{MAX_REQUEUED_RUNS:,}: name a run by --run"
         )
     return {str(quarantined_by): count for quarantined_by, count in rows}
+
+
+async def _print_preview(context: CommandContext, table: str, selection: RequeueSelection) -> None:
+    """Print the first rows with their new values, where DuckDB knows the SQL of the repair."""
+    try:
+        preview = await preview_requeue(context.client, context.settings, table, selection)
+    except (SluiceError, ValueError):  # a preview that cannot be had stops no requeue
+        return
+    shown = with_new_values(preview)
+    rows = [["null" if value is None else str(value) for value in row] for row in shown.rows]
+    if rows:
+        print_rows(context.console, shown.columns, rows, title=f"the first {format_count(len(rows), 'row')}", dim=True)
 
 
 def _print_taken(context: CommandContext, table: str, counts: Mapping[str, int], selection: RequeueSelection) -> None:

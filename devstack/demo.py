@@ -20,7 +20,7 @@ from sluice.settings import read_settings
 _TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier", ORDERS)
 _APPROVAL_LIMIT = 300.0
 """Seconds until the third run has to wait for its approval."""
-PUBLISHED, REFUSED, STOPPED = 0, 2, 3
+PUBLISHED, STOPPED = 0, 3
 """Exit codes of the command line that the demo expects."""
 
 
@@ -120,8 +120,8 @@ class _Demo:
 
     def _publish(self, pipeline: str) -> None:
         code = self._commands.run(pipeline)
-        if code == REFUSED:
-            say("\nAn earlier demo published these files, so Sluice refuses them. --again loads them once more.\n")
+        if self._commands.read("status", Path(pipeline).stem.replace("_", "-")).get("outcome") == "skipped":
+            say("\nAn earlier demo published these files, so Sluice skips them. --again loads them once more.\n")
             code = self._commands.run(pipeline, "--again")
         expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
@@ -137,7 +137,7 @@ class _Demo:
         self._commands.run(pipeline, "--detach")
         shown = self._wait_for_stage(name, "waiting for approval", "already_published")
         if shown.get("cause") == "already_published":
-            say("\nAn earlier demo published this, so Sluice refuses it. --again runs it once more.\n")
+            say("\nAn earlier demo published this, so Sluice skips it. --again runs it once more.\n")
             self._commands.run(pipeline, "--again", "--detach")
             shown = self._wait_for_stage(name, "waiting for approval")
         report = f"{shown['audited_hash'][:12]}:{shown['audit_digest'][:12]}"

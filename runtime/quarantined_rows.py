@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from temporalio.client import Client
 
 from runtime.short_workflow import query_lake
-from sluice.audit.bad_rows import AT, CHECKS, RUN, SUFFIX, is_quarantine_table
-from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
+from sluice.audit.bad_rows import AT, CHECKS, RUN, SUFFIX, is_quarantine_table, quarantine_table
+from sluice.contracts.lake_queries import QueryRows, QueryTablesInput, RequeueSelection
 from sluice.identifiers import literal
 from sluice.settings import Settings
+from sluice.sql.expression import likely_duckdb
 
 _MOST_RUNS = 20
 """Maximum number of runs that are listed for a table."""
+_PREVIEWED = 5
+_NEW = "new "
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,39 @@ async def show_quarantined_rows(client: Client, settings: Settings, named: str, 
         checks = {str(title): int(count) for title, count in counts.rows}
         shown.append(ShownRows(name.removesuffix(SUFFIX), int(total.rows[0][0]), checks, sample, "" if own else named))
     return shown
+
+
+async def preview_requeue(client: Client, settings: Settings, table: str, selection: RequeueSelection) -> QueryRows:
+    """Return the first rows of a requeue, and the values that they get, as columns named `new COLUMN`.
+
+    DuckDB computes the values: Spark, which computes those of the requeue, may mean another thing by an expression.
+
+    Raises:
+        SluiceError: DuckDB cannot answer.
+    """
+    values = [value.partition("=") for value in selection.values]
+    new = "".join(f', {likely_duckdb(sql)} AS "{_NEW}{column.strip()}"' for column, _, sql in values)
+    conditions = [f"{RUN} = {literal(selection.run)}"] if selection.run else []
+    conditions += [f"({likely_duckdb(selection.where)})"] if selection.where else []
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    hidden = f"{CHECKS}, {RUN}, {AT}"
+    source = duckdb_table(quarantine_table(table))
+    return await _query(client, settings, f"SELECT * EXCLUDE ({hidden}){new} FROM {source}{where} LIMIT {_PREVIEWED}")
+
+
+def with_new_values(preview: QueryRows) -> QueryRows:
+    """Return the rows of a preview with `old -> new` in the columns that change."""
+    names = [name for name in preview.columns if not name.startswith(_NEW)]
+    rows = []
+    for row in preview.rows:
+        values = dict(zip(preview.columns, row, strict=True))
+        changed = {name: _changed(values[name], values[_NEW + name]) for name in names if _NEW + name in values}
+        rows.append([changed.get(name, values[name]) for name in names])
+    return QueryRows(columns=names, rows=rows)
+
+
+def _changed(old: object, new: object) -> object:
+    return old if old == new else f"{'null' if old is None else old} -> {'null' if new is None else new}"
 
 
 async def _quarantine_tables(client: Client, settings: Settings) -> list[str]:

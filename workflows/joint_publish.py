@@ -91,7 +91,7 @@ class JointPublication:
         if not collected.name:
             await self.discard()
             reason = "main holds all partitions already"
-            self._change(ended=EndedRun(key=ALL, outcome="discarded", cause="already_published", reason=reason))
+            self._change(ended=EndedRun(key=ALL, outcome="skipped", cause="already_published", reason=reason))
             return
         self._change(quarantine=collected.name)
         raise_if_cancelled()

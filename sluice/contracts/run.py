@@ -15,13 +15,13 @@ from sluice.contracts.input import SelectedInput
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import LineageParent, RunRef
 from sluice.contracts.registration import Registration
-from sluice.contracts.write import ChangeSummary, TableChange
+from sluice.contracts.write import ChangeSummary, RowNumbers, TableChange
 from sluice.input.guessed_types import NO_TYPES, GuessedTypes
 from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
 
-Outcome = Literal["published", "checked", "quarantined", "discarded", "cancelled", "failed"]
+Outcome = Literal["published", "checked", "skipped", "quarantined", "discarded", "cancelled", "failed"]
 Cause = Literal[
     "audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable",
     "nothing_to_do", "checked", "input_changed",
@@ -207,6 +207,10 @@ class RunResult(Model):
     """The failed checks that are waived, and by whom, until when and why. Their verdicts stay `fail`."""
     bad_rows: dict[str, int] = Field(default_factory=dict)
     """By table, the rows that broke a check and went to its quarantine table in the same merge."""
+    released: str = ""
+    """The run whose quarantine this one releases or repairs; empty if it does neither."""
+    repaired: dict[str, RowNumbers] = Field(default_factory=dict)
+    """By table, the rows that the SQL of a repair changed, where they could be compared."""
     broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
     """By table, how many of these rows broke each check."""
     conflicts: list[Conflict] = Field(default_factory=list)

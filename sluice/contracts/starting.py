@@ -109,7 +109,7 @@ class EndedRun(Model):
     @property
     def is_done(self) -> bool:
         """Whether main holds the input now."""
-        return self.outcome == "published" or self.cause in ("already_published", "nothing_to_do")
+        return self.outcome in ("published", "skipped") or self.cause in ("already_published", "nothing_to_do")
 
 
 class RunEnd(Model):

@@ -87,6 +87,8 @@ class VerifyWriteInput(Model):
     """The hash of the branch after which all snapshots must be of this attempt; empty means its base."""
     quarantined_rows: dict[str, int] = Field(default_factory=dict)
     """By table, how many of its rows were moved to its quarantine table since the hash `since`."""
+    repairs: bool = False
+    """Whether SQL repaired quarantined rows since the hash `since`: then the changed rows are counted."""
 
 
 class RowNumbers(Model):
@@ -181,3 +183,5 @@ class WriteResult(Model):
     """By table, what it was at the base of the branch and what it is at the head."""
     conflicts: list[str] = Field(default_factory=list)
     """The tables that main changed meanwhile too, so that a merge now would fail."""
+    repaired: dict[str, RowNumbers] = Field(default_factory=dict)
+    """By table, the rows that the SQL of a repair changed, where they could be compared."""

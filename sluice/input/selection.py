@@ -60,11 +60,14 @@ def select_files(
         scope: the partition and the scheduled time that they are loaded for.
 
     Raises:
-        AlreadyPublished: there is nothing left to load, or a file was loaded before and the pipeline refuses that.
+        AlreadyPublished: there is nothing left to load.
+        InvalidInput: some files were loaded before, and they cannot be left out, or the pipeline refuses that.
     """
     before = [file for file in files if file.path in loaded]
-    if before and (len(before) == len(files) or policy == "refuse" or not reads_selection):
+    if before and len(before) == len(files):
         raise AlreadyPublished(_refused(before, len(files), loaded))
+    if before and (policy == "refuse" or not reads_selection):
+        raise InvalidInput(_refused(before, len(files), loaded))
     selected: list[ManifestFile] = []
     paths: dict[str, str] = {}
     for file in files:

@@ -19,6 +19,7 @@ _LONGEST_SQL = 20_000
 _EVENTS: Mapping[Outcome, LineageEventType] = {
     "published": "COMPLETE",
     "checked": "COMPLETE",
+    "skipped": "COMPLETE",
     "quarantined": "ABORT",
     "discarded": "ABORT",
     "cancelled": "ABORT",
@@ -27,9 +28,7 @@ _EVENTS: Mapping[Outcome, LineageEventType] = {
 
 
 def closing_event(result: RunResult) -> LineageEventType:
-    """Return the event that ends a run: a compaction that had nothing to do is complete."""
-    if result.cause == "nothing_to_do":
-        return "COMPLETE"
+    """Return the event that ends a run."""
     return _EVENTS[result.outcome] if result.outcome else "FAIL"
 
 

@@ -68,7 +68,7 @@ def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str])
             return "waiting", f"{file.detail}{_why_behind(other, zone)}"
     batch = next((each for each in zone.batches if each.ref.id == file.detail), None)
     if batch is None:
-        return "waiting", f"batch {file.detail} has just ended"
+        return "waiting", f"batch {file.detail} has just begun, or ended"
     return batch.state, f"batch {file.detail}" + _why(batch, zone, runs)
 
 

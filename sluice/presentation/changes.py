@@ -76,6 +76,14 @@ def describe_metadata(result: RunResult) -> str:
     return ", ".join(f"{key}={value}" for key, value in entries.items())
 
 
+def describe_release(result: RunResult) -> str:
+    """Return whose quarantine a run releases, and how many rows its SQL changed: `run r1; repaired t.x: 3 updated`."""
+    if not result.released:
+        return ""
+    changed = [f"{table}: {_describe_numbers(rows)}" for table, rows in result.repaired.items()]
+    return f"the quarantine of run {result.released}" + (f"; repaired {'; '.join(changed)}" if changed else "")
+
+
 def rows_heading(result: RunResult) -> str:
     """Return what the number of rows in the end is called: those of the branch, where main has not got them."""
     return "rows after" if result.outcome in (None, "published") else "rows on the branch"

@@ -15,6 +15,7 @@ from sluice.presentation.changes import (
     describe_guarantee,
     describe_message,
     describe_metadata,
+    describe_release,
     describe_summary,
     rows_heading,
     summary_heading,
@@ -47,6 +48,7 @@ def markdown_report(result: RunResult, link: str) -> str:
     attempts = describe_attempts(result.attempts, result.lost_attempts)
     details = {
         "types": cell(describe_types(result.types), 1000),
+        "releases": cell(describe_release(result), 1000),
         "guarantee": cell(describe_guarantee(result.guarantee), 200),
         "message": cell(describe_message(result), 1000),
         "metadata": cell(describe_metadata(result), 1000),

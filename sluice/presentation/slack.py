@@ -11,6 +11,7 @@ from sluice.times import format_time
 _ICONS = {
     "published": ":white_check_mark:",
     "checked": ":mag:",
+    "skipped": ":fast_forward:",
     "quarantined": ":no_entry:",
     "discarded": ":wastebasket:",
     "cancelled": ":black_square_for_stop:",

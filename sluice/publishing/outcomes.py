@@ -25,9 +25,9 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
     "ServiceUnavailable": "unreachable",
     "CredentialsExpired": "unreachable",
 }
-_EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "checked": 0, "cancelled": 5, "failed": 6}
+_EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "checked": 0, "skipped": 0, "cancelled": 5, "failed": 6}
 _EXIT_BY_CAUSE: dict[Cause, int] = {
-    "audit": 3, "rejected": 4, "expired": 4, "already_published": 2, "unreachable": 7, "nothing_to_do": 0,
+    "audit": 3, "rejected": 4, "expired": 4, "unreachable": 7, "nothing_to_do": 0,
 }  # fmt: skip
 
 
@@ -47,7 +47,8 @@ class RunEnding(Model):
 def ending(cause: Cause, on_failure: OnFailure, *, may_keep: bool = True) -> RunEnding:
     """Decide the outcome of a run that does not publish, and whether its branch is kept.
 
-    After a failed audit, a rejection or an expired approval the pipeline's `on_failure` decides. The branch of a
+    A run is skipped where main holds its input, or a compaction finds nothing to do. After a failed audit, a rejection
+    or an expired approval the pipeline's `on_failure` decides. The branch of a
     cancelled run, or of one with invalid input, is discarded. After any other error it is kept for a person.
 
     Args:
@@ -66,8 +67,8 @@ def _ending_by_cause(cause: Cause, on_failure: OnFailure) -> RunEnding:
         return RunEnding(outcome="cancelled", cause=cause, keep_branch=False)
     if cause == "checked":
         return RunEnding(outcome="checked", cause=cause, keep_branch=False)
-    if cause == "nothing_to_do":
-        return RunEnding(outcome="discarded", cause=cause, keep_branch=False)
+    if cause in ("nothing_to_do", "already_published"):
+        return RunEnding(outcome="skipped", cause=cause, keep_branch=False)
     return RunEnding(outcome="failed", cause=cause, keep_branch=cause in ("error", "unreachable"))
 
 

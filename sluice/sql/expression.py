@@ -69,6 +69,12 @@ def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
     return result
 
 
+def likely_duckdb(text: str) -> str:
+    """Return an expression in DuckDB's SQL. Its meaning may differ from Spark's: it is for previews alone."""
+    result: str = _parsing().likely_duckdb(text)
+    return result
+
+
 @cache
 def _parsing() -> Any:
     return import_module("sluice.sql.parsing")

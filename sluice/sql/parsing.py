@@ -106,6 +106,18 @@ def _table_parts(tree: exp.Expr) -> set[tuple[str, ...]]:
     }
 
 
+def likely_duckdb(text: str) -> str:
+    """Return an expression in DuckDB's SQL. Its meaning may differ from Spark's: it is for previews alone.
+
+    Raises:
+        ValueError: it cannot be parsed.
+    """
+    try:
+        return str(sqlglot.transpile(text, read=Spark, write=DuckDB)[0])
+    except SqlglotError as error:
+        raise ValueError(str(error)) from error
+
+
 def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
     """Return the condition in DuckDB's SQL if it certainly has the same meaning as in Spark SQL, else None."""
     condition = parse_condition(text)

@@ -31,6 +31,8 @@ class Zone:
         def holds() -> bool:
             seen.update(self.shown("--file", file))
             states = {each["status"] for each in seen["files"]}
+            if status == "in a batch" and not {each["detail"] for each in seen["files"]} <= seen["runs"].keys():
+                return False  # it began after the batches were read
             return states == {status} and (not batch or [each["state"] for each in seen["batches"]] == [batch])
 
         wait_for(holds, lambda: str(seen))

@@ -71,7 +71,7 @@ def test_a_compaction_is_a_run(system: SystemHarness, lake: LakeReader, stack: d
     assert written(stack, "t.many_files").volumes() == []
     before = lake.head()
     nothing = system.run(text)
-    assert (nothing.code, nothing.json["outcome"], nothing.json["cause"]) == (0, "discarded", "nothing_to_do"), nothing
+    assert (nothing.code, nothing.json["outcome"], nothing.json["cause"]) == (0, "skipped", "nothing_to_do"), nothing
     assert "no files that are worth compacting" in nothing.json["reason"]
     assert lake.head() == before and not lake.branches("compaction")
     wrong = system.run(_COMPACT.format(name="compaction", table="many_files", options="{min-files: 2}"))

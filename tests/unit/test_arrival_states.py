@@ -60,7 +60,7 @@ def entry(status: FileStatus, detail: str, after: str = "") -> ArrivalEntry:
             "batch ab: a check failed",
         ),
         (entry("in a batch", "ab"), zone(batch(state="set aside")), "set aside", "batch ab"),
-        (entry("in a batch", "zz"), zone(), "waiting", "batch zz has just ended"),
+        (entry("in a batch", "zz"), zone(), "waiting", "batch zz has just begun, or ended"),
         (entry("refused", "it is truncated"), zone(), "refused", "it is truncated"),
     ],
 )

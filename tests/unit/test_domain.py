@@ -158,7 +158,7 @@ def result(outcome: Outcome | None, cause: Cause | None = None, **more: object) 
         ("cancelled", "cancelled", 5),
         ("failed", "error", 6),
         ("failed", "invalid", 6),
-        ("failed", "already_published", 2),
+        ("skipped", "already_published", 0),
         ("failed", "unreachable", 7),
         (None, None, 6),
     ],

@@ -282,10 +282,10 @@ def test_events_before_the_end(receiver: LineageReceiver, lake: Lake, event: Lin
         ("quarantined", "audit", "ABORT"),
         ("discarded", "rejected", "ABORT"),
         ("discarded", "expired", "ABORT"),
-        ("discarded", "nothing_to_do", "COMPLETE"),
+        ("skipped", "nothing_to_do", "COMPLETE"),
         ("cancelled", "cancelled", "ABORT"),
         ("failed", "unreachable", "FAIL"),
-        ("failed", "already_published", "FAIL"),
+        ("skipped", "already_published", "COMPLETE"),
     ],
 )
 def test_the_event_that_ends_a_run(outcome: Any, cause: Any, event: str) -> None:

@@ -42,7 +42,7 @@ async def test_a_run_whose_files_are_all_loaded_ends_without_a_write(harness: Wo
 
     harness.fakes.overrides["select_input"] = refuse
     result = await harness.end(await harness.start(write=WRITE))
-    assert (result.outcome, result.cause, result.reason) == ("failed", "already_published", "loaded by run w")
+    assert (result.outcome, result.cause, result.reason) == ("skipped", "already_published", "loaded by run w")
     assert "write_table" not in harness.fakes.calls and "quarantine_branch" not in harness.fakes.calls
     assert harness.fakes.calls.count("discard_branch") == 1
 

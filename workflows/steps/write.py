@@ -28,6 +28,7 @@ async def write(calls: ActivityCalls, state: RunState) -> None:
     state.start_attempt()
     state.enter_stage("opening", f"attempt {state.attempt}")
     if resume:
+        state.update_result(released=resume.run_id)
         written = await _resume_branch(calls, state, resume)
         if resume.statements:
             repair = Write(mode="sql", statements=resume.statements)
@@ -138,6 +139,9 @@ async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: s
         tables=list(pipeline.tables),
         job=job,
         since=since,
+        repairs=state.request.resume is not None,
     )
-    state.record_write(await calls.verify_write(verify))
+    written = await calls.verify_write(verify)
+    state.record_write(written)
+    state.update_result(repaired=written.repaired)
     raise_if_cancelled()
