@@ -289,21 +289,22 @@ def test_a_requeue_moves_the_rows_of_the_runs_that_were_shown(monkeypatch: pytes
 
     async def query_lake(client: object, settings: object, query: Any, result_type: object) -> Any:
         asked.append(query)
-        rows = [["r2", 2], ["r1", 5]]
-        return (
-            QueryRows(columns=["run", "rows"], rows=rows)
-            if query.kind == "query_tables"
-            else SimpleNamespace(pipeline=REQUEUED, input=None, runs=[])
-        )
+        if query.kind != "query_tables":
+            return SimpleNamespace(pipeline=REQUEUED, input=None, runs=[])
+        if "EXCLUDE" in query.sql:
+            return QueryRows(columns=["id", "city", "new city"], rows=[[7, None, "Rom"], [8, "Ulm", "Ulm"]])
+        return QueryRows(columns=["run", "rows"], rows=[["r2", 2], ["r1", 5]])
 
     async def start_and_follow(*_: object, **__: object) -> int:
         return 0
 
     monkeypatch.setattr(requeue, "query_lake", query_lake)
+    monkeypatch.setattr(quarantined_rows, "query_lake", query_lake)
     monkeypatch.setattr(requeue, "start_and_follow", start_and_follow)
     monkeypatch.setattr(requeue, "load_pipeline", lambda *_: REQUEUED)
     refused = command("requeue", "p.yml", "--where", "id > 1")
     assert refused.exit_code == 2 and "Add --yes" in refused.stderr
     assert "geo.cities__quarantine: 7 rows of 2 runs, those for which id > 1" in refused.stdout
+    assert [line.split() for line in refused.stdout.splitlines()[-2:]] == [["7", "null", "->", "Rom"], ["8", "Ulm"]]
     assert command("requeue", "p.yml", "--yes").exit_code == 0
     assert asked[-1].selection.runs == ["r1", "r2"]
