@@ -5,7 +5,7 @@ Spark reads one value from a line, or one from a file, and drops what follows it
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -17,6 +17,9 @@ _START = 64 * 1024
 _AFTER_VALUE = re.compile(r"[}\]][ \t]*(?:[^\s,}\]]|,[ \t]*[^\s\"])")
 """What a line may hold that is more than one value: also valid JSON in a string or an array holds such text."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
+_LONG_FRACTION = re.compile(r"(?=[\d.]{19})\d+\.\d+", re.ASCII)
+_BEGUN_NUMBER = re.compile(r"[\d.]+$", re.ASCII)
+_DIGITS_OF_DOUBLE = 17
 _NO_BRACKETS = bytes(each for each in range(256) if chr(each) not in "[]{}")
 
 
@@ -84,12 +87,17 @@ def _is_one(line: str) -> bool:
 
 def _is_whole(line: str) -> bool:
     """Return whether the value that begins a line ends in it."""
-    return _end_of_value(line, 0) < len(line) or _reduced(_brackets(line.split('"')[::2])) == ""
+    depth = 0
+    for match in _TOKEN.finditer(line):
+        depth += 1 if match[0] in "[{" else -1 if match[0] in "]}" else 0
+        if depth == 0:
+            return True
+    return False
 
 
 def _read_one_value(path: str, texts: Iterator[str]) -> None:
     """Read one array or object, and make sure that nothing follows it."""
-    open_brackets = waiting = ""
+    open_brackets = waiting = number = ""
     in_string = ended = False
     for text in texts:
         if ended:
@@ -99,6 +107,8 @@ def _read_one_value(path: str, texts: Iterator[str]) -> None:
         cut = len(whole.rstrip("\\"))  # what a backslash at the end escapes is in the next piece
         whole, waiting = whole[:cut], whole[cut:]
         parts = whole.replace("\\\\", "").replace('\\"', "").split('"')
+        _check_digits(path, [number + parts[0], *parts[2::2]])
+        number = match[0] if (match := _BEGUN_NUMBER.search(parts[-1])) and len(parts) % 2 else ""
         in_string = len(parts) % 2 == 0
         brackets = open_brackets + _brackets(parts[::2])
         inner = _reduced(brackets[1:])
@@ -109,6 +119,22 @@ def _read_one_value(path: str, texts: Iterator[str]) -> None:
             open_brackets = brackets[:1] + inner
     if not ended:
         raise InvalidInput(f"{path} is truncated: its JSON value has no end")
+
+
+def _check_digits(path: str, outside: Sequence[str]) -> None:
+    """Make sure that Spark keeps the digits of numbers, which it reads in an array as DOUBLE.
+
+    Args:
+        outside: the text outside of strings.
+    """
+    for part in outside:
+        for match in _LONG_FRACTION.finditer(part):
+            digits = match[0].replace(".", "").strip("0")
+            if len(digits) > _DIGITS_OF_DOUBLE:
+                raise InvalidInput(
+                    f"{path} is one JSON value over several lines, and holds the number {match[0][:60]}, of which "
+                    f"Spark would keep {_DIGITS_OF_DOUBLE} digits: write one value in each line, or the number as text"
+                )
 
 
 def _brackets(parts: list[str]) -> str:

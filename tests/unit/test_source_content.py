@@ -13,6 +13,7 @@ from obstore.store import MemoryStore
 from pyarrow import orc, parquet
 
 from lakehouse.source_files import Inspection, check_unchanged, find_files, inspect_files, local, object_store, text
+from lakehouse.source_files.json_content import read_json
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 
@@ -95,6 +96,8 @@ def test_rows_of_csv_files_by_their_options(tmp_path: Path) -> None:
         ('{"a": 1},\n{"a": 2},\n', 2, False),
         ("{'a': [{'b': 1},{'b': 2}]}\n{'a': 1}", 2, False),
         ('{"a": [[1], [2]], "b": {"c": {}}}', 1, False),
+        ('{"a": "\\"[", "b": 1}\n{"a": "x", "b": 2}\n', 2, False),
+        ('{"a": "\\"", "b": [1]}\n{"a": "x", "b": [2]}\n', 2, False),
         ('\ufeff[{"a": "]"},\n {"a": 2}]\n', None, True),
         ('  {\n"a": "}\\"}"}\n', None, True),
     ],
@@ -190,3 +193,27 @@ def test_folders_that_are_columns_are_no_part_of_a_header(tmp_path: Path) -> Non
     (tmp_path / "day=1" / "a.csv").write_text("id\n1\n")
     source = Source.model_validate({"path": str(tmp_path), "format": "csv", "schema": "id INT, day INT"})
     assert inspect_files(find_files(source), source).rows == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "is_kept"),
+    [
+        ('[{"a": 0.1234567890123456},\n{"a": 12345678901234567890}]', True),
+        ('[{"a": "0.123456789012345678901"},\n{"a": 0.10000000000000000000000}]', True),
+        ('[{"a": 0.123456789012345678},\n{"a": 1}]', False),
+        ('{"b": "\\"",\n"a": [1234567890123.456789]}', False),
+    ],
+)
+def test_an_array_keeps_the_digits_of_a_double(tmp_path: Path, content: str, is_kept: bool) -> None:
+    """Spark reads the numbers of an array over several lines as DOUBLE, and rounds them without a word."""
+    if is_kept:
+        assert inspect(tmp_path, {"in.json": content}).one_value
+    else:
+        with pytest.raises(InvalidInput, match=r"holds the number 0?\.?\d+.*, of which Spark would keep 17 digits"):
+            inspect(tmp_path, {"in.json": content})
+
+
+def test_a_number_is_seen_across_the_pieces_of_a_file() -> None:
+    pieces = iter(['[{"a": "x"},\n{"a": 0.1234567890', "12345678901}]"])
+    with pytest.raises(InvalidInput, match=r"the number 0\.123456789012345678901"):
+        read_json("in.json", pieces)
