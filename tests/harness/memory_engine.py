@@ -88,6 +88,7 @@ class MemoryEngine:
         elif spec.write.mode == "merge":
             merged = _merged(self._lake.rows(table, branch), rows, spec.write.keys)
             self._lake.replace_rows(branch, table, merged, run_ref)
+            return JobAnswer(rows_merged=len(rows))  # as the job of Spark answers
         else:
             raise NotImplementedError(f"mode: {spec.write.mode} needs Spark")
         return JobAnswer(rows_read=len(read), rows_written=len(rows))

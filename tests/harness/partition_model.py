@@ -131,7 +131,7 @@ class PartitionModel:
         """Return whether a load would remove rows that another partition brought."""
         if self.mode != "overwrite_partitions":
             return False
-        wanted = [(p, load.partition) for load in loads for _, _, p in load.content.rows]
+        wanted = [(p, load.partition) for load in loads for _, _, p in self._rows_of(load, repaired=False)]
         return any(e.row[2] == p and e.load.partition != partition for e in self.entries for p, partition in wanted)
 
     def publish(self, run_id: str, loads: tuple[Load, ...], repaired: bool = False) -> None:
@@ -156,7 +156,7 @@ class PartitionModel:
     def _add(self, loads: list[Load], *, repaired: bool) -> None:
         """Add the rows of one partition, in the place of those that they replace."""
         assert not self.replaces_other_partitions(loads), "a run removed the rows of another partition"
-        brought = [Entry(row, load) for load in loads for row in self._rows_of(load, repaired)]
+        brought = [Entry(row, load) for load in loads for row in self._rows_of(load, repaired=repaired)]
         replaced = [entry for entry in self.entries if self._is_replaced(entry, brought)]
         for entry in replaced if self.mode == "merge" else ():
             newer = next(each.load for each in brought if each.row[0] == entry.row[0])
@@ -165,7 +165,7 @@ class PartitionModel:
             )
         self.entries = [entry for entry in self.entries if entry not in replaced] + brought
 
-    def _rows_of(self, load: Load, repaired: bool) -> list[Row]:
+    def _rows_of(self, load: Load, *, repaired: bool) -> list[Row]:
         return [
             (id, 0 if repaired and v < 0 else v, int(load.partition) if self.key == "path and transform" else p)
             for id, v, p in load.content.rows
