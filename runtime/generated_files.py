@@ -15,6 +15,7 @@ from lakehouse.source_files import check_writable, local_folder, suffix_of, writ
 from runtime.reached_installation import connect_command
 from runtime.row_engine import DuckDBRows
 from runtime.short_workflow import query_lake
+from runtime.source_sample import sample_source
 from sluice.checks.references import Relationships
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import SluiceError
@@ -30,6 +31,7 @@ from sluice.generation.requests import (
     reference_time,
     shape_of,
     typed_references,
+    typed_samples,
     wanted_references,
 )
 from sluice.generation.rows import without_computed
@@ -42,6 +44,7 @@ from sluice.sql.dialect import DUCKDB
 _SOURCE_OF_PROGRAMS = Source(path="rows.csv")
 """How files are written for a pipeline that states no source."""
 _MOST_KEYS = 10_000
+_SAMPLED = 500
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class LakeAnswers:
     """Those of the pipeline's table on main."""
     keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """The values that foreign keys may have, by `reference_key`."""
+    rows: Sequence[Mapping[str, Any]] = ()
+    """Some rows of the table."""
     problems: Sequence[str] = ()
     """What could not be asked, for a person."""
 
@@ -89,14 +94,18 @@ async def ask_worker(client: Client, pipeline: Pipeline, environment: Mapping[st
     """Ask as `ask_lake` does, by a client that is connected."""
     problems: list[str] = []
     columns: Sequence[Column] | None = None
+    rows: list[Mapping[str, Any]] = []
     source = pipeline.write.source
     if source is None or not source.schema_:
-        described = await _ask(client, f"DESCRIBE {_named(generated_table(pipeline))}", environment, problems)
+        table = _named(generated_table(pipeline))
+        described = await _ask(client, f"DESCRIBE {table}", environment, problems)
         columns = columns_of_table({str(row[0]): str(row[1]) for row in described}) if described else None
+        sampled = await _ask(client, f"FROM {table} USING SAMPLE {_SAMPLED} ROWS", environment, []) if columns else []
+        rows = [dict(zip([each.name for each in columns or ()], row, strict=True)) for row in sampled]
     keys: dict[str, Sequence[Any]] = {}
     for key, check in wanted_references(checks_of(pipeline)).items():
         keys[key] = [row[0] for row in await _ask(client, _key_query(check), environment, problems)]
-    return LakeAnswers(columns, keys, problems)
+    return LakeAnswers(columns, keys, rows, problems)
 
 
 def _key_query(check: Relationships) -> str:
@@ -131,7 +140,10 @@ def prepare_request(pipeline: Pipeline | None, answers: LakeAnswers, options: Op
     rows = default_rows(checks) if options.rows is None else options.rows
     references = typed_references(answers.keys, checks, shape)
     table = generated_table(pipeline) if pipeline else ""
-    return Request(table, shape, checks, rows, options.seed, options.no_null, reference_time(checks, now), references)
+    source = pipeline.write.source if pipeline else None
+    samples = typed_samples((source and sample_source(source)) or answers.rows, shape)
+    at = reference_time(checks, now)
+    return Request(table, shape, checks, rows, options.seed, options.no_null, at, references, samples)
 
 
 def generate_file(

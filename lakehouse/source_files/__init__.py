@@ -28,7 +28,7 @@ from lakehouse.source_files.paths import (
 )
 from lakehouse.source_files.records import find_line
 from lakehouse.source_files.text import stated_encoding
-from lakehouse.source_files.type_preview import preview_types
+from lakehouse.source_files.type_preview import first_records, preview_types
 from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "distinct_files",
     "find_files",
     "find_line",
+    "first_records",
     "have_changed",
     "identify_input",
     "inspect_files",

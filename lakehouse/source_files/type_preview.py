@@ -3,10 +3,11 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from lakehouse.source_files.csv_content import WHITESPACE, CsvFormat
 from lakehouse.source_files.headers import BEYOND_HEADERS
@@ -122,15 +123,32 @@ def preview_types(source: Source, files: Sequence[InputFile]) -> TypePreview:
     return TypePreview([column.guessed() for column in columns.values()], hints, is_whole)
 
 
-def _read(path: str, options: dict[str, str], columns: dict[str, _Column]) -> bool:
-    """Add the values of the first rows of a file; return whether it has no more rows."""
+def first_records(path: str, options: Mapping[str, str], limit: int) -> list[dict[str, str]]:
+    """Return the first rows of a local CSV file that has a header, by column.
+
+    Raises:
+        InvalidInput: it is no text of its encoding, or truncated.
+    """
+    reader, header = _open(path, options)
+    return [dict(zip(header, row, strict=False)) for row in islice(reader, limit)] if reader else []
+
+
+def _open(path: str, options: Mapping[str, str]) -> tuple[Any, list[str]]:
+    """Return a reader of the rows of a file, and its header; no reader where the format is not known."""
     form = CsvFormat.of(options)
     if not form.has_header or len(form.separator) != 1 or len(form.quote) != 1:
-        return False
+        return None, []
     lines = _lines(decoded(path, describe(path).read(), stated_encoding(options)))
     reader = csv.reader(lines, delimiter=form.separator, quotechar=form.quote)
+    return reader, next((row for row in reader if "".join(row).strip(WHITESPACE)), [])
+
+
+def _read(path: str, options: dict[str, str], columns: dict[str, _Column]) -> bool:
+    """Add the values of the first rows of a file; return whether it has no more rows."""
+    reader, header = _open(path, options)
+    if reader is None:
+        return False
     nulls = {"", options.get("nullvalue", "")}
-    header = next((row for row in reader if "".join(row).strip(WHITESPACE)), [])
     for name in header:
         columns.setdefault(name, _Column(name))
     for row in islice(reader, _ROWS):

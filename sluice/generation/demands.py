@@ -3,7 +3,7 @@
 A demand is a plan and not a proof: whether the checks accept the rows is for an engine to say (`judging.py`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -34,6 +34,8 @@ _NULLS = 0.05
 _PARTS = 10
 _PREFERRED_AGE = 0.25
 """How old the newest value is, as a share of what `freshness` allows: the run comes later."""
+_CHECKS_OF_VALUES = (NotNull, AcceptedRange, NotAcceptedValues, StringLength, NotEmptyString, Unique)
+"""Checks of which each value tells whether they accept it."""
 MakeText = Callable[[Random], str | None]
 
 
@@ -46,6 +48,8 @@ class Known:
     now: datetime
     references: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """The values of a column of another table, by `reference_key`."""
+    samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Values that the columns have in the table, or in files of the source, as often as they occur."""
 
 
 @dataclass
@@ -57,6 +61,8 @@ class Demand:
     bounds: Bounds = field(default_factory=Bounds)
     members: list[Any] | None = None
     excluded: list[Any] = field(default_factory=list)
+    usual: list[Any] = field(default_factory=list)
+    """Values that the column has elsewhere, where the checks accept each."""
     pinned: list[Any] = field(default_factory=list)
     """Values that must occur."""
     make_text: MakeText | None = None
@@ -79,6 +85,8 @@ class Demand:
         return value
 
     def _any_value(self, random: Random) -> Any:
+        if self.usual and not self.unique:
+            return random.choice(self.usual)
         made = self.make_text(random) if self.make_text else None
         value = made if made is not None else random_value(self.column, self.bounds, random)
         least, most = self.lengths
@@ -92,7 +100,7 @@ def reference_key(check: Relationships) -> str:
     return f"{check.reference.key}.{check.field}"
 
 
-def collect_demands(shape: TableShape, checks: Iterable[Check], known: Known) -> dict[str, Demand]:
+def collect_demands(shape: TableShape, checks: Sequence[Check], known: Known) -> dict[str, Demand]:
     """Return what checks ask of each column; those of other columns, and of whole tables, are left out."""
     columns = [*shape.columns, *(Column(name, "date") for name in shape.dates)]
     demands = {each.name: Demand(each) for each in columns}
@@ -105,7 +113,20 @@ def collect_demands(shape: TableShape, checks: Iterable[Check], known: Known) ->
     for check in checks:
         if all(name in demands for name in check.column_names):
             _add(check, demands, known)
+    for name, demand in demands.items():
+        if all(isinstance(each, _CHECKS_OF_VALUES) for each in checks if name in each.column_names):
+            demand.usual = [value for value in known.samples.get(name, ()) if _may_be(value, demand)]
     return demands
+
+
+def _may_be(value: Any, demand: Demand) -> bool:
+    """Return whether a value lies between the bounds of a column, and is not excluded."""
+    low, high, is_inclusive = demand.bounds.low, demand.bounds.high, demand.bounds.inclusive
+    is_end = not is_inclusive and value in (low, high)
+    least, most = demand.lengths
+    has_length = not isinstance(value, str) or (least <= len(value) and (most is None or len(value) <= most))
+    is_between = (low is None or low <= value) and (high is None or value <= high)
+    return is_between and has_length and not is_end and value not in demand.excluded
 
 
 def _add(check: Check, demands: Mapping[str, Demand], known: Known) -> None:

@@ -44,6 +44,8 @@ class Request:
     no_null: bool
     now: datetime
     references: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Values of the columns, in their types, as often as they occur elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +136,23 @@ def typed_references(
     return references
 
 
+def typed_samples(rows: Sequence[Mapping[str, Any]], shape: TableShape) -> dict[str, list[Any]]:
+    """Return the values of each column in some rows, in the type of the column; values of another type are left out."""
+    samples: dict[str, list[Any]] = {}
+    for name, kind in shape.types.items():
+        for row in rows:
+            if row.get(name) not in (None, ""):
+                with suppress(ValueError):
+                    samples.setdefault(name, []).append(typed(row[name], kind))
+    return samples
+
+
 def make_maker(request: Request, engine: RowEngine) -> RowMaker:
     """Return what makes the rows of a request."""
     checks = [as_condition(each, request.table) for each in request.checks]
+    known = Known(request.rows, request.no_null, request.now, request.references, request.samples)
     judge = Judge(request.shape, checks, engine, request.now, request.references)
-    return RowMaker(judge, Known(request.rows, request.no_null, request.now, request.references), request.seed)
+    return RowMaker(judge, known, request.seed)
 
 
 def generate(request: Request, engine: RowEngine, faults: Sequence[str] = ()) -> Generated:

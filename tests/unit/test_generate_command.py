@@ -1,6 +1,7 @@
 """The command `generate`: the file that it writes, its name and bytes, and what it refuses."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from pyarrow import orc, parquet
 from typer.testing import CliRunner
 
 from cli.app import app
-from lakehouse.source_files import read_column_names
+from lakehouse.source_files import read_column_names, write_rows
 from lakehouse.source_files.identify import find_files
+from runtime.source_sample import sample_source
 from sluice.pipeline.source import Source
 
 PIPELINE = """
@@ -134,3 +136,38 @@ def test_what_cannot_be_done_is_one_message_and_no_file(
     code, _, err = run(file, "--to", str(folder), *arguments)
     assert code == 2 and message in err and len(err.splitlines()) == 1
     assert not folder.exists() or not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_values_are_those_of_the_source(tmp_path: Path, suffix: str) -> None:
+    """As often as they occur there, where the checks accept them. Keys are new."""
+    cuts, carats = ["Ideal", "Ideal", "Ideal", "Good"], [0.23, 0.31, -7.0, 0.7]
+    rows = [{"id": number, "cut": cuts[number % 4], "carat": carats[number % 4]} for number in range(40)]
+    (tmp_path / "landing").mkdir()
+    write_rows(
+        tmp_path / "landing" / f"in.{suffix}",
+        rows,
+        {"id": "int", "cut": "string", "carat": "double"},
+        Source(path=f"x.{suffix}"),
+    )
+    file = tmp_path / "p.yml"
+    file.write_text(
+        f"name: p\nwrite: {{source: {{path: '{tmp_path}/landing/*.{suffix}', schema: 'id INT, cut STRING, carat DOUBLE'}}}}\n"
+        "tables: {t.p: {checks: [unique: id, accepted_range: {column: carat, min: 0}, not_null: [cut, carat]]}}\n"
+    )
+    code, out, err = run(str(file), "-n", "200", "--to", str(tmp_path / "made"), "--json")
+    assert code == 0, err
+    written = json.loads(out)["file"]
+    made = sample_source(Source(path=written))
+    assert Counter(str(row["cut"]) for row in made)["Ideal"] > 100
+    assert {str(row["cut"]) for row in made} == {"Ideal", "Good"}
+    assert {float(row["carat"]) for row in made} == {0.23, 0.31, 0.7}
+    assert len({row["id"] for row in made} - {row["id"] for row in rows}) == 200
+
+
+def test_a_broken_source_gives_no_values(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b"id\n\xff\xfe\n")
+    (tmp_path / "in.parquet").write_bytes(b"PAR1 no PAR1")
+    assert (
+        sample_source(Source(path=f"{tmp_path}/in.csv")) == sample_source(Source(path=f"{tmp_path}/in.parquet")) == []
+    )
