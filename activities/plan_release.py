@@ -12,7 +12,7 @@ from lakehouse.published_commits import find_publication_of_run
 from lakehouse.quarantine import QuarantinedBranch, find_only_quarantined_branch
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
-from sluice.errors import AlreadyPublished
+from sluice.errors import InvalidInput
 from sluice.input.publication_check import check_of_quarantine
 from sluice.input.publications import read_input_record
 from sluice.publishing.certificate import INPUT
@@ -54,12 +54,12 @@ class PlanReleaseActivity:
         """Return the release with the input of the quarantined run, and with what it asks of main at each attempt.
 
         Raises:
-            AlreadyPublished: main holds files of it already.
+            InvalidInput: main holds files of it already.
         """
         record = read_input_record(branch.properties)
         manifest = record.manifest if record else None
         header = self.loaded_files.manifests.read(manifest).header if manifest and self.loaded_files else None
         check = None if again else check_of_quarantine(branch.properties, header)
         if overlap := input_overlap(self.loaded_files, check, ""):
-            raise AlreadyPublished(f"{overlap}. To publish {branch.branch} anyway, add --again")
+            raise InvalidInput(f"{overlap}. To publish {branch.branch} anyway, add --again")
         return resume.model_copy(update={"manifest": manifest, "published": check})

@@ -19,7 +19,7 @@ from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import ExistingRowsResult, ResumeBranchInput
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import WriteResult
-from sluice.errors import AlreadyPublished, InvalidInput
+from sluice.errors import InvalidInput
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.certificate import RESUMES, marks
 from sluice.publishing.rebase import check_not_replaced, rebase_problem
@@ -94,7 +94,7 @@ class ResumeBranchActivity:
         commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
         check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
         if overlap := input_overlap(self.loaded_files, resume.published, input.run_ref.run_id):
-            raise AlreadyPublished(f"{overlap}. To publish {resume.branch} anyway, add --again")
+            raise InvalidInput(f"{overlap}. To publish {resume.branch} anyway, add --again")
 
     def _rebase(self, input: ResumeBranchInput, verified: VerifiedWrite, attempt: AttemptBranch) -> None:
         resume = input.resume

@@ -16,6 +16,7 @@ from cli.layout import print_entries
 from cli.list_backfills import print_backfills
 from cli.list_schedules import print_schedules
 from runtime.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter, find_handle, query_status
+from runtime.installation import with_known_installation
 from runtime.listed_runs import ListedRuns, find_quarantines, list_lines
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.pipeline.durations import seconds
@@ -71,7 +72,9 @@ def list_command(
             return await print_backfills(context, limit)
         if schedules:
             return await print_schedules(context)
-        lines = await list_lines(context.client, limit, wanted, each_run=each_partition or as_json)
+        settings = with_known_installation(context.settings)
+        each_run = each_partition or as_json
+        lines = await list_lines(context.client, settings, limit, wanted, each_run=each_run)
         room = asyncio.Semaphore(_AT_ONCE)
         alone = [line.runs[0] for line in lines if not line.backfill]
         fields = await asyncio.gather(*(_run_fields(context.client, run, room) for run in alone))
@@ -111,7 +114,7 @@ def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
     """Return the fields of a line for the runs of one backfill."""
     states = Counter(_outcome(run) for run in line.runs)
     newest, oldest = line.runs[0], line.runs[-1]
-    is_running = any(run.close_time is None for run in line.runs)
+    is_running = line.is_running or any(run.close_time is None for run in line.runs)
     ended = datetime.now(timezone.utc) if is_running else max(run.close_time for run in line.runs if run.close_time)
     return {
         "workflow_id": f"backfill {line.backfill}",

@@ -1,4 +1,4 @@
-"""How the person at this terminal starts the command line, for commands that are copied from its output."""
+"""The command that starts this command line, for commands that a person copies from its output."""
 
 import shlex
 import shutil

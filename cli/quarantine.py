@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import sys
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
@@ -17,12 +18,12 @@ from cli.follow import start_and_follow
 from cli.keys import refuse
 from cli.layout import print_entries, print_line, print_rows
 from cli.program import program
-from cli.quarantined_rows import print_listed_rows, print_shown_rows
+from cli.quarantined_rows import print_listed_rows, show_rows
 from cli.report import print_bad_rows, print_detail
 from cli.verdicts import print_verdict
-from runtime.find_run import find_run, read_request
+from runtime.find_run import read_request
 from runtime.pipeline_input import load_pipeline
-from runtime.quarantined_rows import list_quarantined_rows, show_quarantined_rows
+from runtime.quarantined_rows import list_quarantined_rows
 from runtime.short_workflow import execute_short_workflow, query_lake
 from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import (
@@ -38,7 +39,7 @@ from sluice.contracts.lake_queries import (
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.contracts.run import RunInput
-from sluice.errors import InvalidPipeline
+from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.durations import seconds
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
@@ -80,7 +81,9 @@ def list_quarantined(as_json: AsJson = False) -> None:
     async def command(context: CommandContext, _: None) -> int:
         query = ListQuarantineInput(sizes=not as_json)
         entries = (await query_lake(context.client, context.settings, query, ListQuarantineResult)).quarantined
-        set_apart = await list_quarantined_rows(context.client, context.settings)
+        set_apart, problems = await list_quarantined_rows(context.client, context.settings)
+        for problem in problems:
+            print(f"hint: {problem}", file=sys.stderr)
         if as_json:
             listed = [entry.summary.model_dump() for entry in entries]
             print(json.dumps({"quarantined": listed, "rows": [asdict(each) for each in set_apart]}))
@@ -112,8 +115,9 @@ def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
         try:
             described = await query_lake(context.client, context.settings, query, DescribeQuarantineResult)
         except InvalidPipeline:
-            if await _show_rows(context, run, rows):
-                return 0
+            with suppress(SluiceError):  # the name of a branch that does not exist may be no value of a query
+                if await show_rows(context, run, rows):
+                    return 0
             raise
         summary = described.summary.model_dump()
         if as_json:
@@ -123,23 +127,6 @@ def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
         return 0
 
     run_command(command, as_json, no_preparation)
-
-
-async def _show_rows(context: CommandContext, named: str, limit: int) -> bool:
-    """Show the rows of a run, or of a table, in quarantine tables. Return whether there are any."""
-    run_id = named
-    if "." not in named:
-        with suppress(InvalidPipeline):
-            run_id = (await find_run(context.client, named)).handle.run_id or named
-    shown = await show_quarantined_rows(context.client, context.settings, run_id, limit)
-    if context.as_json:
-        tables = [{**asdict(each), "sample": each.sample.model_dump(mode="json")} for each in shown]
-        if tables:
-            print(json.dumps({"rows": tables}))
-        return bool(tables)
-    for each in shown:
-        print_shown_rows(context, each)
-    return bool(shown)
 
 
 def _print_described(context: CommandContext, described: DescribeQuarantineResult, rows: int) -> None:
@@ -156,7 +143,9 @@ def _print_described(context: CommandContext, described: DescribeQuarantineResul
     for name, value in details.items():
         if value != "":
             print_detail(context.console, name.replace("_", " "), _shown(name, value))
-    for name, value in quarantine_commands(summary.run_id or summary.branch, program()).items():
+    may_release = summary.verified and not summary.problem and not summary.target
+    commands = quarantine_commands(summary.run_id or summary.branch, program(), may_release=may_release)
+    for name, value in commands.items():
         print_detail(context.console, name, value)
 
 

@@ -1,6 +1,9 @@
-"""What `quarantine list` and `quarantine show` print of rows in quarantine tables."""
+"""The rows of quarantine tables, as `quarantine list` and `quarantine show` print them."""
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
 
 from rich.text import Text
 
@@ -8,8 +11,10 @@ from cli.context import CommandContext
 from cli.layout import Column, print_line, print_rows
 from cli.program import program
 from cli.report import print_detail
-from runtime.quarantined_rows import QuarantinedRows, ShownRows
+from runtime.find_run import find_run
+from runtime.quarantined_rows import QuarantinedRows, ShownRows, show_quarantined_rows
 from sluice.audit.bad_rows import AT, CHECKS, RUN, quarantine_table
+from sluice.errors import InvalidPipeline
 from sluice.sizes import format_count
 from sluice.times import format_time
 
@@ -21,7 +26,24 @@ def print_listed_rows(context: CommandContext, listed: Sequence[QuarantinedRows]
     print_rows(context.console, columns, rows, title="bad rows in quarantine tables")
 
 
-def print_shown_rows(context: CommandContext, shown: ShownRows) -> None:
+async def show_rows(context: CommandContext, named: str, limit: int) -> bool:
+    """Show the rows of a run, or of a table, in quarantine tables. Return whether there are any."""
+    run_id = named
+    if "." not in named:
+        with suppress(InvalidPipeline):
+            run_id = (await find_run(context.client, named)).handle.run_id or named
+    shown = await show_quarantined_rows(context.client, context.settings, run_id, limit)
+    if context.as_json:
+        tables = [{**asdict(each), "sample": each.sample.model_dump(mode="json")} for each in shown]
+        if tables:
+            print(json.dumps({"rows": tables}))
+        return bool(tables)
+    for each in shown:
+        _print_shown_rows(context, each)
+    return bool(shown)
+
+
+def _print_shown_rows(context: CommandContext, shown: ShownRows) -> None:
     """Print how many rows break which check, some of the rows, and how to move them back."""
     counted = format_count(shown.rows, "bad row")
     of_run = f" of run {shown.run_id}" if shown.run_id else ""

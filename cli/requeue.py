@@ -14,7 +14,7 @@ from cli.layout import print_rows
 from cli.report import print_detail
 from cli.values import OverYounger
 from runtime.pipeline_input import load_pipeline
-from runtime.quarantined_rows import duckdb_table, preview_requeue, with_new_values
+from runtime.quarantined_rows import duckdb_table, duckdb_text, preview_requeue, with_new_values
 from runtime.short_workflow import query_lake
 from runtime.start_run import StartOptions
 from sluice.audit.bad_rows import AT, RUN, quarantine_table
@@ -27,7 +27,6 @@ from sluice.contracts.lake_queries import (
 )
 from sluice.contracts.load_order import LoadOrder
 from sluice.errors import InvalidPipeline, SluiceError
-from sluice.identifiers import literal
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.requeue import MAX_REQUEUED_RUNS, requeued_table
 from sluice.settings import read_environment
@@ -83,7 +82,7 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
     Raises:
         InvalidPipeline: there are none, or they are of too many runs.
     """
-    where = f" WHERE {RUN} = {literal(run)}" if run else ""
+    where = f" WHERE {RUN} = {duckdb_text(run)}" if run else ""
     source = duckdb_table(quarantine_table(table))
     sql = f"SELECT {RUN}, count(*) FROM {source}{where} GROUP BY {RUN} ORDER BY max({AT}) DESC"
     rows = (await query_lake(context.client, context.settings, QueryTablesInput(sql=sql), QueryRows)).rows

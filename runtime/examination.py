@@ -117,7 +117,7 @@ def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnava
     """Return the finding of a worker that gives no answer: it ended, or is of Spark and has a job in each slot.
 
     Args:
-        number: how many workers Temporal knows. It forgets one that was killed after five minutes.
+        number: how many workers Temporal knows. Temporal forgets a killed worker after five minutes.
     """
     if queue != settings.spark_queue:
         known = f"Temporal knows {format_count(number, 'worker')} that asked for work within the last five minutes"

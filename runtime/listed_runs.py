@@ -1,12 +1,13 @@
 """The lines of `list`: runs, the runs of one backfill as one line, and what became of quarantines."""
 
 import asyncio
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from temporalio.client import Client, WorkflowExecution
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.service import RPCError
 
+from runtime.backfills import backfill_id
 from runtime.find_run import RunFilter, list_runs
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult
@@ -16,7 +17,6 @@ from workflows.search_attributes import RELEASES_MEMO
 
 _MOST_READ = 1000
 """Maximum number of runs that are read to fill a list with lines."""
-_BACKFILL = re.compile(r"sluice-[0-9a-z-]+?-backfill-(?P<pipeline>.+)")
 _ANSWER_WITHIN = 3.0
 """Seconds in which a worker has to list the quarantines; else their runs are listed as they ended."""
 
@@ -27,8 +27,10 @@ class ListedRuns:
 
     runs: list[WorkflowExecution]
     """The newest first."""
+    is_running: bool = False
+    """Whether the backfill goes on, or is paused."""
     backfill: str = ""
-    """The pipeline of the backfill; empty for a run that nothing but a person, a schedule or a zone started."""
+    """The pipeline of the backfill; empty for a run outside a backfill."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Quarantines:
     """By run id, the workflow id of the run that published its quarantine."""
 
 
-async def list_lines(client: Client, limit: int, wanted: RunFilter, *, each_run: bool) -> list[ListedRuns]:
+async def list_lines(
+    client: Client, settings: Settings, limit: int, wanted: RunFilter, *, each_run: bool
+) -> list[ListedRuns]:
     """Return the newest lines of the list.
 
     Args:
@@ -49,15 +53,28 @@ async def list_lines(client: Client, limit: int, wanted: RunFilter, *, each_run:
     """
     if each_run:
         return [ListedRuns([run]) for run in await list_runs(client, limit, wanted)]
+    prefix = backfill_id(settings, "")
     lines: dict[tuple[str, str], ListedRuns] = {}
     async for run in client.list_workflows(wanted.query, limit=_MOST_READ):
-        match = _BACKFILL.fullmatch(run.root_id or "")
-        key = (run.root_id or "", run.root_run_id or "") if match else (run.id, run.run_id)
+        root = run.root_id or ""
+        is_of_backfill = root.startswith(prefix)
+        key = (root, run.root_run_id or "") if is_of_backfill else (run.id, run.run_id)
         if key in lines:
             lines[key].runs.append(run)
         elif len(lines) < limit:  # older runs of a listed backfill may still follow
-            lines[key] = ListedRuns([run], match["pipeline"] if match else "")
-    return list(lines.values())
+            lines[key] = ListedRuns([run], backfill=root.removeprefix(prefix) if is_of_backfill else "")
+    return [await _with_state(client, line) if line.backfill else line for line in lines.values()]
+
+
+async def _with_state(client: Client, line: ListedRuns) -> ListedRuns:
+    """Return the line of a backfill with its state: that of its latest workflow, if the runs are of that."""
+    root = line.runs[0]
+    try:
+        latest = await client.get_workflow_handle(root.root_id or "").describe()
+    except RPCError:
+        return line
+    is_same = root.root_run_id in (latest.run_id, latest.raw_info.first_run_id)
+    return replace(line, is_running=is_same and latest.status == WorkflowExecutionStatus.RUNNING)
 
 
 async def find_quarantines(client: Client, settings: Settings, runs: Sequence[WorkflowExecution]) -> Quarantines:

@@ -7,8 +7,10 @@ from temporalio.client import Client
 from runtime.short_workflow import query_lake
 from sluice.audit.bad_rows import AT, CHECKS, RUN, SUFFIX, is_quarantine_table, quarantine_table
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput, RequeueSelection
-from sluice.identifiers import literal
+from sluice.errors import SluiceError
+from sluice.identifiers import name_elements
 from sluice.settings import Settings
+from sluice.sql.dialect import DUCKDB
 from sluice.sql.expression import likely_duckdb
 
 _MOST_RUNS = 20
@@ -43,22 +45,36 @@ class ShownRows:
 
 
 def duckdb_table(name: str) -> str:
-    """Return the name of a table in SQL of DuckDB."""
-    return ".".join(f'"{part}"' for part in name.split("."))
+    """Return the name of a table in SQL of DuckDB, which has one part for a namespace."""
+    *namespace, table = name_elements(name)
+    return f"{DUCKDB.column('.'.join(namespace))}.{DUCKDB.column(table)}"
 
 
-async def list_quarantined_rows(client: Client, settings: Settings) -> list[QuarantinedRows]:
-    """Return the rows in the quarantine tables of main by run, the newest first, at most 20 runs of each table."""
-    listed = []
+def duckdb_text(value: str) -> str:
+    """Return a string literal in SQL of DuckDB, where a backslash escapes nothing."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+async def list_quarantined_rows(client: Client, settings: Settings) -> tuple[list[QuarantinedRows], list[str]]:
+    """Return the rows in the quarantine tables of main by run, the newest first, at most 20 runs of each table.
+
+    Returns:
+        The rows, and the tables that could not be read, each with the reason.
+    """
+    listed: list[QuarantinedRows] = []
+    problems = []
     for name in await _quarantine_tables(client, settings):
-        answer = await _query(
-            client,
-            settings,
+        sql = (
             f"SELECT {RUN}, max({AT}), count(*) FROM {duckdb_table(name)} GROUP BY {RUN} "
-            f"ORDER BY max({AT}) DESC LIMIT {_MOST_RUNS}",
+            f"ORDER BY max({AT}) DESC LIMIT {_MOST_RUNS}"
         )
-        listed += [QuarantinedRows(name.removesuffix(SUFFIX), str(run), str(at), rows) for run, at, rows in answer.rows]
-    return sorted(listed, key=lambda each: each.at, reverse=True)
+        try:
+            rows = (await _query(client, settings, sql)).rows
+        except SluiceError as error:
+            problems.append(f"{name}: {error}")
+            continue
+        listed += [QuarantinedRows(name.removesuffix(SUFFIX), str(run), str(at), count) for run, at, count in rows]
+    return sorted(listed, key=lambda each: each.at, reverse=True), problems
 
 
 async def show_quarantined_rows(client: Client, settings: Settings, named: str, limit: int) -> list[ShownRows]:
@@ -70,7 +86,7 @@ async def show_quarantined_rows(client: Client, settings: Settings, named: str, 
     """
     tables = await _quarantine_tables(client, settings)
     own = [name for name in tables if named in (name, name.removesuffix(SUFFIX))]
-    where = "" if own else f" WHERE {RUN} = {literal(named)}"
+    where = "" if own else f" WHERE {RUN} = {duckdb_text(named)}"
     shown = []
     for name in own or tables:
         table = duckdb_table(name)
@@ -99,7 +115,7 @@ async def preview_requeue(client: Client, settings: Settings, table: str, select
     """
     values = [value.partition("=") for value in selection.values]
     new = "".join(f', {likely_duckdb(sql)} AS "{_NEW}{column.strip()}"' for column, _, sql in values)
-    conditions = [f"{RUN} = {literal(selection.run)}"] if selection.run else []
+    conditions = [f"{RUN} = {duckdb_text(selection.run)}"] if selection.run else []
     conditions += [f"({likely_duckdb(selection.where)})"] if selection.where else []
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     hidden = f"{CHECKS}, {RUN}, {AT}"

@@ -7,7 +7,7 @@ SluiceError
 │   │   ├── InputChanged     a file was replaced, changed or removed since the run was started
 │   │   ├── NoFiles          there is no file to load
 │   │   └── InputIncomplete  a file is empty, or cut off
-│   ├── AlreadyPublished     main holds this input, or files of it, already
+│   ├── AlreadyPublished     main holds this input already
 │   ├── ManifestUnreadable   the record of the files that a run loaded is missing, or was altered
 │   ├── RunUnderWay          a run of the same input, started from another pipeline, has not ended
 │   ├── NothingToDo          there was nothing to write, which is no failure

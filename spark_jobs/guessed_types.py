@@ -49,7 +49,7 @@ _TYPES: dict[str, DataType] = {
     "DOUBLE": DoubleType(),
     "STRING": StringType(),
 }
-_MOST_SEARCHED = 20
+_MOST_SEARCHED = 5
 """Maximum number of columns whose first value of text is searched for in all rows."""
 _FILE = "sluice_file"
 _LIKE_NUMBERS = "+-.0123456789"

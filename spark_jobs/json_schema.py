@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import NullType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
@@ -56,10 +56,16 @@ def json_schema(
     return named_as_in_files(wanted, read), wanted, guessed
 
 
+def _shown_type(type: DataType) -> str:
+    """Return a type as SQL; nested fields keep the letters of their names."""
+    if isinstance(type, NullType):
+        return ""
+    return sql_type(type) if isinstance(type, StructType | ArrayType | MapType) else sql_type(type).upper()
+
+
 def _guessed(fields: Sequence[StructField]) -> list[GuessedColumn]:
     """Return the columns with the types that Spark infers from JSON values."""
-    types = {field.name: "" if isinstance(field.dataType, NullType) else sql_type(field.dataType) for field in fields}
-    return [GuessedColumn(name=name, type=type.upper()) for name, type in types.items()]
+    return [GuessedColumn(name=field.name, type=_shown_type(field.dataType)) for field in fields]
 
 
 def _infer(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> list[StructType]:

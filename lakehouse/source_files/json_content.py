@@ -11,15 +11,15 @@ from itertools import chain
 
 from lakehouse.source_files.csv_content import WHITESPACE, whole_lines
 from sluice.errors import InvalidInput
+from sluice.input.plain_notation import is_exact_double
 
 _START = 64 * 1024
 """How many characters tell whether the first line holds a whole value."""
 _AFTER_VALUE = re.compile(r"[}\]][ \t]*(?:[^\s,}\]]|,[ \t]*[^\s\"])")
 """What a line may hold that is more than one value: also valid JSON in a string or an array holds such text."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
-_LONG_FRACTION = re.compile(r"(?=[\d.]{19})\d+\.\d+", re.ASCII)
+_LONG_FRACTION = re.compile(r"(?=[\d.]{17})\d+\.\d+", re.ASCII)
 _BEGUN_NUMBER = re.compile(r"[\d.]+$", re.ASCII)
-_DIGITS_OF_DOUBLE = 17
 _NO_BRACKETS = bytes(each for each in range(256) if chr(each) not in "[]{}")
 
 
@@ -129,11 +129,10 @@ def _check_digits(path: str, outside: Sequence[str]) -> None:
     """
     for part in outside:
         for match in _LONG_FRACTION.finditer(part):
-            digits = match[0].replace(".", "").strip("0")
-            if len(digits) > _DIGITS_OF_DOUBLE:
+            if not is_exact_double(match[0]):
                 raise InvalidInput(
-                    f"{path} is one JSON value over several lines, and holds the number {match[0][:60]}, of which "
-                    f"Spark would keep {_DIGITS_OF_DOUBLE} digits: write one value in each line, or the number as text"
+                    f"{path} is one JSON value over several lines, and holds the number {match[0][:60]}, which "
+                    "Spark would round: write one value in each line, or the number as text"
                 )
 
 

@@ -21,6 +21,7 @@ from sluice.input.plain_notation import (
     DATES,
     LEAST_INT,
     LEAST_LONG,
+    MAX_DIGITS,
     MOST_INT,
     MOST_LONG,
     NUMBERS,
@@ -66,6 +67,7 @@ class _Column:
         self.whole_digits, self.fraction_digits = max(self.whole_digits, whole), max(self.fraction_digits, fraction)
         self.are_double = self.are_double and is_exact_double(value)
         if notation == "whole":
+            value = value if whole <= MAX_DIGITS else f"1{'0' * MAX_DIGITS}"  # too large for any whole type
             self.least, self.most = min(self.least, int(value)), max(self.most, int(value))
 
     def guessed(self) -> GuessedColumn:

@@ -100,9 +100,12 @@ def describe_bad_rows(bad_rows: Mapping[str, int], broken_checks: Mapping[str, M
     return "; ".join(parts)
 
 
-def describe_above_cap(bad_rows: Mapping[str, int], caps: Mapping[str, int]) -> str:
+def describe_above_cap(bad_rows: Mapping[str, int], caps: Mapping[str, int | None]) -> str:
     """Return a sentence with the tables that have more bad rows than may be quarantined."""
-    counts = [f"{bad_rows[table]:,} of {table}, where at most {cap:,} may be" for table, cap in caps.items()]
+    counts = [
+        f"{bad_rows[table]:,} of {table}" + (f" (the pipeline allows {cap:,})" if cap is not None else "")
+        for table, cap in caps.items()
+    ]
     return f"more bad rows than the pipeline allows to quarantine: {'; '.join(counts)}"
 
 

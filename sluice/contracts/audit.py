@@ -92,11 +92,11 @@ class QuarantineRowsResult(Model):
     """By table, the number of bad rows."""
     broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
     """By table, how many of them break each check."""
-    above_cap: dict[str, int] = Field(default_factory=dict)
-    """The tables with more bad rows than their cap, and the cap; if there are any, no row was moved."""
+    above_cap: dict[str, int | None] = Field(default_factory=dict)
+    """The tables with more bad rows than their cap, and the cap if it is known; if there are any, no row was moved."""
 
     @field_validator("above_cap", mode="before")
     @classmethod
     def _without_caps(cls, value: object) -> object:
         """Read the result of an earlier version, which named the tables alone."""
-        return dict.fromkeys(value, 0) if isinstance(value, list) else value
+        return dict.fromkeys(value) if isinstance(value, list) else value

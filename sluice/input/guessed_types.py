@@ -9,6 +9,13 @@ from sluice.base_model import Model
 
 MOST_LISTED = 50
 """Maximum number of columns in a result: those with a deciding value first."""
+LONGEST = 40
+"""Maximum number of characters of a value, and of a type with its nested fields."""
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a text."""
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 class GuessedColumn(Model):
@@ -47,8 +54,16 @@ class TypePreview:
 
 def listed_types(columns: Sequence[GuessedColumn], *, show_values: bool) -> GuessedTypes:
     """Return guessed types for a result of limited size."""
-    hidden = {} if show_values else {"value": ""}
-    first = sorted(columns, key=lambda each: (bool(each.type), not each.where))[:MOST_LISTED]
+    first = sorted(columns, key=lambda each: (not each.where, bool(each.type)))[:MOST_LISTED]
     names = {each.name for each in first}
-    shown = [each.model_copy(update=hidden) for each in columns if each.name in names]
+    shown = [
+        GuessedColumn(
+            name=each.name,
+            type=shortened(each.type),
+            value=shortened(each.value) if show_values else "",
+            where=each.where,
+        )
+        for each in columns
+        if each.name in names
+    ]
     return GuessedTypes(columns=shown, total=len(columns))

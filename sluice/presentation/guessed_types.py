@@ -25,7 +25,7 @@ def describe_types(types: GuessedTypes) -> str:
         shown = ", ".join(untyped[:_SHOWN]) + (f" and {len(untyped) - _SHOWN:,} more" if len(untyped) > _SHOWN else "")
         parts.append(f"no value yet, so left out: {shown}")
     if more := types.total - len(untyped) - len(typed[:_SHOWN]):
-        parts[0] += f" and {more:,} more columns" if typed else ""
+        parts.append(f"and {more:,} more columns")
     return "; ".join(parts)
 
 

@@ -22,10 +22,14 @@ def next_steps(result: RunResult, released: str = "", command: str = COMMAND) ->
     return {}
 
 
-def quarantine_commands(run: str, command: str = COMMAND) -> dict[str, str]:
-    """Return the commands that decide about a quarantined branch, by what each is for."""
-    return {
+def quarantine_commands(run: str, command: str = COMMAND, *, may_release: bool = True) -> dict[str, str]:
+    """Return the commands that decide about a quarantined branch, by what each is for.
+
+    Args:
+        may_release: False where the branch may hold half of a write, or a partition that its backfill publishes.
+    """
+    publishing = {
         "to release": f"{command} quarantine release {run}",
         "to repair": f'{command} quarantine repair {run} --sql "UPDATE ..."',
-        "to discard": f"{command} quarantine discard {run}",
     }
+    return {**(publishing if may_release else {}), "to discard": f"{command} quarantine discard {run}"}

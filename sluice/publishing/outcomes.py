@@ -27,7 +27,7 @@ _CAUSES_BY_ERROR: dict[str, Cause] = {
 }
 _EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "checked": 0, "skipped": 0, "cancelled": 5, "failed": 6}
 _EXIT_BY_CAUSE: dict[Cause, int] = {
-    "audit": 3, "rejected": 4, "expired": 4, "unreachable": 7, "nothing_to_do": 0,
+    "audit": 3, "rejected": 4, "expired": 4, "unreachable": 7, "nothing_to_do": 0, "already_published": 0,
 }  # fmt: skip
 
 

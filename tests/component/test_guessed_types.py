@@ -126,7 +126,7 @@ def test_the_answer_shows_values_where_the_pipeline_says_so(job: Ingester) -> No
 def test_the_answer_says_what_json_gives(job: Ingester) -> None:
     path = file(job, "in.jsonl", '{"id":1,"tags":["a"],"note":null}\n')
     assert describe_types(job({"path": path}).types) == (
-        "id BIGINT, tags ARRAY<STRING>; no value yet, so left out: note"
+        "id BIGINT, tags ARRAY<string>; no value yet, so left out: note"
     )
 
 

@@ -187,7 +187,7 @@ async def test_a_quarantine_whose_files_were_published_meanwhile_is_not_released
     await folder.run().load()
     with pytest.raises(ApplicationError, match=r"by run w-r2 .*a\.csv.*--again") as refused:
         release_plan(folder.lake, first.ref.run_id)
-    assert refused.value.type == "AlreadyPublished"
+    assert refused.value.type == "InvalidInput"
     with pytest.raises(ApplicationError, match="add --again"):
         release(folder.lake, planned, first)  # it was planned before, and asks again
     assert len(folder.lake.ids(TABLE)) == 2

@@ -201,6 +201,8 @@ def test_folders_that_are_columns_are_no_part_of_a_header(tmp_path: Path) -> Non
         ('[{"a": 0.1234567890123456},\n{"a": 12345678901234567890}]', True),
         ('[{"a": "0.123456789012345678901"},\n{"a": 0.10000000000000000000000}]', True),
         ('[{"a": 0.123456789012345678},\n{"a": 1}]', False),
+        ('[{"a": 9007199254740993.5},\n{"a": 1}]', False),
+        ('[{"a": 12345678901234.567},\n{"a": 0.30000000000000004}]', False),
         ('{"b": "\\"",\n"a": [1234567890123.456789]}', False),
     ],
 )
@@ -209,7 +211,7 @@ def test_an_array_keeps_the_digits_of_a_double(tmp_path: Path, content: str, is_
     if is_kept:
         assert inspect(tmp_path, {"in.json": content}).one_value
     else:
-        with pytest.raises(InvalidInput, match=r"holds the number 0?\.?\d+.*, of which Spark would keep 17 digits"):
+        with pytest.raises(InvalidInput, match=r"holds the number 0?\.?\d+.*, which Spark would round"):
             inspect(tmp_path, {"in.json": content})
 
 

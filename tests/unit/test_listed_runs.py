@@ -1,0 +1,111 @@
+"""The lines of `list`: one for each backfill, and what became of quarantines."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+
+from cli import list_runs
+from runtime import listed_runs
+from runtime.backfills import backfill_id
+from runtime.find_run import ALL_RUNS
+from runtime.listed_runs import ListedRuns, Quarantines, find_quarantines, list_lines
+from sluice.errors import ServiceUnavailable
+from sluice.settings import Settings
+
+SETTINGS = Settings(sluice_installation="My_lake.1")
+AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
+
+
+class Memo(dict[str, Any]):
+    async def __call__(self) -> dict[str, Any]:
+        return self
+
+
+def run(number: int, root: str = "", outcome: str = "published", **memo: str) -> WorkflowExecution:
+    at = AT + timedelta(minutes=number)
+    fields = {
+        "id": f"p-{number}", "run_id": f"r{number}", "root_id": root or f"p-{number}", "root_run_id": "root",
+        "start_time": at, "close_time": at + timedelta(seconds=30), "status": WorkflowExecutionStatus.COMPLETED,
+        "search_attributes": {"SluiceOutcome": [outcome]}, "memo": Memo(memo),
+    }  # fmt: skip
+    return cast(WorkflowExecution, SimpleNamespace(**fields))
+
+
+class Temporal:
+    """Lists runs, the newest first, and knows how a backfill stands."""
+
+    def __init__(self, *runs: WorkflowExecution, is_running: bool = False) -> None:
+        self.runs = sorted(runs, key=lambda each: each.start_time, reverse=True)
+        self.status = WorkflowExecutionStatus.RUNNING if is_running else WorkflowExecutionStatus.COMPLETED
+
+    async def list_workflows(self, query: str, limit: int) -> AsyncIterator[WorkflowExecution]:
+        wanted = [each for each in self.runs if 'SluiceOutcome = "published"' not in query or "published" in str(each)]
+        for each in wanted[:limit]:
+            yield each
+
+    def get_workflow_handle(self, _: str) -> Any:
+        raw = SimpleNamespace(first_run_id="root")
+        described = SimpleNamespace(run_id="root", raw_info=raw, status=self.status)
+        return SimpleNamespace(describe=lambda: asyncio.sleep(0, described))
+
+
+def lines(temporal: Temporal, limit: int = 20, *, each_run: bool = False) -> list[ListedRuns]:
+    return asyncio.run(list_lines(cast(Client, temporal), SETTINGS, limit, ALL_RUNS, each_run=each_run))
+
+
+def test_the_runs_of_a_backfill_are_one_line() -> None:
+    root = backfill_id(SETTINGS, "rides")
+    temporal = Temporal(run(1, root), run(2), run(3, root, "failed"), run(4, f"{root}-of-another-kind"))
+    listed = lines(temporal)
+    assert [(line.backfill, [each.id for each in line.runs]) for line in listed] == [
+        ("rides-of-another-kind", ["p-4"]), ("rides", ["p-3", "p-1"]), ("", ["p-2"]),
+    ]  # fmt: skip
+    fields = list_runs._backfill_fields(listed[1])
+    assert (fields["workflow_id"], fields["outcome"], fields["duration"]) == ("backfill rides", "ended", "2 min")
+    assert fields["summary"] == "2 runs: 1 failed, 1 published"
+    assert [len(line.runs) for line in lines(temporal, each_run=True)] == [1, 1, 1, 1]
+    assert [line.backfill for line in lines(temporal, 2)] == ["rides-of-another-kind", "rides"]
+
+
+def test_a_backfill_that_pauses_has_not_ended() -> None:
+    (line,) = lines(Temporal(run(1, backfill_id(SETTINGS, "rides")), is_running=True))
+    assert list_runs._backfill_fields(line)["outcome"] == "running"
+
+
+@pytest.mark.parametrize("root", ["sluice-My_lake.1-schedule-nightly-backfill-orders", "sluice-x-backfill-rides"])
+def test_runs_of_others_are_of_no_backfill(root: str) -> None:
+    assert [line.backfill for line in lines(Temporal(run(1, root)))] == [""]
+
+
+def quarantines(monkeypatch: pytest.MonkeyPatch, temporal: Temporal, kept: list[str] | None) -> Quarantines:
+    async def query_lake(*_: object) -> Any:
+        if kept is None:
+            raise ServiceUnavailable("no worker")
+        return SimpleNamespace(quarantined=[SimpleNamespace(summary=SimpleNamespace(run_id=each)) for each in kept])
+
+    monkeypatch.setattr(listed_runs, "query_lake", query_lake)
+    stopped = [each for each in temporal.runs if "quarantined" in str(each)]
+    return asyncio.run(find_quarantines(cast(Client, temporal), SETTINGS, stopped))
+
+
+def test_a_quarantine_says_which_run_published_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    temporal = Temporal(
+        *(run(number, outcome="quarantined") for number in (1, 2, 3)), run(4, **{"sluice.releases": "r1"})
+    )
+    known = quarantines(monkeypatch, temporal, ["r2"])
+    assert known == Quarantines(frozenset({"r2"}), {"r1": "p-4"})
+    states = []
+    for number in (1, 2, 3):
+        fields = {"outcome": "quarantined", "kept": f"r{number}" in (known.kept or ())}
+        states.append(list_runs._state({**fields, "released_by": known.released_by.get(f"r{number}", "")}))
+    assert states == ["quarantined, then published by p-4", "quarantined", "quarantined, no longer kept"]
+
+
+def test_without_a_worker_runs_are_listed_as_they_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert quarantines(monkeypatch, Temporal(run(1, outcome="quarantined")), None) == Quarantines()
+    assert list_runs._state({"outcome": "quarantined", "kept": None}) == "quarantined"

@@ -1,0 +1,70 @@
+"""The command that messages quote, the ports that a stack keeps, and decisions that are refused early."""
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cli import program
+from cli.approving import make_decision
+from devstack.ports import last_ports
+from sluice.contracts.run import RunResult, RunStatus
+from sluice.errors import InvalidPipeline
+from sluice.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("running", "known", "script", "expected"),
+    [
+        ("{here}/.venv/bin/python", "/usr/bin/python", "run_workflow.py", ".venv/bin/python run_workflow.py"),
+        ("/usr/bin/python3", "/usr/bin/python3", "run_workflow.py", "python run_workflow.py"),
+        ("/a b/python", None, "/opt/sluice/run_workflow.py", "'/a b/python' /opt/sluice/run_workflow.py"),
+        ("/usr/bin/python", None, "/usr/bin/pytest", "python run_workflow.py"),
+    ],
+)
+def test_the_command_starts_this_interpreter(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, running: str, known: str | None, script: str, expected: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", running.format(here=tmp_path))
+    monkeypatch.setattr(sys, "argv", [script])
+    monkeypatch.setattr(shutil, "which", lambda name: known)
+    assert program.program() == expected
+
+
+def test_a_stack_has_the_ports_that_it_had_before(tmp_path: Path) -> None:
+    file, names = tmp_path / "ports.json", ("A", "B")
+    assert last_ports(file, names) == {}
+    file.write_text(json.dumps({"A": 7, "B": "x", "C": 9}))
+    assert last_ports(file, names) == {"A": 7}
+    for broken in ("[]", "{", '"x"'):
+        file.write_text(broken)
+        assert last_ports(file, names) == {}
+
+
+@pytest.mark.parametrize("by", ["ana", "Ana@elsewhere"])
+def test_the_starter_is_refused_before_the_report_is_shown(by: str) -> None:
+    """25 lines and a question came first."""
+    approval = {"required": 1, "excluded": "ana@host"}
+    result = RunResult.model_validate(
+        {"run_id": "r", "workflow_id": "w", "pipeline": "p", "audited_hash": "ab" * 32, "approval": approval}
+    )
+    status = RunStatus(stage="waiting for approval", events=[], result=result)
+    output = io.StringIO()
+    with pytest.raises(InvalidPipeline, match="started the run, and four eyes are required"):
+        make_decision(
+            "r",
+            status,
+            approve=True,
+            by=by,
+            reason="",
+            named="",
+            settings=Settings(),
+            console=Console(file=output),
+            link="",
+        )
+    assert output.getvalue() == ""
