@@ -120,6 +120,7 @@ class WriteTableActivity:
             rows=loaded.inspection.rows,
             spans_lines=loaded.inspection.spans_lines,
             one_value=loaded.inspection.one_value,
+            rounded=loaded.inspection.rounded,
             column_groups=loaded.inspection.column_groups,
             nanoseconds=loaded.inspection.nanoseconds,
             is_sorted=bool(input.sorted_tables),

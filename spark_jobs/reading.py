@@ -11,6 +11,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     DataType,
+    DoubleType,
+    FloatType,
     StructType,
 )
 
@@ -22,6 +24,7 @@ from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
 from spark_jobs.column_types import fits, type_problems
 from spark_jobs.csv_schema import csv_schema
+from spark_jobs.exact_text import holds
 from spark_jobs.file_columns import check_fields
 from spark_jobs.folder_columns import check_numbers, check_places, check_twice, columns_of_folders, decode_values
 from spark_jobs.json_schema import json_schema
@@ -117,11 +120,26 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     wanted = stated or target
     if format == "json":
         schema, named, guessed = json_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
+        _check_digits(spec, schema)
         return Reading(format, options, groups, schema, named, guessed)
     if format == "csv":
         of_csv, guessed = csv_schema(spark, spec, options, wanted, is_stated=stated is not None)
         return Reading(format, options, groups, of_csv, guessed=guessed)
     return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
+
+
+def _check_digits(spec: IngestSpec, schema: StructType) -> None:
+    """Make sure that no number of JSON over several lines is rounded: Spark keeps no text of it to compare.
+
+    Raises:
+        InvalidInput: a column is DOUBLE or FLOAT, and a file has a number that such a column would round.
+    """
+    if spec.rounded and holds(schema, (DoubleType, FloatType)):
+        path, number = next(iter(spec.rounded.items()))
+        raise InvalidInput(
+            f"{path} is one JSON value over several lines, and holds the number {number[:60]}, which Spark would "
+            "round: write one value in each line, or the number as text"
+        )
 
 
 def _check_first_file(

@@ -32,6 +32,8 @@ class Inspection:
     """Whether a value of a CSV file holds a line break."""
     one_value: list[str] = field(default_factory=list)
     """The JSON files that are one array or object, and not one value in each line."""
+    rounded: dict[str, str] = field(default_factory=dict)
+    """By JSON file that is one value, the first number that a DOUBLE would round."""
     column_groups: list[ColumnGroup] = field(default_factory=list)
     """All Parquet files, where columns have different types in them, or none; empty where they do not."""
     nanoseconds: list[NanosecondColumn] = field(default_factory=list)
@@ -45,6 +47,7 @@ class _Content:
     rows: int | None = None
     spans_lines: bool = False
     is_one_value: bool = False
+    rounded: str = ""
     footer: ParquetFooter | None = None
     first_line: str = ""
     state: tuple[object, ...] = ()
@@ -75,6 +78,7 @@ def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnPro
         column_groups=column_groups(footers),
         nanoseconds=nanosecond_columns(footers),
         one_value=[file.path for file, content in zip(files, contents, strict=True) if content.is_one_value],
+        rounded={file.path: content.rounded for file, content in zip(files, contents, strict=True) if content.rounded},
         states={file.path: content.state for file, content in zip(files, contents, strict=True)},
     )
 
@@ -143,6 +147,6 @@ def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping
         return _Content()
     if format == "json":
         json = read_json(path, texts)
-        return _Content(rows=json.rows, is_one_value=json.is_one_value)
+        return _Content(rows=json.rows, is_one_value=json.is_one_value, rounded=json.rounded)
     csv = CsvReader(path, options).read(texts)
     return _Content(rows=csv.rows, spans_lines=csv.spans_lines, first_line=csv.first_line)

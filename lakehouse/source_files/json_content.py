@@ -31,6 +31,8 @@ class JsonContent:
     """Whether it is one array or object over several lines, and not one value in each line."""
     rows: int | None
     """How many rows Spark must read; None where an array hides it."""
+    rounded: str = ""
+    """The first number of a value over several lines that a DOUBLE would round: there Spark does so without a word."""
 
 
 def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
@@ -47,8 +49,7 @@ def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
     pieces = chain([start], pieces)
     line = start.replace("\r", "\n").split("\n", 1)[0]
     if start.startswith(("[", "{")) and not (_is_whole(line) if len(line) < len(start) else start.startswith("{")):
-        _read_one_value(path, pieces)
-        return JsonContent(is_one_value=True, rows=None)
+        return JsonContent(is_one_value=True, rows=None, rounded=_read_one_value(path, pieces))
     return _read_lines(path, whole_lines(pieces))
 
 
@@ -95,9 +96,9 @@ def _is_whole(line: str) -> bool:
     return False
 
 
-def _read_one_value(path: str, texts: Iterator[str]) -> None:
-    """Read one array or object, and make sure that nothing follows it."""
-    open_brackets = waiting = number = ""
+def _read_one_value(path: str, texts: Iterator[str]) -> str:
+    """Read one array or object, and make sure that nothing follows it; return the first number that is rounded."""
+    open_brackets = waiting = number = rounded = ""
     in_string = ended = False
     for text in texts:
         if ended:
@@ -107,7 +108,7 @@ def _read_one_value(path: str, texts: Iterator[str]) -> None:
         cut = len(whole.rstrip("\\"))  # what a backslash at the end escapes is in the next piece
         whole, waiting = whole[:cut], whole[cut:]
         parts = whole.replace("\\\\", "").replace('\\"', "").split('"')
-        _check_digits(path, [number + parts[0], *parts[2::2]])
+        rounded = rounded or _first_rounded([number + parts[0], *parts[2::2]])
         number = match[0] if (match := _BEGUN_NUMBER.search(parts[-1])) and len(parts) % 2 else ""
         in_string = len(parts) % 2 == 0
         brackets = open_brackets + _brackets(parts[::2])
@@ -119,21 +120,17 @@ def _read_one_value(path: str, texts: Iterator[str]) -> None:
             open_brackets = brackets[:1] + inner
     if not ended:
         raise InvalidInput(f"{path} is truncated: its JSON value has no end")
+    return rounded
 
 
-def _check_digits(path: str, outside: Sequence[str]) -> None:
-    """Make sure that Spark keeps the digits of numbers, which it reads in an array as DOUBLE.
+def _first_rounded(outside: Sequence[str]) -> str:
+    """Return the first fraction that a DOUBLE would round; empty if there is none.
 
     Args:
         outside: the text outside of strings.
     """
-    for part in outside:
-        for match in _LONG_FRACTION.finditer(part):
-            if not is_exact_double(match[0]):
-                raise InvalidInput(
-                    f"{path} is one JSON value over several lines, and holds the number {match[0][:60]}, which "
-                    "Spark would round: write one value in each line, or the number as text"
-                )
+    numbers = (match[0] for part in outside for match in _LONG_FRACTION.finditer(part))
+    return next((number for number in numbers if not is_exact_double(number)), "")
 
 
 def _brackets(parts: list[str]) -> str:

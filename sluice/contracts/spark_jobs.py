@@ -41,6 +41,8 @@ class IngestSpec(Model):
     """Whether a value of a CSV file holds a line break."""
     one_value: list[str] = Field(default_factory=list)
     """The JSON files that are one array or object, and not one value in each line."""
+    rounded: dict[str, str] = Field(default_factory=dict)
+    """By JSON file that is one value, the first number that a DOUBLE would round."""
     column_groups: list[ColumnGroup] = Field(default_factory=list)
     """All files, where columns of Parquet files have different types in them, or none; empty where they do not."""
     nanoseconds: list[NanosecondColumn] = Field(default_factory=list)

@@ -148,7 +148,8 @@ def test_rows_are_counted_twice_by_different_means(job: Ingester, monkeypatch: p
     path = file(job, "in.csv", "id,name\n1,a\n2,b\n")
     job({"path": path})
     monkeypatch.setattr(
-        "spark_jobs.ingest.read_source", lambda spark, *_: spark.read.csv(path, header=True, inferSchema=True).limit(1)
+        "spark_jobs.ingest.read_source",
+        lambda spark, *_: (spark.read.csv(path, header=True, inferSchema=True).limit(1), []),
     )
     assert "Spark read 1 rows of 1 files that hold 2" in job.refused({"path": path})
     assert "Spark read 1 rows of 1 files that hold 2" in job.refused({"path": path}, mode="merge", keys=["id"])

@@ -118,6 +118,12 @@ def test_decimals_of_json_are_read_as_they_are_written(job: Ingester) -> None:
     assert sorted(rows, key=str) == sorted(expected * 2, key=str)
 
 
+def test_a_double_of_json_over_several_lines_is_not_rounded(job: Ingester) -> None:
+    path = file(job, "in.json", '[{"id": 1, "a": 1.5},\n{"id": 2, "a": 9007199254740993.5}]')
+    refused = job.refused({"path": path})
+    assert "in.json is one JSON value" in refused and "9007199254740993.5, which Spark would round" in refused, refused
+
+
 @pytest.mark.parametrize(("name", "line"), [("in.jsonl", 3), ("in.json", None)])
 def test_a_decimal_of_json_with_a_comma(job: Ingester, name: str, line: int | None) -> None:
     """Spark's reader would make 1250 of "12,50"."""

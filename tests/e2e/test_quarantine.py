@@ -54,7 +54,9 @@ def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: Lak
     for command in (("list",), ("show", run), ("diff", run)):
         human = system.command("quarantine", *command)
         assert human.code == 0 and run in human.out
-        assert command == ("list",) or human.out.index(" bad rows") < human.out.index(" added rows"), "bad rows come first"
+        assert command == ("list",) or human.out.index(" bad rows") < human.out.index(" added rows"), (
+            "bad rows come first"
+        )
     _quarantine(system, "discard", run, "--yes")
     assert not lake.branches(run)
     again = system.command("quarantine", "discard", run)

@@ -41,6 +41,7 @@ class Ingester:
             rows=inspection.rows,
             spans_lines=inspection.spans_lines,
             one_value=inspection.one_value,
+            rounded=inspection.rounded,
             column_groups=inspection.column_groups,
             nanoseconds=inspection.nanoseconds,
             base_path=base_path(stated.source) if stated.source else None,
