@@ -71,7 +71,7 @@ class ExamineInstallationActivity:
         if changed <= started:
             return []
         detail = f"{self.folder / '.env'} changed after this worker started, which uses the earlier settings"
-        remedy = "start the worker again: `make down` and `make up`"
+        remedy = "start this worker again, for a local stack by `make down` and `make up`"
         return [Finding(part="worker", state="warning", detail=detail, remedy=remedy)]
 
     def _catalog(self) -> Finding:

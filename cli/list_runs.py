@@ -113,12 +113,13 @@ def _state(run: dict[str, Any]) -> str:
 def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
     """Return the fields of a line for the runs of one backfill."""
     states = Counter(_outcome(run) for run in line.runs)
-    newest, oldest = line.runs[0], line.runs[-1]
+    oldest = line.runs[-1]
     is_running = line.is_running or any(run.close_time is None for run in line.runs)
     ended = datetime.now(timezone.utc) if is_running else max(run.close_time for run in line.runs if run.close_time)
+    name = f"backfill {line.backfill}"  # an earlier one has no other: `backfill status` shows the latest
     return {
-        "workflow_id": f"backfill {line.backfill}",
-        "run_id": newest.root_run_id,
+        "workflow_id": name,
+        "run_id": name,
         "outcome": "running" if is_running else "ended",
         "started": oldest.start_time.isoformat(timespec="seconds"),
         "duration": _format_elapsed(ended - oldest.start_time),

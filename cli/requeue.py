@@ -100,7 +100,7 @@ async def _print_preview(context: CommandContext, table: str, selection: Requeue
     """Print the first rows with their new values, where DuckDB knows the SQL of the repair."""
     try:
         preview = await preview_requeue(context.client, context.settings, table, selection)
-    except (SluiceError, ValueError):  # a preview that cannot be had stops no requeue
+    except (SluiceError, ValueError):  # the requeue goes on without its preview
         return
     shown = with_new_values(preview)
     rows = [["null" if value is None else str(value) for value in row] for row in shown.rows]

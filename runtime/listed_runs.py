@@ -28,14 +28,14 @@ class ListedRuns:
     runs: list[WorkflowExecution]
     """The newest first."""
     is_running: bool = False
-    """Whether the backfill goes on, or is paused."""
+    """True while the backfill runs or is paused."""
     backfill: str = ""
     """The pipeline of the backfill; empty for a run outside a backfill."""
 
 
 @dataclass(frozen=True)
 class Quarantines:
-    """What became of the quarantines of listed runs."""
+    """The quarantines of listed runs: kept, or published by another run."""
 
     kept: frozenset[str] | None = None
     """The ids of the runs whose quarantine is kept; None where that is not known."""

@@ -38,7 +38,7 @@ class ShownRows:
     table: str
     rows: int
     checks: dict[str, int]
-    """How many of the rows break each check."""
+    """Number of rows that break each check."""
     sample: QueryRows
     run_id: str = ""
     """The run that quarantined them; empty for all runs."""

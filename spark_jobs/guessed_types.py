@@ -33,6 +33,7 @@ from sluice.input.plain_notation import (
     WHOLE,
     decimal_type,
     guess_type,
+    looks_numeric,
 )
 from spark_jobs.exact_text import is_exact, is_usual
 from spark_jobs.load_files import path_of_address
@@ -52,7 +53,6 @@ _TYPES: dict[str, DataType] = {
 _MOST_SEARCHED = 5
 """Maximum number of columns whose first value of text is searched for in all rows."""
 _FILE = "sluice_file"
-_LIKE_NUMBERS = "+-.0123456789"
 
 
 def guess_types(text: DataFrame, names: Sequence[str]) -> list[GuessedColumn]:
@@ -99,7 +99,7 @@ def _values_of_text(text: DataFrame, mixed: Sequence[str], others: Sequence[str]
     if others:
         columns = [F.col(quoted(name)) for name in others]
         first = text.select(*columns, address).take(1)
-        rows += [(name, row) for row in first for name in others if (row[name] or "x")[0] in _LIKE_NUMBERS]
+        rows += [(name, row) for row in first for name in others if looks_numeric(row[name] or "")]
     return {name: {"value": row[name], "where": path_of_address(row[_FILE]).rsplit("/", 1)[-1]} for name, row in rows}
 
 

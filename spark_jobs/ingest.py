@@ -95,6 +95,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     quoted_name = quoted_table(name, spec.spark_catalog)
     report_progress(f"reading {len(spec.files)} files")
     source, guessed = read_source(spark, spec, _target(spec, existing))
+    types = listed_types(guessed, show_values=spec.show_values)
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
     rows = _transform(spark, source.observe(read, number), spec.write.transform)
@@ -120,7 +121,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     if not spec.write.traits.counts_rows:
         # What was observed is of the first pass, which looked at the keys.
         check_rows_read(spec, _recounted(source, spec, read.get.get("rows")))
-        return JobAnswer(rows_merged=rows_merged, types=listed_types(guessed, show_values=spec.show_values))
+        return JobAnswer(rows_merged=rows_merged, types=types)
     if is_counted_twice:
         answer = _count_again(spark, source, spec, quoted_name)
     else:
@@ -132,7 +133,6 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     if rows_read is None and spec.write.transform is None:
         rows_read = answer.rows_written
     check_rows_read(spec, _recounted(source, spec, rows_read))
-    types = listed_types(guessed, show_values=spec.show_values)
     return _checked_counts(answer.model_copy(update={"types": types}))
 
 

@@ -30,6 +30,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.approval_state import ApprovalState
     from workflows.search_attributes import BRANCH
 
+_OF_ATTEMPT = ("tables", "summary", "checks", "waived", "bad_rows", "broken_checks", "types", "repaired")
 _MAX_CONFLICTS = 100
 """So many conflicts are kept in the result."""
 _MAX_CARRIED_OVER = 400_000
@@ -160,8 +161,7 @@ class RunState:
         self.attempt += 1
         self.branch = self.write_result = self.report = self.previous_audit = None
         self.is_publishing = False
-        nothing: dict[str, object] = {key: {} for key in ("tables", "bad_rows", "broken_checks")}
-        nothing |= {"summary": None, "checks": [], "waived": []}
+        nothing = {name: RunResult.model_fields[name].get_default(call_default_factory=True) for name in _OF_ATTEMPT}
         self.update_result(attempts=self.attempt, branch=None, audited_hash=None, **nothing)
 
     def record_loss(self) -> None:

@@ -170,7 +170,7 @@ class _Look:
             elif load := loads.get(file.identity):
                 detail = name_run(load)
                 copied = load.file.path if load.in_effect and load.file.path != file.path else ""
-            files.append(file.entry(detail).model_copy(update={"copy_of": copied}))
+            files.append(file.entry(detail, copied))
         return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._held.runs(self._pipeline.name))
 
     def plan_load(self, paths: Sequence[str]) -> LoadPlan:

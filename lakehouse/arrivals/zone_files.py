@@ -26,10 +26,10 @@ class RememberedFile:
     state: str = ""
     """What its file system or store told of it."""
 
-    def entry(self, detail: str) -> ArrivalEntry:
+    def entry(self, detail: str, copy_of: str) -> ArrivalEntry:
         """Return what people see of it."""
         fields = {"path": self.path, "size": self.size, "arrived_at": self.arrived_at, "status": self.status}
-        return ArrivalEntry.model_validate({**fields, "detail": detail, "after": self.after})
+        return ArrivalEntry.model_validate({**fields, "detail": detail, "copy_of": copy_of, "after": self.after})
 
 
 class MarkedFile(NamedTuple):

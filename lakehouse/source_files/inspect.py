@@ -66,20 +66,18 @@ def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnPro
         return _inspect(expected, source, base, counter)
 
     contents = map_in_threads(inspect, files, on_progress, "inspected")
-    check_headers(
-        ((file.path, content.first_line) for file, content in zip(files, contents, strict=True) if content.first_line),
-        source,
-    )
+    inspected = [(file.path, content) for file, content in zip(files, contents, strict=True)]
+    check_headers(((path, content.first_line) for path, content in inspected if content.first_line), source)
     rows = [content.rows for content in contents]
-    footers = {file.path: content.footer for file, content in zip(files, contents, strict=True) if content.footer}
+    footers = {path: content.footer for path, content in inspected if content.footer}
     return Inspection(
         rows=None if None in rows else sum(filter(None, rows)),
         spans_lines=any(content.spans_lines for content in contents),
         column_groups=column_groups(footers),
         nanoseconds=nanosecond_columns(footers),
-        one_value=[file.path for file, content in zip(files, contents, strict=True) if content.is_one_value],
-        rounded={file.path: content.rounded for file, content in zip(files, contents, strict=True) if content.rounded},
-        states={file.path: content.state for file, content in zip(files, contents, strict=True)},
+        one_value=[path for path, content in inspected if content.is_one_value],
+        rounded={path: content.rounded for path, content in inspected if content.rounded},
+        states={path: content.state for path, content in inspected},
     )
 
 

@@ -29,6 +29,7 @@ from sluice.input.plain_notation import (
     digits_of,
     guess_type,
     is_exact_double,
+    looks_numeric,
     notation_of,
 )
 from sluice.pipeline.source import Source
@@ -41,7 +42,6 @@ _MOST_OTHERS = 0.05
 _SHOWN = 40
 _LONGEST_LINE = 2**20
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_LIKE_NUMBERS = "+-.0123456789"
 
 
 @dataclass
@@ -82,7 +82,7 @@ class _Column:
         if type != "STRING" or "text" not in self.first:
             return GuessedColumn(name=self.name, type=type)
         path, line, value = self.first["text"]
-        if len(self.notations) == 1 and value[:1] not in _LIKE_NUMBERS:
+        if len(self.notations) == 1 and not looks_numeric(value):
             return GuessedColumn(name=self.name, type=type)
         return GuessedColumn(name=self.name, type=type, value=value, where=f"{Path(path).name}, line {line:,}")
 

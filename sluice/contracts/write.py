@@ -88,7 +88,7 @@ class VerifyWriteInput(Model):
     quarantined_rows: dict[str, int] = Field(default_factory=dict)
     """By table, how many of its rows were moved to its quarantine table since the hash `since`."""
     repairs: bool = False
-    """Whether SQL repaired quarantined rows since the hash `since`: then the changed rows are counted."""
+    """True if SQL repaired quarantined rows since the hash `since`. The changed rows are counted then."""
 
 
 class RowNumbers(Model):

@@ -35,7 +35,7 @@ _PARTS = 10
 _PREFERRED_AGE = 0.25
 """How old the newest value is, as a share of what `freshness` allows: the run comes later."""
 _CHECKS_OF_VALUES = (NotNull, AcceptedRange, NotAcceptedValues, StringLength, NotEmptyString, Unique)
-"""Checks of which each value tells whether they accept it."""
+"""Checks that judge each value by itself."""
 MakeText = Callable[[Random], str | None]
 
 

@@ -49,7 +49,7 @@ class TypePreview:
     hints: Sequence[str] = ()
     """Columns that a few values make text."""
     is_whole: bool = True
-    """Whether the files have no more rows."""
+    """True if all rows of the files were read."""
 
 
 def listed_types(columns: Sequence[GuessedColumn], *, show_values: bool) -> GuessedTypes:

@@ -26,6 +26,7 @@ _LENGTH_OF_DAY = 10
 _NOTATIONS = {name: re.compile(pattern, re.ASCII) for name, pattern in (("whole", WHOLE), ("fraction", FRACTION))}
 _MOMENT = re.compile(rf"({DAY})(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{{1,6}}0*)?)?{ZONE}?)?", re.ASCII)
 _HOURS, _MINUTES = 24, 60
+_BEGINS_NUMBER = tuple("+-.0123456789")
 
 
 def notation_of(text: str) -> str:
@@ -38,6 +39,11 @@ def notation_of(text: str) -> str:
     if (match := _MOMENT.fullmatch(text)) and _exists(*match.groups()):
         return "day" if len(text) == _LENGTH_OF_DAY else "moment"
     return "text"
+
+
+def looks_numeric(text: str) -> bool:
+    """Return whether a text begins as a number does, so that people may take it for one."""
+    return text[:1] in _BEGINS_NUMBER
 
 
 def guess_type(notations: Collection[str], *, are_int: bool, are_long: bool, are_double: bool) -> str:

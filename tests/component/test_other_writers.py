@@ -191,7 +191,7 @@ _IN_TEXT = ("int8", "int32", "int64", "bool", "float64", "date32", "microseconds
 
 @pytest.mark.parametrize("writer", _WRITERS)
 def test_parquet_of_another_library(job: Ingester, writer: str) -> None:
-    """What pyarrow reads of the file is what main holds, in every type that the libraries have in common."""
+    """Main holds the values that pyarrow reads, in every type that the libraries have in common."""
     print(f"seed {_SEED}")
     columns = _of_arrow(random.Random(f"{writer} {_SEED}"))
     path = job.folder / "in.parquet"
@@ -201,7 +201,7 @@ def test_parquet_of_another_library(job: Ingester, writer: str) -> None:
 
 @pytest.mark.parametrize("writer", _WRITERS)
 def test_csv_of_another_library(job: Ingester, writer: str) -> None:
-    """What the library writes as text means the values that it had: types are guessed."""
+    """Main holds the values that the library had, although text states no types."""
     print(f"seed {_SEED}")
     columns = _of_arrow(random.Random(f"{writer} {_SEED}"))
     table = _with_ids({name: columns[name] for name in _IN_TEXT})

@@ -13,7 +13,6 @@ with workflow.unsafe.imports_passed_through():
     )
     from sluice.contracts.references import BranchRef
     from sluice.contracts.write import OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
-    from sluice.input.guessed_types import NO_TYPES
     from sluice.pipeline.table_properties import tables_made_safe
     from sluice.pipeline.write import Write
     from sluice.publishing.retries import OpeningLimit
@@ -27,7 +26,6 @@ async def write(calls: ActivityCalls, state: RunState) -> None:
     """Start an attempt: create its branch and bring verified rows onto it."""
     resume, restore = state.request.resume, state.request.restore
     state.start_attempt()
-    state.update_result(types=NO_TYPES, repaired={})
     state.enter_stage("opening", f"attempt {state.attempt}")
     if resume:
         state.update_result(released=resume.run_id)
