@@ -107,7 +107,8 @@ class PartitionSequence(CommandSequence):
         outcomes = {each for each, _ in expected.values()}
         if new:
             assert outcomes <= {"published", "already published"}, (expected, ended)
-            self.model.publish(new[0][0], tuple(load for _, loads in expected.values() for load in loads))
+            joint = tuple(load for _, loads in expected.values() for load in loads)
+            self.model.publish(new[0][0], joint, is_joint=True)
         elif outcomes <= {"published", "already published"} and "published" in outcomes:
             assert self.model.mode != "append", ended
         self._end_backfill()

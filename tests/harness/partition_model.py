@@ -55,6 +55,8 @@ class PublishedRun:
     run_id: str
     loads: tuple[Load, ...]
     before: tuple[Entry, ...]
+    is_joint: bool = False
+    """Whether it published the partitions of a backfill together."""
 
 
 @dataclass
@@ -115,15 +117,19 @@ class PartitionModel:
         """Return those of some files that a run loads: each content once, and none that main holds.
 
         A run that replaces rows loads all of its files, unless the latest run of its table, or of its partition, loaded
-        exactly these.
+        exactly these. A run that published partitions together does not count: main knows its input as a whole, not by
+        partition.
         """
         if self.replaces_rows:
             each = {load.content: load for load in reversed(list(wanted))}
             asked = {(load.content, load.partition) for load in each.values()}
             names = {partition for _, partition in asked}
-            runs = [{(load.content, load.partition) for load in run.loads} for run in self.published]
-            latest = [run for run in runs if self.mode == "overwrite" or names & {name for _, name in run}][-1:]
-            return () if latest == [asked] else tuple(reversed(each.values()))
+            runs = [run for run in self.published if names & {load.partition for load in run.loads}]
+            latest = (self.published if self.mode == "overwrite" else runs)[-1:]
+            is_held = any(
+                {(load.content, load.partition) for load in run.loads} == asked and not run.is_joint for run in latest
+            )
+            return () if is_held else tuple(reversed(each.values()))
         new = {load.content: load for load in reversed(list(wanted)) if not self.is_held(load)}
         return tuple(reversed(new.values()))
 
@@ -134,7 +140,7 @@ class PartitionModel:
         wanted = [(p, load.partition) for load in loads for _, _, p in self._rows_of(load, repaired=False)]
         return any(e.row[2] == p and e.load.partition != partition for e in self.entries for p, partition in wanted)
 
-    def publish(self, run_id: str, loads: tuple[Load, ...], repaired: bool = False) -> None:
+    def publish(self, run_id: str, loads: tuple[Load, ...], *, repaired: bool = False, is_joint: bool = False) -> None:
         """Record that main got the rows of these loads.
 
         Raises:
@@ -143,7 +149,7 @@ class PartitionModel:
         before = tuple(self.entries)
         for partition in dict.fromkeys(load.partition for load in loads):
             self._add([load for load in loads if load.partition == partition], repaired=repaired)
-        self.published.append(PublishedRun(run_id, loads, before))
+        self.published.append(PublishedRun(run_id, loads, before, is_joint))
         self.commits += 1
 
     def roll_back(self, run_id: str) -> None:
