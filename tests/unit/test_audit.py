@@ -303,3 +303,12 @@ def test_the_job_of_row_quarantine_reads_all_added_files() -> None:
 def test_the_strictest_cap_limits_the_bad_rows() -> None:
     both = Table(on_bad_rows="quarantine", max_bad_rows=5, max_bad_proportion=0.1)
     assert (bad_row_limit(both, 100), bad_row_limit(both, 29)) == (5, 2)
+
+
+def test_a_requeue_moves_bad_rows_back_however_many() -> None:
+    """The cap is meant for loads: it protects from a broken source, and these rows were set apart already."""
+    audited = table(RANGE, added=[file("/a", 1, 2), file("/b", -9, -5)])
+    both = Table(on_bad_rows="quarantine", max_bad_rows=0, max_bad_proportion=0.1)
+    loaded, requeued = (bad_rows_of_table(audited, [0], both, requeued=requeued) for requeued in (False, True))
+    added_rows = sum(each.rows for each in audited.statistics.added)
+    assert (loaded.limit, requeued.limit) == (0, added_rows)

@@ -54,6 +54,18 @@ def test_a_second_audit_prints_only_what_is_new() -> None:
     assert shown(first, second) == ["auditing", "pass", "rebasing", "auditing", "pass", "ended"]
 
 
+def test_a_missing_worker_is_named_once_and_so_is_its_return() -> None:
+    output = io.StringIO()
+    lines = ShownStatus(Console(file=output, width=140))
+    for no_worker in (False, True, True, False, False):
+        lines.print_absence(no_worker)
+    absent, back = output.getvalue().splitlines()
+    assert absent.strip() == (
+        "no worker answers: `make up` or `python worker.py` starts one; the run goes on when there is one"
+    )
+    assert back.strip() == "a worker answers again"
+
+
 def test_the_report_uses_standard_headings() -> None:
     change = TableChange(operation="append", added_rows=2, distribution="hash")
     result = RunResult(

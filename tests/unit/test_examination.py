@@ -1,17 +1,20 @@
 """What `doctor` says of the parts of an installation, each of them broken once."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
+from activities.examine_installation import ExamineInstallationActivity
 from activities.examine_spark import ExamineSparkActivity
 from cli.app import app
 from cli.lazy_commands import LAZY_COMMANDS
 from lakehouse.iceberg_catalog.connect import open_iceberg
-from sluice.contracts.examination import ExamineSparkInput
+from sluice.contracts.examination import ExamineInstallationInput, ExamineSparkInput
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 from tests.harness.branch_run import call
@@ -172,6 +175,20 @@ def test_what_spark_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "point JAVA_HOME at a suitable one" in findings["Java"].detail
     assert (findings["jars"].state, findings["jars"].remedy) == ("failed", "run `make setup`")
     assert findings["disk"].state in ("ok", "warning")
+
+
+@pytest.mark.parametrize(("age", "expected"), [(3600, ""), (-60, "warning")])
+def test_settings_that_changed_after_the_worker_started(tmp_path: Path, age: int, expected: str) -> None:
+    dotenv = tmp_path / ".env"
+    dotenv.write_text("SPARK_MASTER=local[1]\n")
+    changed = psutil.Process().create_time() - age
+    os.utime(dotenv, (changed, changed))
+    settings = Settings(warehouse=(tmp_path / "lake").as_uri(), sluice_home=tmp_path)
+    activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, folder=tmp_path)
+    findings = call(activity.examine_installation, ExamineInstallationInput()).findings
+    found = [each for each in findings if each.part == "worker"]
+    assert [each.state for each in found] == ([expected] if expected else [])
+    assert all(f"{dotenv} changed after this worker started" in each.detail for each in found)
 
 
 def test_without_temporal_the_rest_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

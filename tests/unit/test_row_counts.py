@@ -8,13 +8,18 @@ import pytest
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
+from activities.verify_write import VerifyWriteActivity
 from lakehouse.iceberg import row_comparison
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
-from sluice.contracts.write import RowCounts, TableChange
+from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.write import JobReport, RowCounts, RowNumbers, TableChange, VerifyWriteInput
+from sluice.pipeline.write import Write
 from sluice.pipeline.write_modes import WRITE_MODES
 from sluice.presentation.changes import describe_change
+from sluice.publishing.certificate import marks
 from sluice.publishing.row_counts import compared_row_counts, merge_on_read_counts, written_row_counts
+from tests.harness.branch_run import call
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -103,11 +108,11 @@ def _state(lake: MemoryLake) -> TableState:
     return TableState.load(after, before, {})
 
 
-def _update(lake: MemoryLake, ids: list[int], value: int) -> None:
+def _update(lake: MemoryLake, ids: list[int], value: int, run: RunRef | None = None) -> None:
     rows = pa.Table.from_pylist([{"id": each, "v": value} for each in ids], lake.arrow_schema)
 
     def upsert(table: Table) -> None:
-        table.upsert(rows, join_cols=["id"])
+        table.upsert(rows, join_cols=["id"], snapshot_properties=marks(run) if run else {})
 
     lake.change("b", "t.x", upsert)
 
@@ -125,6 +130,25 @@ def test_rows_that_were_inserted_and_then_repaired_are_inserted(lake: MemoryLake
     lake.append_rows("b", "t.x", [{"id": each, "v": -1} for each in range(200, 210)])
     _update(lake, [200, 1], value=9)
     assert count_changed_rows(_state(lake)) == RowCounts(inserted=10, updated=1, rewritten=99, known_by="rows compared")
+
+
+def test_the_rows_that_the_sql_of_a_repair_changes_are_counted_apart_from_those_of_the_load(lake: MemoryLake) -> None:
+    run = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
+    lake.append_rows("b", "t.x", [{"id": each, "v": -1} for each in range(200, 210)], run)
+    loaded = lake.catalog.head("b")
+    _update(lake, [200, 201, 1], value=9, run=run)
+    given = VerifyWriteInput(
+        run_ref=run,
+        branch=BranchRef(name="b", base=lake.catalog.head("main"), catalog_id=lake.catalog.identity()),
+        write=Write.model_validate({"mode": "sql", "statements": ["UPDATE t.x SET v = 9"]}),
+        tables=["t.x"],
+        job=JobReport(),
+        since=loaded,
+    )
+    verify = VerifyWriteActivity(lake.catalog, {}).verify_write
+    assert call(verify, given).repaired == {}
+    repaired = call(verify, given.model_copy(update={"repairs": True})).repaired
+    assert repaired == {"t.x": RowNumbers(updated=3, rewritten=107)}
 
 
 def test_a_column_that_came_meanwhile_changes_no_row(lake: MemoryLake) -> None:
