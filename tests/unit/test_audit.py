@@ -306,7 +306,7 @@ def test_the_strictest_cap_limits_the_bad_rows() -> None:
 
 
 def test_a_requeue_moves_bad_rows_back_however_many() -> None:
-    """The cap is meant for loads: it protects from a broken source, and these rows were set apart already."""
+    """The cap protects from a broken source. Requeued rows were quarantined already."""
     audited = table(RANGE, added=[file("/a", 1, 2), file("/b", -9, -5)])
     both = Table(on_bad_rows="quarantine", max_bad_rows=0, max_bad_proportion=0.1)
     loaded, requeued = (bad_rows_of_table(audited, [0], both, requeued=requeued) for requeued in (False, True))
