@@ -15,6 +15,7 @@ from temporalio.contrib.opentelemetry import TracingInterceptor
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from runtime.log_context import RunLogFilter
+from runtime.temporal_client import LOGGING
 from sluice.errors import BadEnvironment
 from sluice.redaction import redacted
 from sluice.settings import Settings
@@ -65,7 +66,7 @@ def start_telemetry(settings: Settings) -> dict[str, Any]:
     if settings.sluice_metrics_address:
         prometheus = PrometheusConfig(bind_address=settings.sluice_metrics_address, durations_as_seconds=True)
         try:
-            options["runtime"] = Runtime(telemetry=TelemetryConfig(metrics=prometheus))
+            options["runtime"] = Runtime(telemetry=TelemetryConfig(logging=LOGGING, metrics=prometheus))
         except (RuntimeError, ValueError) as error:
             raise BadEnvironment(f"SLUICE_METRICS_ADDRESS={settings.sluice_metrics_address}: {error}") from error
     if settings.sluice_traces:

@@ -1,6 +1,8 @@
 """Connecting to Temporal, in the same way for the worker, the command line and the tests."""
 
 import dataclasses
+import functools
+import logging
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -11,6 +13,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter, DefaultFailureConverterWithEncodedAttributes
 from temporalio.envconfig import ClientConfig
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.codec import RefuseEncrypted, read_codec
@@ -19,6 +22,10 @@ from sluice.errors import BadEnvironment, ServiceUnavailable
 from workflows.search_attributes import ALL
 
 _TIMEOUT = timedelta(seconds=10)
+_log = logging.getLogger("temporalio.core")
+_log.addHandler(logging.NullHandler())  # a command has no log: its own messages say that Temporal does not answer
+LOGGING = LoggingConfig(TelemetryFilter(core_level="WARN", other_level="ERROR"), LogForwardingConfig(_log))
+"""Logging of Temporal's Rust core by Python's logging. By default it prints to standard output, beside `--json`."""
 
 
 async def connect(environment: Mapping[str, str], **more: Any) -> Client:
@@ -34,7 +41,9 @@ async def connect(environment: Mapping[str, str], **more: Any) -> Client:
         raise BadEnvironment(f"Temporal's settings are wrong: {error}") from error
     config.setdefault("target_host", "127.0.0.1:7233")
     try:
-        return await Client.connect(**{**config, **more, "data_converter": converter(environment)})
+        runtime = more.get("runtime") or _runtime()
+        data_converter = converter(environment)
+        return await Client.connect(**{**config, **more, "runtime": runtime, "data_converter": data_converter})
     except (RuntimeError, RPCError) as error:
         raise ServiceUnavailable(
             f"Temporal at {config['target_host']} does not answer: start the local stack with `make up`, "
@@ -56,6 +65,11 @@ def converter(environment: Mapping[str, str]) -> DataConverter:
     if codec is None:
         return converter
     return dataclasses.replace(converter, failure_converter_class=DefaultFailureConverterWithEncodedAttributes)
+
+
+@functools.cache
+def _runtime() -> Runtime:
+    return Runtime(telemetry=TelemetryConfig(logging=LOGGING))
 
 
 async def register_search_attributes(client: Client) -> None:
