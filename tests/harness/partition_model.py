@@ -56,7 +56,7 @@ class PublishedRun:
     loads: tuple[Load, ...]
     before: tuple[Entry, ...]
     is_joint: bool = False
-    """Whether it published the partitions of a backfill together."""
+    """True if it published the partitions of a backfill together."""
 
 
 @dataclass
